@@ -98,8 +98,8 @@ def uses_in(session: Session) -> Iterator[tuple[str, Line]]:
         if line.get("type") == "assistant" and not line.get("isSidechain"):
             for part in parts_of(line):
                 if part.get("type") == "tool_use":
-                    said = {"tool_name": part.get("name", ""), "tool_input": part.get("input")}
-                    yield str(line.get("cwd", "")), said
+                    payload = {"tool_name": part.get("name", ""), "tool_input": part.get("input")}
+                    yield str(line.get("cwd", "")), payload
 
 
 class Replay:
@@ -123,7 +123,7 @@ class Replay:
         self.memory.sync(embed=False)
 
     def prompts(self, session: Session) -> None:
-        known: set[str] = set()
+        existing: set[str] = set()
         for prompt in prompts_in(session):
             trivial = not asks_something(prompt)
             self.counts["prompts"] += 1
@@ -131,11 +131,11 @@ class Replay:
             self.counts["trivial prompts"] += trivial
             try:
                 related = self.memory.searcher.related(
-                    prompt, session.path.stem, BUDGET, sorted(known)
+                    prompt, session.path.stem, BUDGET, sorted(existing)
                 )
             except KinenError:
                 continue
-            known |= set(related.entries)
+            existing |= set(related.entries)
             if related.text:
                 self.counts["prompts told"] += 1
                 self.counts["short prompts told"] += len(prompt) <= SHORT
@@ -145,16 +145,16 @@ class Replay:
         if not self.memory.core.store.exists:
             return
         book = ledger.connect(self.memory.space.data)
-        known: set[str] = set()
-        for cwd, said in uses_in(session):
-            kind, name = action.subject(said, lambda path, cwd=cwd: relative(path, cwd))
+        existing: set[str] = set()
+        for cwd, message in uses_in(session):
+            kind, name = action.subject(message, lambda path, cwd=cwd: relative(path, cwd))
             if not kind:
                 continue
             self.counts[f"{kind}s"] += 1
             journal = self.memory.core.store.db
-            tip = action.tip(journal, book, kind, name, action.changed_text(said))
-            if tip and tip[0] not in known:
-                known.add(tip[0])
+            tip = action.tip(journal, book, kind, name, action.changed_text(message))
+            if tip and tip[0] not in existing:
+                existing.add(tip[0])
                 self.counts[f"{kind}s told"] += 1
                 self._add(session, "PreToolUse", name, tip[1])
         book.close()
@@ -169,7 +169,7 @@ def relative(path: str, cwd: str) -> str:
 
 def replay(folders: list[Path]) -> tuple[Counter[str], list[Told]]:
     counts: Counter[str] = Counter()
-    told: list[Told] = []
+    output: list[Told] = []
     for folder in folders:
         sessions = sessions_of(folder)
         counts["sessions"] += len(sessions)
@@ -179,17 +179,17 @@ def replay(folders: list[Path]) -> tuple[Counter[str], list[Told]]:
                 project.run(session)
             project.memory.close()
         counts += project.counts
-        told += project.told
-    return counts, told
+        output += project.told
+    return counts, output
 
 
-def show(told: list[Told], event: str, most: int, seed: int) -> None:
-    chosen = [one for one in told if one.event == event]
+def show(values: list[Told], event: str, most: int, seed: int) -> None:
+    chosen = [value for value in values if value.event == event]
     sample = sorted(random.Random(seed).sample(chosen, min(most, len(chosen))))
     print(f"\n{event}: {len(sample)} of {len(chosen)}")
-    for number, one in enumerate(sample, 1):
-        print(f"\n{number}. [{one.project} {one.session}] {one.subject[:300]!r}")
-        print("   " + one.text.replace("\n", "\n   "))
+    for number, item in enumerate(sample, 1):
+        print(f"\n{number}. [{item.project} {item.session}] {item.subject[:300]!r}")
+        print("   " + item.text.replace("\n", "\n   "))
 
 
 def main() -> None:
@@ -199,9 +199,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--save", action="store_true")
     options = parser.parse_args()
-    counts, told = replay(options.folders)
+    counts, output = replay(options.folders)
     for event in ("PreToolUse", "UserPromptSubmit"):
-        show(told, event, options.show, options.seed)
+        show(output, event, options.show, options.seed)
     print()
     for name, count in sorted(counts.items()):
         print(f"{count:>7,} {name}")

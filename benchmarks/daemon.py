@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from journal import NO_LIMIT, alternated, shown
+from journal import NO_LIMIT, alternated, as_saved
 from kinen import Memory
 from kinen.daemon import control
 from record import save
@@ -56,7 +56,7 @@ class Bench:
         """The daemon's state once there is nothing left to do."""
         while True:
             state = control.look(str(self.home)).state
-            if state["spaces"] and all(one["state"] == "idle" for one in state["spaces"]):
+            if state["spaces"] and all(space["state"] == "idle" for space in state["spaces"]):
                 return state
             time.sleep(0.05)
 
@@ -65,8 +65,8 @@ class Bench:
 
     def knows(self, word: str) -> bool:
         with sqlite3.connect(self.index) as db:
-            found = db.execute("SELECT 1 FROM search WHERE search MATCH ?", (f'"{word}"',))
-            return found.fetchone() is not None
+            rows = db.execute("SELECT 1 FROM search WHERE search MATCH ?", (f'"{word}"',))
+            return rows.fetchone() is not None
 
 
 def warm_rows(bench: Bench, times: int) -> list[Row]:
@@ -76,8 +76,8 @@ def warm_rows(bench: Bench, times: int) -> list[Row]:
     curl = ["curl", "-s", "--unix-socket", str(bench.home / "daemon.sock"), address]
     curl += ["-H", "Accept: text/plain", "-H", f"X-Kinen-Space: {bench.space}"]
     alone = {**os.environ, "KINEN_SEARCH_CONTEXT_CHUNKS": "0", "KINEN_HOME": str(bench.home)}
-    said = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "cwd": str(bench.space)}
-    payload = json.dumps({**said, "prompt": QUESTION}).encode()
+    message = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "cwd": str(bench.space)}
+    payload = json.dumps({**message, "prompt": QUESTION}).encode()
     hook = [KINEN, "hook", "claude-code"]
     bench.start()
     calls = {
@@ -87,20 +87,20 @@ def warm_rows(bench: Bench, times: int) -> list[Row]:
     }
     for call in calls.values():
         call()
-    taken = alternated(calls, times)
-    kept = {
+    seconds = alternated(calls, times)
+    remaining = {
         "hook": lambda: process(hook, cwd=bench.space, input=payload),
         "after": calls["warm"],
     }
-    taken |= alternated(kept, times)
+    seconds |= alternated(remaining, times)
     answered = control.look(str(bench.home)).state["answered"]
-    asked = 2 * (times + 1) + 2 * times
-    assert answered == asked, f"the daemon answered {answered} of {asked}"
+    request = 2 * (times + 1) + 2 * times
+    assert answered == request, f"the daemon answered {answered} of {request}"
     bench.stop()
     cold = alternated({"cold": lambda: process(search, cwd=bench.space, env=alone)}, times)
     calls = {"hook alone": lambda: process(hook, cwd=bench.space, input=payload)}
     cold |= alternated(calls, times)
-    middle = {name: statistics.median(all_) for name, all_ in (taken | cold).items()}
+    middle = {name: statistics.median(all_) for name, all_ in (seconds | cold).items()}
     name = f"warm kinen search, hybrid, {bench.documents:,} documents"
     return [
         Row(name, middle["warm"], middle["cold"], 1.0, "the same without a daemon"),
@@ -162,17 +162,17 @@ def _used(pid: int) -> dict[str, Any]:
 def edit_row(bench: Bench, times: int) -> Row:
     """From the end of a write until full text has its words."""
     bench.start()
-    taken = []
+    used = []
     for n in range(times):
         (bench.space / f"edited-{n % 3}.md").write_text(f"# Edited\n\nzebra{n}word\n")
         began = time.perf_counter()
         while not bench.knows(f"zebra{n}word"):
             time.sleep(0.005)
-        taken.append(time.perf_counter() - began)
+        used.append(time.perf_counter() - began)
         bench.rest()
     bench.stop()
-    print(f"edits: {', '.join(f'{one:.2f}' for one in taken)} s", file=sys.stderr)
-    return Row("an edit is searchable (the slowest)", max(taken), DEBOUNCE, 2.0, "the debounce")
+    print(f"edits: {', '.join(f'{item:.2f}' for item in used)} s", file=sys.stderr)
+    return Row("an edit is searchable (the slowest)", max(used), DEBOUNCE, 2.0, "the debounce")
 
 
 def storm_rows(bench: Bench, count: int) -> tuple[list[Row], dict[str, Any]]:
@@ -187,7 +187,7 @@ def storm_rows(bench: Bench, count: int) -> tuple[list[Row], dict[str, Any]]:
     written = time.perf_counter() - began
     while not bench.knows(f"storm{count - 1}word"):
         time.sleep(0.05)
-    known = time.perf_counter() - began - written
+    existing = time.perf_counter() - began - written
     bench.rest()
     log = (bench.home / "daemon.log").read_text()
     bench.stop()
@@ -197,7 +197,9 @@ def storm_rows(bench: Bench, count: int) -> tuple[list[Row], dict[str, Any]]:
     began = time.perf_counter()
     subprocess.run([KINEN, "index", "--no-embed"], cwd=bench.space, check=True)
     index = time.perf_counter() - began
-    row = Row(f"{count:,} new files until the last is searchable", known, index, NO_LIMIT, "index")
+    row = Row(
+        f"{count:,} new files until the last is searchable", existing, index, NO_LIMIT, "index"
+    )
     return [row], {"files": count, "written_seconds": round(written, 1), "syncs_that_added": syncs}
 
 
@@ -207,14 +209,14 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=2_000)
     parser.add_argument("--storm", type=int, default=10_000)
     parser.add_argument("--times", type=int, default=21)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(Path(folder), given.documents)
+        bench = Bench(Path(folder), options.documents)
         try:
-            rows = warm_rows(bench, given.times)
+            rows = warm_rows(bench, options.times)
             rows.append(edit_row(bench, 7))
-            idle = idle_figures(bench, given.idle)
-            storm, once = storm_rows(bench, given.storm)
+            idle = idle_figures(bench, options.idle)
+            storm, once = storm_rows(bench, options.storm)
         finally:
             bench.stop()
     rows += storm
@@ -224,7 +226,7 @@ def main() -> None:
         print(f"{row.name:<52} {milliseconds} {row.ratio:7.2f} × {row.against} {limit}")
     print(f"at rest: {idle}")
     print(f"storm: {once}")
-    save("daemon", {"rows": [shown(row) for row in rows], "idle": idle, "storm": once})
+    save("daemon", {"rows": [as_saved(row) for row in rows], "idle": idle, "storm": once})
 
 
 if __name__ == "__main__":

@@ -78,32 +78,34 @@ class Vectors:
 
 def methods(vectors: Vectors) -> dict[str, Method]:
     return {
-        "extract": lambda *asked: extract(*asked, embed=vectors).text,
-        "extract, no vectors": lambda *asked: extract(*asked).text,
+        "extract": lambda *request: extract(*request, embed=vectors).text,
+        "extract, no vectors": lambda *query: extract(*query).text,
         "in order": in_order,
         "first sentences": first_sentences,
     }
 
 
 def in_order(_: str, passages: list[Passage], budget: int) -> str:
-    return _until(((one.ref, one.text.split()) for one in passages), budget, cut=True)
+    return _until(((passage.ref, passage.text.split()) for passage in passages), budget, cut=True)
 
 
 def first_sentences(_: str, passages: list[Passage], budget: int) -> str:
-    told = ((one.ref, f"{one.text.split('.')[0]}.".split()) for one in passages)
-    return _until(told, budget, cut=False)
+    output = ((passage.ref, f"{passage.text.split('.')[0]}.".split()) for passage in passages)
+    return _until(output, budget, cut=False)
 
 
-def _until(told: Iterable[tuple[str, list[str]]], budget: int, *, cut: bool) -> str:
+def _until(values: Iterable[tuple[str, list[str]]], budget: int, *, cut: bool) -> str:
     """A list item each until the budget is spent; the last may be cut at a word."""
     lines: list[str] = []
-    for ref, said in told:
+    for ref, message in values:
         left = budget - sum(map(estimate, lines))
-        line = f"- {' '.join(said)} [{ref}]"
+        line = f"- {' '.join(message)} [{ref}]"
         if estimate(line) > left:
-            while cut and said and estimate(f"- {' '.join(said)} [{ref}]") > left:
-                said.pop()
-            return "\n".join([*lines, f"- {' '.join(said)} [{ref}]"] if cut and said else lines)
+            while cut and message and estimate(f"- {' '.join(message)} [{ref}]") > left:
+                message.pop()
+            return "\n".join(
+                [*lines, f"- {' '.join(message)} [{ref}]"] if cut and message else lines
+            )
         lines.append(line)
     return "\n".join(lines)
 
@@ -113,13 +115,13 @@ def _until(told: Iterable[tuple[str, list[str]]], budget: int, *, cut: bool) -> 
 
 def quoted(text: str, passages: list[Passage]) -> dict[str, str]:
     """What a digest has of each record."""
-    found: dict[str, str] = defaultdict(str)
+    results: dict[str, str] = defaultdict(str)
     ref = ""
     for line in text.splitlines():
         if line.startswith("- "):
-            ref = next(one.ref for one in passages if f"[{one.ref}]" in line)
-        found[ref] += " " + line.replace(f"[{ref}]", "").removeprefix("- ").strip()
-    return found
+            ref = next(passage.ref for passage in passages if f"[{passage.ref}]" in line)
+        results[ref] += " " + line.replace(f"[{ref}]", "").removeprefix("- ").strip()
+    return results
 
 
 def content(text: str) -> set[str]:
@@ -128,11 +130,11 @@ def content(text: str) -> set[str]:
 
 def survives(turn: str, answer: str, have: str) -> tuple[bool, bool]:
     """Is a turn kept, and is half of it?"""
-    said = turn.partition(": ")[2] or turn
-    own, left = content(said), content(have)
+    message = turn.partition(": ")[2] or turn
+    own, left = content(message), content(have)
     half = 2 * len(own & left) >= len(own)
-    kept = half and content(answer) & own <= left
-    return kept, half if len(sentences(said)) > 2 else said in have
+    remaining = half and content(answer) & own <= left
+    return remaining, half if len(sentences(message)) > 2 else message in have
 
 
 # Turns and segments
@@ -149,11 +151,14 @@ class Case(NamedTuple):
 
     def size(self, basis: str) -> int:
         if basis == "text":
-            return sum(estimate(one.text) for one in self.passages)
-        return sum(item("hits", one.ref, one.text, at=one.at).tokens for one in self.passages)
+            return sum(estimate(entry.text) for entry in self.passages)
+        return sum(
+            item("hits", passage.ref, passage.text, at=passage.at).tokens
+            for passage in self.passages
+        )
 
 
-def told(hit: Hit, around: bool) -> Passage:
+def passage_of(hit: Hit, around: bool) -> Passage:
     chunks = [*hit.before[-BEFORE:], hit.chunk, *hit.after[:AFTER]] if around else [hit.chunk]
     text = "\n".join(chunk.text.strip() for chunk in chunks)
     return Passage(hit.record.ref, text, at=hit.record.at)
@@ -166,34 +171,37 @@ def cases(asker: Asker, conversation: dict[str, Any], number: int, hits: int, ar
         for turn in some
     }
     answers = {row["question"]: str(row.get("answer", "")) for row in conversation["qa"]}
-    for one in asked_of(conversation["qa"]):
-        found = [
-            hit for hit in asker.ask(one.text, NONE, DEPTH) if hit.record.kind == "observation"
+    for entry in asked_of(conversation["qa"]):
+        results = [
+            hit for hit in asker.ask(entry.text, NONE, DEPTH) if hit.record.kind == "observation"
         ]
-        passages = [told(hit, around) for hit in found[:hits]]
+        passages = [passage_of(hit, around) for hit in results[:hits]]
         gold = [
             (passage.ref, turns[turn])
-            for turn in sorted(one.gold & turns.keys())
+            for turn in sorted(entry.gold & turns.keys())
             for passage in passages
             if turns[turn] in passage.text.split("\n")
         ]
         part = "chosen on" if number in CHOSEN_ON else "held out"
-        yield Case(one.text, answers[one.text], passages, gold, part), len(one.gold & turns.keys())
+        yield (
+            Case(entry.text, answers[entry.text], passages, gold, part),
+            len(entry.gold & turns.keys()),
+        )
 
 
 def conversations(data: Path, hits: int, *, around: bool) -> dict[str, Any]:
     tally: dict[tuple[str, str, str, str], list[tuple[bool, bool]]] = defaultdict(list)
-    found, gold, questions, tokens = 0, 0, 0, []
+    results, gold, questions, tokens = 0, 0, 0, []
     loaded = json.loads(next((data / "locomo").glob("*.json")).read_text())
     for number, conversation in enumerate(loaded):
         sessions = sessions_of(conversation["conversation"])
         with remembered(sessions, alone=not around) as memory:
             able = methods(Vectors(memory))
-            for case, wanted in cases(Asker(memory), conversation, number, hits, around):
-                gold += wanted
+            for case, expected in cases(Asker(memory), conversation, number, hits, around):
+                gold += expected
                 if not case.gold:
                     continue
-                found, questions = found + len(case.gold), questions + 1
+                results, questions = results + len(case.gold), questions + 1
                 tokens.append(case.size("recall"))
                 for basis in ("text", "recall"):
                     size = case.size(basis)
@@ -201,12 +209,12 @@ def conversations(data: Path, hits: int, *, around: bool) -> dict[str, Any]:
                         count(tally, case, able, basis, share, int(share * size))
     rows: dict[str, Any] = defaultdict(lambda: defaultdict(dict))
     for (name, basis, share, part), outcomes in sorted(tally.items()):
-        kept, half = zip(*outcomes, strict=True)
+        remaining, half = zip(*outcomes, strict=True)
         rows[basis][share][f"{name}, {part}" if part != "all" else name] = {
-            "kept": round(statistics.fmean(kept), 4),
+            "kept": round(statistics.fmean(remaining), 4),
             "half": round(statistics.fmean(half), 4),
         }
-    about = {"questions": questions, "gold turns": gold, "found": found, "hits": hits}
+    about = {"questions": questions, "gold turns": gold, "found": results, "hits": hits}
     return {**about, "tokens of a recall": round(statistics.fmean(tokens)), "share of": rows}
 
 
@@ -238,28 +246,34 @@ def checkpoints(data: Path, _: int) -> dict[str, Any]:
     tokens = []
     with indexed(files) as memory:
         able = methods(Vectors(memory))
-        for one in questions:
-            hits = memory.search(Query(one["question"], limit=DEPTH))
+        for question in questions:
+            hits = memory.search(Query(question["question"], limit=DEPTH))
             paths = {hit.record.ref: hit.record.path for hit in hits}
             refs = list(paths)[:RECORDS]
-            gold = [ref for ref in refs if paths[ref] == f".memories/{one['file']}"]
+            gold = [ref for ref in refs if paths[ref] == f".memories/{question['file']}"]
             passages = [whole(memory, ref) for ref in refs]
             tokens.append(sum(estimate(passage.text) for passage in passages))
             for ref in gold:
                 for name, method in able.items():
                     for limit, budget in (("500", TOKENS), ("20%", int(0.2 * tokens[-1]))):
-                        text = method(one["question"], passages, budget)
+                        text = method(question["question"], passages, budget)
                         assert estimate(text) <= budget
                         left = quoted(text, passages)[ref]
-                        tally[limit, name].append([has(left, string) for string in one["must"]])
-    found = len(tally["500", "extract"])
+                        tally[limit, name].append(
+                            [has(left, string) for string in question["must"]]
+                        )
+    results = len(tally["500", "extract"])
     rows: dict[str, Any] = defaultdict(dict)
     for (limit, name), outcomes in tally.items():
         rows[limit][name] = {
-            "strings": round(statistics.fmean(one for some in outcomes for one in some), 4),
+            "strings": round(statistics.fmean(entry for some in outcomes for entry in some), 4),
             "all of a question": round(statistics.fmean(map(all, outcomes)), 4),
         }
-    about = {"questions": len(questions), "found": found, "tokens": round(statistics.fmean(tokens))}
+    about = {
+        "questions": len(questions),
+        "found": results,
+        "tokens": round(statistics.fmean(tokens)),
+    }
     return {**about, "budget": rows}
 
 
@@ -284,7 +298,7 @@ def speed(data: Path, hits: int) -> dict[str, Any]:
         embed = memory.core.embedder.embed
         embed(["warm"])
         return {
-            "tokens": sum(estimate(one.text) for one in cut),
+            "tokens": sum(estimate(entry.text) for entry in cut),
             "no vectors, ms": timed(lambda: extract("what was the fix for the race?", cut, TOKENS)),
             "vectors, ms": timed(
                 lambda: extract("what was the fix for the race?", cut, TOKENS, embed)
@@ -315,10 +329,10 @@ PARTS = {
 }
 
 
-def show(name: str, found: dict[str, Any]) -> None:
-    tables = found.get("share of") or {"": found.get("budget", {})}
+def show(name: str, results: dict[str, Any]) -> None:
+    tables = results.get("share of") or {"": results.get("budget", {})}
     print(
-        f"\n{name}: " + ", ".join(f"{k} {v}" for k, v in found.items() if not isinstance(v, dict))
+        f"\n{name}: " + ", ".join(f"{k} {v}" for k, v in results.items() if not isinstance(v, dict))
     )
     for basis, columns in tables.items():
         for column, rows in columns.items():

@@ -50,18 +50,18 @@ def kinen(env: dict[str, str], cwd: Path, *words: str) -> float:
 
 def compare(env: dict[str, str], root: Path, rounds: int) -> dict[str, float]:
     """Medians of a search of one space and of all, in turns, and their ratio."""
-    one: list[float] = []
+    item: list[float] = []
     every: list[float] = []
     for n in range(rounds + 1):
         alone = kinen(env, root, "search", QUESTION)
         together = kinen(env, root, "search", "--space", "all", QUESTION)
         if n:  # the first of each warms the caches
-            one.append(alone)
+            item.append(alone)
             every.append(together)
     return {
-        "one_s": round(statistics.median(one), 3),
+        "one_s": round(statistics.median(item), 3),
         "all_s": round(statistics.median(every), 3),
-        "ratio": round(statistics.median(every) / statistics.median(one), 2),
+        "ratio": round(statistics.median(every) / statistics.median(item), 2),
     }
 
 

@@ -133,11 +133,11 @@ def _sparse(
         for number, (key, row) in enumerate(documents.items())
         if key in gold or number % SPARSE == 0
     }
-    asked = [
+    request = [
         Question(question.text, {place.format(key) for key in question.gold})
         for question in questions
     ]
-    return LabelledSpace(name, files, asked)
+    return LabelledSpace(name, files, request)
 
 
 SETS = {

@@ -73,21 +73,21 @@ def turns(ours: Callable[[], object], theirs: Callable[[], object], times: int) 
 
 
 def speed(source: str, times: int) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory() as created:
+        folder = Path(created)
         root = clone(source, folder)
         with Memory.open(root, home=folder / "first", settings=NO_VECTORS) as memory:
             memory.sync(embed=False)  # everything is imported, and git's files are in memory
-        found: dict[str, Any] = {"commits": int(git(root, "rev-list", "--count", "HEAD"))}
-        found["index"] = turns(_indexing(root, folder), _bare(root), times)
-        found["command"] = turns(_command(root, folder), _bare(root), max(3, times // 2))
-        found["peak_mb"] = _peak(root, folder / "peak")
+        results: dict[str, Any] = {"commits": int(git(root, "rev-list", "--count", "HEAD"))}
+        results["index"] = turns(_indexing(root, folder), _bare(root), times)
+        results["command"] = turns(_command(root, folder), _bare(root), max(3, times // 2))
+        results["peak_mb"] = _peak(root, folder / "peak")
         home = folder / "first"
-        found["index_mb"] = sum(p.stat().st_size for p in home.rglob("index.db*")) / 1e6
+        results["index_mb"] = sum(p.stat().st_size for p in home.rglob("index.db*")) / 1e6
         with Memory.open(root, home=home, settings=NO_VECTORS) as memory:
-            found.update(_asked(memory))
-            found["new_commit"] = _new_commit(memory, root, 4 * times)
-    return found
+            results.update(_query_times(memory))
+            results["new_commit"] = _new_commit(memory, root, 4 * times)
+    return results
 
 
 def _indexing(root: Path, folder: Path) -> Callable[[], object]:
@@ -117,21 +117,21 @@ def _peak(root: Path, home: Path) -> float:
     return float(subprocess.run(run, capture_output=True, check=True, text=True).stdout)
 
 
-def _asked(memory: Memory) -> dict[str, Any]:
+def _query_times(memory: Memory) -> dict[str, Any]:
     """Warm answers for the most-touched files and some others."""
-    files = sorted(memory.git.files()[0], key=lambda one: (-one.metadata["commits"], one.path))
-    chosen = [one.path for one in [*files[:10], *files[10 :: max(1, len(files) // 40)]]]
-    found = {}
+    files = sorted(memory.git.files()[0], key=lambda file: (-file.metadata["commits"], file.path))
+    chosen = [value.path for value in [*files[:10], *files[10 :: max(1, len(files) // 40)]]]
+    results = {}
     for name, ask in (("history", memory.git.history), ("cochange", memory.git.cochanged)):
         calls = [partial(ask, path) for path in chosen]
         times = sorted(min(timed(call) for _ in range(3)) * 1e3 for call in calls)
-        found[name] = {"median_ms": statistics.median(times), "slowest_ms": times[-1]}
-    return found
+        results[name] = {"median_ms": statistics.median(times), "slowest_ms": times[-1]}
+    return results
 
 
 def _new_commit(memory: Memory, root: Path, times: int) -> dict[str, float]:
     """A commit of three changed files, indexed by a memory that is open, against `git show`."""
-    names = [one.path for one in memory.git.files(limit=400)[0]][::100][:3]
+    names = [file.path for file in memory.git.files(limit=400)[0]][::100][:3]
     blob = git(root, "hash-object", "-w", "--stdin", input="changed\n")
     ours, theirs = [], []
     env = {**os.environ, "GIT_INDEX_FILE": str(root / ".git" / "bench")}
@@ -160,8 +160,8 @@ def _new_commit(memory: Memory, root: Path, times: int) -> dict[str, float]:
 
 
 def cochange(source: str) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory() as created:
+        folder = Path(created)
         root = clone(source, folder)
         before, later = _held_out(root)
         git(root, "update-ref", "--no-deref", "HEAD", before)
@@ -183,24 +183,26 @@ def _held_out(root: Path) -> tuple[str, list[str]]:
 
 
 def _recalls(memory: Memory, root: Path, later: list[str]) -> dict[str, Any]:
-    asked, found = 0, {"kinen": [0, 0], "support": [0, 0]}
+    request, results = 0, {"kinen": [0, 0], "support": [0, 0]}
     for sha in later:
         names = git(root, "diff-tree", "--no-commit-id", "-r", "-z", "--name-only", "-M", sha)
-        known = [name for name in names.split("\0") if name and memory.git.tracks(name)]
-        if not 2 <= len(known) <= MOST:
+        existing = [name for name in names.split("\0") if name and memory.git.tracks(name)]
+        if not 2 <= len(existing) <= MOST:
             continue
-        asked += 1
-        hidden = known[int(hashlib.sha256(sha.encode()).hexdigest(), 16) % len(known)]
-        rest = [name for name in known if name != hidden]
+        request += 1
+        hidden = existing[int(hashlib.sha256(sha.encode()).hexdigest(), 16) % len(existing)]
+        rest = [name for name in existing if name != hidden]
         answers = {
-            "kinen": [one.path for one in memory.git.cochanged(rest, limit=10)],
+            "kinen": [pair.path for pair in memory.git.cochanged(rest, limit=10)],
             "support": _by_support(memory, rest)[:10],
         }
         for name, paths in answers.items():
-            found[name][0] += hidden in paths[:5]
-            found[name][1] += hidden in paths
-    shown = {name: {"@5": at5 / asked, "@10": at10 / asked} for name, (at5, at10) in found.items()}
-    return {"asked": asked, **shown}
+            results[name][0] += hidden in paths[:5]
+            results[name][1] += hidden in paths
+    output = {
+        name: {"@5": at5 / request, "@10": at10 / request} for name, (at5, at10) in results.items()
+    }
+    return {"asked": request, **output}
 
 
 def _by_support(memory: Memory, paths: list[str]) -> list[str]:
@@ -235,19 +237,19 @@ def gold(source: str, folder: Path, every: int) -> dict[str, Any]:
         for row in rows:
             by_sha.setdefault(row["fix" if kind == "commit" else "commit"], []).append((kind, row))
     tally = _Tally()
-    with tempfile.TemporaryDirectory() as made:
-        root = clone(source, Path(made))
+    with tempfile.TemporaryDirectory() as created:
+        root = clone(source, Path(created))
         order = git(root, "rev-list", "--topo-order", "--reverse", "HEAD").split()
-        wanted = [sha for sha in order if sha in by_sha][::every]
-        home = os.environ.get("KINEN_HOME") or str(Path(made) / "home")
+        shas = [sha for sha in order if sha in by_sha][::every]
+        home = os.environ.get("KINEN_HOME") or str(Path(created) / "home")
         with Memory.open(root, home=home, settings={"git.snapshot_frequency": "0"}) as memory:
-            for n, sha in enumerate(wanted):
+            for n, sha in enumerate(shas):
                 git(root, "update-ref", "--no-deref", "HEAD", f"{sha}^")
                 memory.sync()
                 for kind, row in by_sha[sha]:
                     tally.ask(memory, kind, row)
-                print(f"\r{n + 1} of {len(wanted)}", end="", file=sys.stderr)
-    return tally.shown()
+                print(f"\r{n + 1} of {len(shas)}", end="", file=sys.stderr)
+    return tally.as_dict()
 
 
 class _Tally:
@@ -267,11 +269,11 @@ class _Tally:
         self.counts[kind] = self.counts.get(kind, 0) + 1
         sums = self.sums.setdefault(kind, {})
         for name, query in ways.items():
-            found = set(_named(memory, name, query))
-            share = len(found & golden) / min(10, len(golden))
+            results = set(_answer_names(memory, name, query))
+            share = len(results & golden) / min(10, len(golden))
             sums[name] = sums.get(name, 0.0) + share
 
-    def shown(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         return {
             kind: {
                 "asked": self.counts[kind],
@@ -297,7 +299,7 @@ def _file_ways(row: Any) -> Iterator[tuple[str, Query]]:
     yield "hybrid with names and co-change", query
 
 
-def _named(memory: Memory, way: str, query: Query) -> list[str]:
+def _answer_names(memory: Memory, way: str, query: Query) -> list[str]:
     """Shas or paths of the answer; where a way leaves signals out, by their weights."""
     from kinen.recall import files
 
@@ -325,23 +327,23 @@ def main() -> None:
     parser.add_argument("--gold", type=Path)
     parser.add_argument("--every", type=int, default=1, help="of the fixes, only every so many")
     parser.add_argument("--home", type=Path)
-    given = parser.parse_args()
-    if given.what == "peak":
-        with Memory.open(given.repositories[0], home=given.home, settings=NO_VECTORS) as memory:
+    options = parser.parse_args()
+    if options.what == "peak":
+        with Memory.open(options.repositories[0], home=options.home, settings=NO_VECTORS) as memory:
             memory.sync(embed=False)
         print(peak_mb())
         return
     results = {}
-    for source in given.repositories:
+    for source in options.repositories:
         name = clone_name(source)
-        if given.what == "speed":
-            results[name] = speed(source, given.times)
-        elif given.what == "cochange":
+        if options.what == "speed":
+            results[name] = speed(source, options.times)
+        elif options.what == "cochange":
             results[name] = cochange(source)
         else:
-            results[name] = gold(source, given.gold, given.every)
+            results[name] = gold(source, options.gold, options.every)
         print(json.dumps({name: results[name]}, indent=1))
-    save(f"history-{given.what}", results)
+    save(f"history-{options.what}", results)
 
 
 def clone_name(source: str) -> str:

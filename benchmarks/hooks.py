@@ -24,7 +24,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from journal import NO_LIMIT, Bench, alternated, p95, shown
+from journal import NO_LIMIT, Bench, alternated, as_saved, p95
 from kinen import Memory
 from kinen.journal import memories
 from kinen.model.journal import Learned
@@ -50,7 +50,7 @@ if __name__ == '__main__':
 RECORDED = ("UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "SubagentStop", "Stop")
 
 
-def made(folder: str) -> Iterator[Payload]:
+def sample_payloads(folder: str) -> Iterator[Payload]:
     """One payload of each kind, as the client sends them."""
     base = {"session_id": "s1", "transcript_path": "/nowhere", "cwd": folder, "prompt_id": "p1"}
     output = "\n".join(f"tests/test_{n}.py::test_one PASSED" for n in range(60))
@@ -78,11 +78,11 @@ def captured(file: Path, folder: str) -> Iterator[Payload]:
     """The payloads of a real client, as if they came from a folder here; each kind once."""
     seen = set()
     for line in file.read_text().splitlines():
-        said = json.loads(line)
-        here = json.loads(line.replace(said["cwd"], folder))
-        kind = (said["hook_event_name"], said.get("tool_name"), said.get("source"))
-        wanted = said.get("agent_type") != "" and "<task-" not in said.get("prompt", "")
-        if kind not in seen and wanted and kind[0] in (*RECORDED, "SessionStart", "PreCompact"):
+        data = json.loads(line)
+        here = json.loads(line.replace(data["cwd"], folder))
+        kind = (data["hook_event_name"], data.get("tool_name"), data.get("source"))
+        expected = data.get("agent_type") != "" and "<task-" not in data.get("prompt", "")
+        if kind not in seen and expected and kind[0] in (*RECORDED, "SessionStart", "PreCompact"):
             seen.add(kind)
             yield here
 
@@ -101,8 +101,8 @@ def agents(folder: str, program: str, options: Payload) -> Iterator[Replayed]:
         lines = file.read_text().replace("ROOT", folder).splitlines()
         event = next(json.loads(line) for line in lines if "echo hello" in line)
         words = [program, "hook", file.stem, *filter(None, [event["event"]])]
-        said = {"hook_event_name": "PostToolUse", "tool_use_id": "t", **event["payload"]}
-        hook = Replayed(said, words, **options)
+        payload = {"hook_event_name": "PostToolUse", "tool_use_id": "t", **event["payload"]}
+        hook = Replayed(payload, words, **options)
         hook.name = f"{file.stem}, a command"
         hook.recorded = True
         yield hook
@@ -111,12 +111,14 @@ def agents(folder: str, program: str, options: Payload) -> Iterator[Replayed]:
 class Replayed:
     """One payload, sent again and again; a new event each time."""
 
-    def __init__(self, said: Payload, line: list[str], **options: Any) -> None:
-        self.said, self.line, self.options, self.sent = said, line, options, 0
-        tool = said.get("tool_name", "")
-        self.name = said["hook_event_name"] + (f" {tool}" if tool else "")
-        self.name += f" {said['source']}" if said.get("source") not in (None, "startup") else ""
-        self.recorded = said["hook_event_name"] in RECORDED
+    def __init__(self, payload: Payload, line: list[str], **options: Any) -> None:
+        self.said, self.line, self.options, self.sent = payload, line, options, 0
+        tool = payload.get("tool_name", "")
+        self.name = payload["hook_event_name"] + (f" {tool}" if tool else "")
+        self.name += (
+            f" {payload['source']}" if payload.get("source") not in (None, "startup") else ""
+        )
+        self.recorded = payload["hook_event_name"] in RECORDED
 
     def __call__(self) -> None:
         self.sent += 1
@@ -125,20 +127,20 @@ class Replayed:
         fresh["timestamp"] = f"2026-01-01T00:00:00.{self.sent:06d}Z"
         if not self.recorded:
             fresh["session_id"] = mark
-        said = {**self.said, **{key: fresh[key] for key in fresh if key in self.said}}
-        process(self.line, input=json.dumps(said).encode(), **self.options)
+        payload = {**self.said, **{key: fresh[key] for key in fresh if key in self.said}}
+        process(self.line, input=json.dumps(payload).encode(), **self.options)
 
 
 def remembered(memory: Memory) -> None:
     """Memories, pins and a plan, as a space of this size has them."""
     rng, now = random.Random(11), round(time.time() * 1000)
-    known = [
+    existing = [
         Learned(f"{n:032x}", "decision", prose(rng, 14), rng.uniform(0.5, 1), now - n * 3_600_000)
         for n in range(MEMORIES)
     ]
-    memories.learn(memory.core.store.db, known)
-    for one in memory.journal.entries("summaries", limit=3)[0]:
-        memory.journal.pin(one.ref, "keep in mind")
+    memories.learn(memory.core.store.db, existing)
+    for summary in memory.journal.entries("summaries", limit=3)[0]:
+        memory.journal.pin(summary.ref, "keep in mind")
     steps = "\n".join(f"- [ ] {prose(rng, 8)}" for _ in range(12))
     memory.worklog.save_plan("Ship the parcels", steps, activate=True)
 
@@ -153,29 +155,29 @@ def rows(bench: Bench, payloads: Path | None, times: int) -> Iterator[Row]:
     options: dict[str, Any] = {"cwd": space, "env": {**env, "KINEN_HOME": home}}
     program = launcher(bench.root)
     line = [program, "hook", "claude-code"]
-    said = captured(payloads, space) if payloads else made(space)
-    hooks = [Replayed(one, line, **options) for one in said]
+    message = captured(payloads, space) if payloads else sample_payloads(space)
+    hooks = [Replayed(one, line, **options) for one in message]
     hooks += [] if payloads else agents(space, program, options)
     on = {**options, "env": {**options["env"], "KINEN_HOOKS_INJECT_ON_PROMPT": "true"}}
-    prompt = next(one for one in hooks if one.name == "UserPromptSubmit")
-    told = Replayed(prompt.said, line, **on)
-    told.name = "UserPromptSubmit, injecting"
+    prompt = next(hook for hook in hooks if hook.name == "UserPromptSubmit")
+    output = Replayed(prompt.said, line, **on)
+    output.name = "UserPromptSubmit, injecting"
     bare = functools.partial(process, [sys.executable, "-c", "pass"], input=b"", **options)
     # Apart, since another environment has kinen find out anew where it is.
-    for some, count in ((hooks, times), ([told], times // 3)):
-        calls: dict[str, Callable[[], object]] = {one.name: one for one in some}
+    for some, count in ((hooks, times), ([output], times // 3)):
+        calls: dict[str, Callable[[], object]] = {element.name: element for element in some}
         calls["bare"] = bare
         alternated(calls, 5)
-        taken = alternated(calls, count)
-        for one in some:
-            limit = NO_LIMIT if one is told else 2.0 if one.recorded else 4.0
+        seconds = alternated(calls, count)
+        for entry in some:
+            limit = NO_LIMIT if entry is output else 2.0 if entry.recorded else 4.0
             for name, of in (("p50", statistics.median), ("p95", p95)):
-                ours, base = of(taken[one.name]), of(taken["bare"])
-                yield Row(f"{one.name}, {name}", ours, base, limit, AGAINST)
+                ours, base = of(seconds[entry.name]), of(seconds["bare"])
+                yield Row(f"{entry.name}, {name}", ours, base, limit, AGAINST)
     with Memory.open(space, home=home) as memory:
         written = memory.journal.entries("observations")[1] - before
-    wanted = sum(one.sent for one in (*hooks, told) if one.recorded)
-    assert written == wanted, f"{written} of {wanted} observations are in the journal"
+    total = sum(item.sent for item in (*hooks, output) if item.recorded)
+    assert written == total, f"{written} of {total} observations are in the journal"
 
 
 def main() -> None:
@@ -192,11 +194,11 @@ def main() -> None:
     print(f"{'row':<42} {'ratio':>7} {'limit':>6}  {'ours':>9} {'baseline':>9}")
     with tempfile.TemporaryDirectory(prefix="kinen-hooks-") as temporary:
         for row in rows(Bench(Path(temporary), chosen.observations), chosen.payloads, chosen.times):
-            results[row.name] = shown(row)
+            results[row.name] = as_saved(row)
             limit = "" if row.limit == NO_LIMIT else f"{row.limit:.2f}"
             mark = "" if row.ratio <= row.limit else "  ← over"
-            told = f"{row.ratio:>7.2f} {limit:>6}  {row.ours:>9.4f} {row.baseline:>9.4f}"
-            print(f"{row.name:<42} {told}{mark}", flush=True)
+            text = f"{row.ratio:>7.2f} {limit:>6}  {row.ours:>9.4f} {row.baseline:>9.4f}"
+            print(f"{row.name:<42} {text}{mark}", flush=True)
     if not chosen.no_save:
         save("hooks", results)
 

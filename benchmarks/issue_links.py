@@ -50,10 +50,10 @@ def in_commits(clones: Path, gold: dict[str, dict[str, list[str]]]) -> dict[str,
     names: dict[str, set[str]] = {}
     for repository, commits in gold.items():
         clone = clones / repository.replace("/", "+")
-        known = ids_of(clone)
+        existing = ids_of(clone)
         for commit in commits:
             message = git(clone, "log", "-1", "--format=%B", commit)
-            names[commit] = {name.id.lower() for name in references(message, known)}
+            names[commit] = {name.id.lower() for name in references(message, existing)}
     return names
 
 

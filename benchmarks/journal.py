@@ -76,8 +76,8 @@ def _words(rng: random.Random) -> Iterator[str]:
 def _ran(rng: random.Random, say: Callable[[int, int], str], path: str) -> Event:
     command = f"pytest -q {path.replace('src', 'tests')} -k {say(1, 1)}"
     lines = [f"{path}:{rng.randint(1, 400)}: {say(3, 9)}" for _ in range(rng.randint(1, 9))]
-    told = "\n".join([f"$ {command}", *lines, f"{rng.randint(1, 90)} passed"])
-    return "command", told, {"command": command, "exitCode": 0}
+    text = "\n".join([f"$ {command}", *lines, f"{rng.randint(1, 90)} passed"])
+    return "command", text, {"command": command, "exitCode": 0}
 
 
 def _edited(rng: random.Random, say: Callable[[int, int], str], path: str) -> Event:
@@ -88,22 +88,25 @@ def _edited(rng: random.Random, say: Callable[[int, int], str], path: str) -> Ev
             f"-    {name} = {say(1, 1)}({say(1, 1)})",
             f"+    {name} = {say(1, 1)}(self.{name})",
         ]
-    told = "\n".join([f"File: {path}", f"@@ -{at},9 +{at},9 @@ def {say(1, 1)}():", *lines])
-    return "file_diff", told, {"filePath": path}
+    text = "\n".join([f"File: {path}", f"@@ -{at},9 +{at},9 @@ def {say(1, 1)}():", *lines])
+    return "file_diff", text, {"filePath": path}
 
 
 def _failed(rng: random.Random, say: Callable[[int, int], str], path: str) -> Event:
-    told = ["Traceback (most recent call last):"]
+    output = ["Traceback (most recent call last):"]
     for _ in range(rng.randint(1, 4)):
-        told.append(f'  File "{path}", line {rng.randint(1, 400)}, in {say(1, 1)}')
-        told.append(f"    return self.{say(1, 1)}({say(1, 1)})")
-    told.append(f"ValueError: {say(4, 12)}")
-    return "error", "\n".join(told), {"hasError": True}
+        output.append(f'  File "{path}", line {rng.randint(1, 400)}, in {say(1, 1)}')
+        output.append(f"    return self.{say(1, 1)}({say(1, 1)})")
+    output.append(f"ValueError: {say(4, 12)}")
+    return "error", "\n".join(output), {"hasError": True}
 
 
 def _called(rng: random.Random, say: Callable[[int, int], str], path: str) -> Event:
-    told = [f"Tool: Read\nFile: {path}", *(f"{n}\t{say(3, 10)}" for n in range(rng.randint(1, 8)))]
-    return "tool_call", "\n".join(told), {"toolName": "Read", "filePath": path}
+    output = [
+        f"Tool: Read\nFile: {path}",
+        *(f"{n}\t{say(3, 10)}" for n in range(rng.randint(1, 8))),
+    ]
+    return "tool_call", "\n".join(output), {"toolName": "Read", "filePath": path}
 
 
 def write_bundle(path: Path, count: int, began: int = BEGAN, going_on: int = 0) -> None:
@@ -142,12 +145,12 @@ def _id(what: int, n: int) -> str:
 
 
 def _observation(n: int, event: Event, scopes: list[dict[str, str]], began: int) -> dict[str, Any]:
-    kind, content, said = event
+    kind, content, message = event
     capsule, at = divmod(n, SESSION)
     ts = began + capsule * 86_400_000 + at * 45_000
-    made = {"id": _id(0, n), "kind": kind, "content": content, "provenance": said, "ts": ts}
-    made |= {"scopeIds": scopes[capsule], "redacted": False, "capsuleId": _id(1, capsule)}
-    return made | {"branch": "main", "head": f"{capsule:040x}"}
+    created = {"id": _id(0, n), "kind": kind, "content": content, "provenance": message, "ts": ts}
+    created |= {"scopeIds": scopes[capsule], "redacted": False, "capsuleId": _id(1, capsule)}
+    return created | {"branch": "main", "head": f"{capsule:040x}"}
 
 
 def _capsule(
@@ -237,17 +240,17 @@ def scatter(memory: Memory) -> None:
 
 def alternated(calls: dict[str, Callable[[], object]], times: int) -> dict[str, list[float]]:
     """The seconds of each call, made in turn."""
-    taken: dict[str, list[float]] = {name: [] for name in calls}
+    used: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(times):
         for name, call in calls.items():
             began = time.perf_counter()
             call()
-            taken[name].append(time.perf_counter() - began)
-    return taken
+            used[name].append(time.perf_counter() - began)
+    return used
 
 
-def p95(taken: list[float]) -> float:
-    return statistics.quantiles(taken, n=20)[-1]
+def p95(values: list[float]) -> float:
+    return statistics.quantiles(values, n=20)[-1]
 
 
 # Rows
@@ -269,19 +272,19 @@ def hook_rows(bench: Bench) -> list[Row]:
         name: functools.partial(process, line, cwd=space, env=env) for name, line in lines.items()
     }
     alternated(calls, 5)
-    taken = alternated(calls, 301)
+    seconds = alternated(calls, 301)
     with Memory.open(space, home=home) as memory:
         written = memory.journal.entries("observations", session="s1")[1]
     assert written == 2 * 306, f"{written} of 612 observations are in the journal"
-    middle = {name: statistics.median(some) for name, some in taken.items()}
+    middle = {name: statistics.median(some) for name, some in seconds.items()}
     against = 'python -c "import sqlite3"'
     return [
         Row("hook write", middle["hook"], middle["bare"], 1.6, against),
-        Row("hook write, p95", p95(taken["hook"]), p95(taken["bare"]), NO_LIMIT, against),
+        Row("hook write, p95", p95(seconds["hook"]), p95(seconds["bare"]), NO_LIMIT, against),
         Row("`kinen log`, console script", middle["script"], middle["bare"], NO_LIMIT, against),
         Row(
             "`kinen log`, console script, p95",
-            *(p95(taken["script"]), p95(taken["bare"]), NO_LIMIT, against),
+            *(p95(seconds["script"]), p95(seconds["bare"]), NO_LIMIT, against),
         ),
     ]
 
@@ -318,8 +321,8 @@ def observe_rows(bench: Bench) -> list[Row]:
         ours, bare = iter(texts), iter(texts)
 
         def observe() -> None:
-            kind, content, said = next(ours)
-            memory.observe(content, kind=kind, scope={"session": "s1"}, provenance=said)
+            kind, content, message = next(ours)
+            memory.observe(content, kind=kind, scope={"session": "s1"}, provenance=message)
 
         def raw() -> None:
             kind, content, _ = next(bare)
@@ -328,11 +331,11 @@ def observe_rows(bench: Bench) -> list[Row]:
             db.execute(insert, (ids.ulid(), kind, content, now, "s1"))
             db.execute("COMMIT")
 
-        taken = alternated({"ours": observe, "bare": raw}, len(texts))
+        seconds = alternated({"ours": observe, "bare": raw}, len(texts))
     db.close()
     against = "INSERT into a table with FTS5, synchronous=FULL"
     return [
-        Row(name, of(taken["ours"]), of(taken["bare"]), limit, against)
+        Row(name, of(seconds["ours"]), of(seconds["bare"]), limit, against)
         for name, of, limit in (
             ("observe", statistics.median, 3.0),
             ("observe, mean", statistics.fmean, NO_LIMIT),
@@ -367,9 +370,9 @@ def _recall(memory: Memory, name: str) -> Row:
             "bare": functools.partial(memory.search, Query(text)),
         }
         alternated(calls, 3)
-        taken = alternated(calls, 31)
-        ours.append(statistics.median(taken["ours"]))
-        bare.append(statistics.median(taken["bare"]))
+        seconds = alternated(calls, 31)
+        ours.append(statistics.median(seconds["ours"]))
+        bare.append(statistics.median(seconds["bare"]))
     against = "search for the same, same limit"
     return Row(name, statistics.fmean(ours), statistics.fmean(bare), 1.5, against)
 
@@ -380,13 +383,13 @@ def import_rows(bench: Bench) -> list[Row]:
     with bench.memory(bench.observations) as memory:
         memory.transfer.export(own)
         tables = _tables(memory.core.store.db)
-    taken: dict[str, list[float]] = {"own": [], "foreign": [], "raw": []}
+    used: dict[str, list[float]] = {"own": [], "foreign": [], "raw": []}
     for n in range(7):
-        taken["own"].append(_import(bench, own))
-        taken["foreign"].append(_import(bench, foreign))
-        taken["raw"].append(_raw_import(bench.root / f"raw-{n}.db", tables))
+        used["own"].append(_import(bench, own))
+        used["foreign"].append(_import(bench, foreign))
+        used["raw"].append(_raw_import(bench.root / f"raw-{n}.db", tables))
     del tables
-    middle = {name: statistics.median(some) for name, some in taken.items()}
+    middle = {name: statistics.median(some) for name, some in used.items()}
     name = f"import {bench.observations:,} observations"
     against = "executemany of ready rows, one transaction"
     return [
@@ -409,13 +412,13 @@ def _import(bench: Bench, bundle: Path) -> float:
 
 def _tables(db: sqlite3.Connection) -> dict[str, list[tuple[Any, ...]]]:
     """The rows of a journal, as INSERT statements with what they take."""
-    found = {}
+    results = {}
     for table in ("observations", "capsules", "summaries"):
         names = [row[1] for row in db.execute(f"PRAGMA table_info({table})") if row[1] != "seq"]
         columns, marks = ", ".join(names), ", ".join("?" * len(names))
         rows = db.execute(f"SELECT {columns} FROM {table}").fetchall()
-        found[f"INSERT INTO {table}({columns}) VALUES ({marks})"] = rows
-    return found
+        results[f"INSERT INTO {table}({columns}) VALUES ({marks})"] = rows
+    return results
 
 
 def _raw_import(path: Path, tables: dict[str, list[tuple[Any, ...]]]) -> float:
@@ -465,9 +468,9 @@ def catch_up_rows(bench: Bench) -> list[Row]:
             memory.sync()
             memory.transfer.load(bench.bundle(bench.observations))
             began = time.perf_counter()
-            found = memory.search(Query(ASKED[0], mode="fulltext"))
+            hits = memory.search(Query(ASKED[0], mode="fulltext"))
             first["ours"].append(time.perf_counter() - began)
-            assert len(found) == 10
+            assert len(hits) == 10
             texts = memory.core.store.db.execute("SELECT content FROM observations").fetchall()
             first["bare"].append(_rebuild(bench.root / f"rebuilt-{n}.db", texts))
             if n == 2:
@@ -507,10 +510,10 @@ def _one_more(memory: Memory, count: int, mode: str) -> Row:
     memory.search(Query(ASKED[0], mode=mode))
     for n in range(31):
         query = Query(ASKED[n % len(ASKED)], mode=mode)
-        before += alternated({"": lambda asked=query: memory.search(asked)}, 1)[""]
-        kind, content, said = next(happened)
-        memory.observe(content, kind=kind, scope={"session": "s1"}, provenance=said)
-        after += alternated({"": lambda asked=query: memory.search(asked)}, 1)[""]
+        before += alternated({"": lambda request=query: memory.search(request)}, 1)[""]
+        kind, content, message = next(happened)
+        memory.observe(content, kind=kind, scope={"session": "s1"}, provenance=message)
+        after += alternated({"": lambda question=query: memory.search(question)}, 1)[""]
     name = f"search after one more of {count:,}, {mode}"
     against = "the search before it"
     return Row(name, statistics.median(after), statistics.median(before), NO_LIMIT, against)
@@ -525,7 +528,7 @@ ROWS = {
 }
 
 
-def shown(row: Row) -> dict[str, Any]:
+def as_saved(row: Row) -> dict[str, Any]:
     """A row as it is saved, with what else the machine had to do."""
     limit = None if row.limit == NO_LIMIT else row.limit
     load = round(os.getloadavg()[0], 2)
@@ -550,7 +553,7 @@ def main() -> None:
         bench = Bench(Path(temporary), chosen.observations)
         for name in chosen.rows:
             for row in ROWS[name](bench):
-                results[row.name] = shown(row)
+                results[row.name] = as_saved(row)
                 limit = "" if row.limit == NO_LIMIT else f"{row.limit:.2f}"
                 mark = "" if row.ratio <= row.limit else "  ← over"
                 print(

@@ -22,7 +22,7 @@ from kinen import Memory, Query
 from kinen.render import hit_json, hit_text
 from kinen.text import contains, estimate, terms
 from quality import asked_of, indexed, written
-from recall import QUESTIONS, kept
+from recall import QUESTIONS, checkpoint_space
 from record import save
 
 if TYPE_CHECKING:
@@ -54,14 +54,14 @@ def answerable(conversation: dict[str, Any], turns: dict[str, str]) -> Iterator[
     answers = {row["question"]: str(row.get("answer", "")) for row in conversation["qa"]}
     for question in asked_of(conversation["qa"]):
         answer = answers[question.text].strip(" .")
-        said = [turns[turn] for turn in question.gold if turn in turns]
-        if answer and any(contains(text, answer) for text in said):
+        message = [turns[turn] for turn in question.gold if turn in turns]
+        if answer and any(contains(text, answer) for text in message):
             yield Case(question.text, [answer])
 
 
 def checkpoints(data: Path, modes: list[str]) -> dict[str, Any]:
     shares: dict[str, Shares] = {mode: defaultdict(list) for mode in modes}
-    with kept(data / "goldfish-memories") as memory:
+    with checkpoint_space(data / "goldfish-memories") as memory:
         memory.sync()
         for row in json.loads(QUESTIONS.read_text()):
             ask(memory, Case(row["question"], row["must"]), shares)
@@ -70,14 +70,14 @@ def checkpoints(data: Path, modes: list[str]) -> dict[str, Any]:
 
 def ask(memory: Memory, case: Case, shares: dict[str, Shares]) -> None:
     """Add the share of a question's answers that the first hits show, for each mode."""
-    for mode, found in shares.items():
+    for mode, results in shares.items():
         hits = list(memory.search(Query(case.question, limit=max(DEPTHS), mode=mode)))
         texts = [hit_json(hit)["chunk"]["content"] for hit in hits]
         printed = [hit_text(hit, terms(case.question)) for hit in hits]
         for depth in DEPTHS:
-            found[f"text@{depth}"].append(share(case.answers, texts[:depth]))
-            found[f"terminal@{depth}"].append(share(case.answers, printed[:depth]))
-        found["tokens"].append(sum(map(estimate, texts)))
+            results[f"text@{depth}"].append(share(case.answers, texts[:depth]))
+            results[f"terminal@{depth}"].append(share(case.answers, printed[:depth]))
+        results["tokens"].append(sum(map(estimate, texts)))
 
 
 def share(answers: list[str], texts: list[str]) -> float:
@@ -87,8 +87,8 @@ def share(answers: list[str], texts: list[str]) -> float:
 def summary(shares: dict[str, Shares]) -> dict[str, Any]:
     questions = len(next(iter(shares.values()))["tokens"])
     rows = {
-        mode: {name: round(statistics.fmean(values), 4) for name, values in found.items()}
-        for mode, found in shares.items()
+        mode: {name: round(statistics.fmean(values), 4) for name, values in results.items()}
+        for mode, results in shares.items()
     }
     return {"questions": questions, "shares": rows}
 

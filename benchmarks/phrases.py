@@ -55,14 +55,14 @@ def measure(folder: Path, count: int) -> dict[str, object]:
     phrases = draw(files, count, random.Random(7))
     with tempfile.TemporaryDirectory() as home, Memory.open(folder, home=home) as memory:
         memory.sync()
-        found = {mode: [first(memory, phrase, mode) for phrase in phrases] for mode in MODES}
-    for phrase, right in zip(phrases, found["hybrid"], strict=True):
+        results = {mode: [first(memory, phrase, mode) for phrase in phrases] for mode in MODES}
+    for phrase, right in zip(phrases, results["hybrid"], strict=True):
         if not right:
             print(f"  not first: {phrase}")
     return {
         "files": len(files),
         "phrases": len(phrases),
-        **{mode: sum(right) for mode, right in found.items()},
+        **{mode: sum(right) for mode, right in results.items()},
     }
 
 

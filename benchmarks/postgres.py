@@ -132,11 +132,11 @@ def questions() -> list[str]:
     """Questions of three rarer and two common words."""
     random = np.random.default_rng(3)
     words = vocabulary()
-    asked = []
+    request = []
     for _ in range(QUERIES):
         picks = (*random.integers(100, 20_000, 3), *random.integers(0, 50, 2))
-        asked.append(" ".join(words[pick] for pick in picks))
-    return asked
+        request.append(" ".join(words[pick] for pick in picks))
+    return request
 
 
 def unit_vectors(count: int, seed: int) -> Any:
@@ -160,40 +160,42 @@ def nearest_of_all(count: int) -> list[set[int]]:
     best = [[] for _ in probes]
     for start, block in vector_blocks(count):
         cosines = probes @ block.T
-        for row, (scores, found) in enumerate(zip(cosines, best, strict=True)):
+        for row, (scores, results) in enumerate(zip(cosines, best, strict=True)):
             top = np.argpartition(-scores, 10)[:10]
-            found += [(float(scores[at]), start + int(at)) for at in top]
-            best[row] = sorted(found, reverse=True)[:10]
-    return [{number for _, number in found} for found in best]
+            results += [(float(scores[at]), start + int(at)) for at in top]
+            best[row] = sorted(results, reverse=True)[:10]
+    return [{number for _, number in result} for result in best]
 
 
 def measure(
     phases: Phases, reader: Any, scan: Any, numbers: dict[int, int], truth: list[set[int]]
 ) -> list[list[int]]:
     """Time words, vectors and hybrid searches; the numbers of the first ten by words."""
-    asked = questions()
+    request = questions()
     probes = unit_vectors(QUERIES, 5)
-    words, took = timed(lambda at: reader.match(asked[at].split(), Query(""), 50), phases, "words")
+    words, took = timed(
+        lambda at: reader.match(request[at].split(), Query(""), 50), phases, "words"
+    )
     phases.put("words", took)
     near, took = timed(lambda at: scan.nearest(probes[at], NEAREST), phases, "vectors")
     phases.put("vectors", took)
     right = [
-        len({numbers[id_] for id_, _ in found[:10]} & best) / 10
-        for found, best in zip(near, truth, strict=True)
+        len({numbers[id_] for id_, _ in results[:10]} & best) / 10
+        for results, best in zip(near, truth, strict=True)
     ]
     phases.put("recall@10", round(statistics.fmean(right), 4))
     count = len(numbers)
     _, took = timed(
         lambda at: search(
             reader,
-            Query(asked[at], limit=10, mode="hybrid"),
+            Query(request[at], limit=10, mode="hybrid"),
             lambda: (Meaning(scan, probes[at], 0, count), ""),
         ),
         phases,
         "hybrid",
     )
     phases.put("hybrid", took)
-    return [[numbers[id_] for id_, _ in found[:10]] for found in words]
+    return [[numbers[id_] for id_, _ in word[:10]] for word in words]
 
 
 def timed(
@@ -292,12 +294,12 @@ Asked = tuple[dict[str, str], list[quality.Question], "Callable[[Any], list[str]
 
 
 def beir_set(folder: Path, path_of: Any, text_of: Any, most: int) -> Iterator[Asked]:
-    documents, asked = quality.beir(folder)
-    gold = set().union(*(question.gold for question in asked))
+    documents, request = quality.beir(folder)
+    gold = set().union(*(question.gold for question in request))
     names = [*gold, *(name for name in documents if name not in gold)]
     chosen = names[: max(most, len(gold))] if most else names
     files = {path_of(name): text_of(documents[name]) for name in chosen if name in documents}
-    yield files, asked, lambda hits: [Path(hit.record.path).stem for hit in hits]
+    yield files, request, lambda hits: [Path(hit.record.path).stem for hit in hits]
 
 
 def locomo_set(folder: Path) -> Iterator[Asked]:
@@ -306,12 +308,12 @@ def locomo_set(folder: Path) -> Iterator[Asked]:
 
     for conversation in json.loads(next(folder.glob("*.json")).read_text()):
         files, place, _ = quality.written(conversation["conversation"])
-        asked = [one for one in quality.asked_of(conversation["qa"]) if one.gold]
+        request = [item for item in quality.asked_of(conversation["qa"]) if item.gold]
 
         def turns(hits: Any, place: Any = place) -> list[str]:
             return [name for hit in quality.matches(hits) for name in quality.said_in(hit, place)]
 
-        yield files, asked, turns
+        yield files, request, turns
 
 
 SETS: dict[str, Callable[[Path, int], Iterator[Asked]]] = {
@@ -337,12 +339,12 @@ def ranking(server: str, name: str, parts: Iterator[Asked], most: int) -> None:
     if MODES[-1] in figures:
         print(f"{name}: measured before")
         return
-    found: dict[tuple[str, str], list[Any]] = {}
+    results: dict[tuple[str, str], list[Any]] = {}
     documents = 0
     for files, every, ranked in parts:
-        asked = every[:most] if most else every
+        request = every[:most] if most else every
         documents += len(files)
-        print(f"{name}: {len(files):,} documents, {len(asked):,} questions …", flush=True)
+        print(f"{name}: {len(files):,} documents, {len(request):,} questions …", flush=True)
         url = postgres_server.create_database(server)
         with quality.indexed(files) as memory, Engine(url, memory.config) as engine:
             engine.prepare()
@@ -350,8 +352,8 @@ def ranking(server: str, name: str, parts: Iterator[Asked], most: int) -> None:
             print(f"{name}: indexed by both engines", flush=True)
             for mode in MODES:
                 for label, ask in (("sqlite", memory.search), ("postgres", engine.search)):
-                    rows = found.setdefault((mode, label), [])
-                    for question in asked:
+                    rows = results.setdefault((mode, label), [])
+                    for question in request:
                         hits = ask(Query(question.text, limit=quality.DEPTH, mode=mode))
                         rows.append((quality.distinct(ranked(hits)), question))
                     print(f"{name}: {mode}, {label}: {quality.score(rows)}", flush=True)
@@ -359,7 +361,7 @@ def ranking(server: str, name: str, parts: Iterator[Asked], most: int) -> None:
     phases = Phases(name, figures)
     phases.put("documents", documents)
     for mode in MODES:
-        local, shared = found[mode, "sqlite"], found[mode, "postgres"]
+        local, shared = results[mode, "sqlite"], results[mode, "postgres"]
         alike = [
             len({*first[:10]} & {*second[:10]}) / max(1, len(first[:10]))
             for (first, _), (second, _) in zip(local, shared, strict=True)

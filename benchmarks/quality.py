@@ -112,9 +112,11 @@ def progress(phase: str, done: int, total: int) -> None:
 
 def score(rankings: list[tuple[Ranking, Question]]) -> dict[str, float]:
     return {
-        "ndcg@10": round(statistics.fmean(ndcg(found, asked.gold) for found, asked in rankings), 4),
+        "ndcg@10": round(
+            statistics.fmean(ndcg(result, query.gold) for result, query in rankings), 4
+        ),
         "recall@10": round(
-            statistics.fmean(recall(found, asked.gold) for found, asked in rankings), 4
+            statistics.fmean(recall(results, request.gold) for results, request in rankings), 4
         ),
     }
 
@@ -122,12 +124,14 @@ def score(rankings: list[tuple[Ranking, Question]]) -> dict[str, float]:
 def run_beir(folder: Path, path_of: Any, text_of: Any) -> dict[str, Any]:
     documents, questions = beir(folder)
     plain = Plain({name: f"{row['title']} {row['text']}" for name, row in documents.items()})
-    found = {"plain FTS5": score([(plain.ask(one.text), one) for one in questions])}
+    results = {
+        "plain FTS5": score([(plain.ask(question.text), question) for question in questions])
+    }
     files = {path_of(name): text_of(row) for name, row in documents.items()}
     with indexed(files) as memory:
         for mode in MODES:
-            found[mode] = score([(ask(memory, one.text, mode), one) for one in questions])
-    return {"documents": len(documents), "questions": len(questions), "scores": found}
+            results[mode] = score([(ask(memory, item.text, mode), item) for item in questions])
+    return {"documents": len(documents), "questions": len(questions), "scores": results}
 
 
 def ask(memory: Memory, text: str, mode: str) -> Ranking:
@@ -156,21 +160,23 @@ def locomo(data: Path) -> dict[str, Any]:
     conversations = json.loads(next((data / "locomo").glob("*.json")).read_text())
     for conversation in conversations:
         files, place, texts = written(conversation["conversation"])
-        questions = [one for one in asked_of(conversation["qa"]) if one.gold]
+        questions = [item for item in asked_of(conversation["qa"]) if item.gold]
         plain = Plain(texts)
-        for one in questions:
-            found = plain.ask(one.text)
-            turns["plain FTS5"].append((found, one))
-            sessions["plain FTS5"].append((distinct([session_of(name) for name in found]), one))
+        for question in questions:
+            answer = plain.ask(question.text)
+            turns["plain FTS5"].append((answer, question))
+            sessions["plain FTS5"].append(
+                (distinct([session_of(name) for name in answer]), question)
+            )
         with indexed(files) as memory:
             for mode in MODES:
-                for one in questions:
-                    hits = memory.search(Query(one.text, limit=DEPTH, mode=mode))
+                for question in questions:
+                    hits = memory.search(Query(question.text, limit=DEPTH, mode=mode))
                     matched = (turn for hit in matches(hits) for turn in said_in(hit, place))
-                    found = distinct(list(matched))
-                    turns[mode].append((found, one))
-                    named = [Path(hit.record.path).stem for hit in hits]
-                    sessions[mode].append((distinct(named), one))
+                    answer = distinct(list(matched))
+                    turns[mode].append((answer, question))
+                    stems = [Path(hit.record.path).stem for hit in hits]
+                    sessions[mode].append((distinct(stems), question))
     return {
         "conversations": len(conversations),
         "questions": len(turns["hybrid"]),
@@ -184,14 +190,14 @@ def written(
 ) -> tuple[dict[str, str], dict[str, dict[int, str]], dict[str, str]]:
     """Files of one conversation, which turn stands at which line, and each turn's text."""
     files, place, texts = {}, {}, {}
-    for key, said in conversation.items():
+    for key, message in conversation.items():
         number = re.fullmatch(r"session_(\d+)", key)
-        if not number or not said:
+        if not number or not message:
             continue
         path = f"D{number[1]}.md"
         page = [f"# {conversation[key + '_date_time']}", ""]
         place[path] = {}
-        for turn in said:
+        for turn in message:
             said_by = " ".join(f"{turn['speaker']}: {turn['text']}".split())
             texts[turn["dia_id"]] = f"{conversation[key + '_date_time']} {said_by}"
             place[path][len(page) + 1] = turn["dia_id"]
@@ -214,8 +220,8 @@ def asked_of(rows: list[dict[str, Any]]) -> list[Question]:
 
 def matches(hits: Iterable[Any]) -> list[Any]:
     """What matched, best first: each hit, and each that a better one's passage shows."""
-    found = [one for hit in hits for one in (hit, *hit.also)]
-    return sorted(found, key=lambda hit: -hit.score)
+    results = [value for hit in hits for value in (hit, *hit.also)]
+    return sorted(results, key=lambda hit: -hit.score)
 
 
 def said_in(hit: Any, place: dict[str, dict[int, str]]) -> list[str]:
@@ -230,10 +236,10 @@ def session_of(turn: str) -> str:
 
 def at_five(rankings: list[tuple[Ranking, Question]]) -> dict[str, float]:
     some, every = [], []
-    for found, asked in rankings:
-        wanted = {session_of(turn) for turn in asked.gold}
-        some.append(bool(wanted & set(found[:5])))
-        every.append(wanted <= set(found[:5]))
+    for results, request in rankings:
+        expected = {session_of(turn) for turn in request.gold}
+        some.append(bool(expected & set(results[:5])))
+        every.append(expected <= set(results[:5]))
     return {
         "session any@5": round(statistics.fmean(some), 4),
         "session all@5": round(statistics.fmean(every), 4),
@@ -243,12 +249,12 @@ def at_five(rankings: list[tuple[Ranking, Question]]) -> dict[str, float]:
 def by_category(
     turns: list[tuple[Ranking, Question]], sessions: list[tuple[Ranking, Question]]
 ) -> dict[str, Any]:
-    found = {}
-    for name in sorted({asked.category for _, asked in turns}):
+    results = {}
+    for name in sorted({request.category for _, request in turns}):
         mine = [row for row in turns if row[1].category == name]
         theirs = [row for row in sessions if row[1].category == name]
-        found[name] = {"questions": len(mine), **score(mine), **at_five(theirs)}
-    return found
+        results[name] = {"questions": len(mine), **score(mine), **at_five(theirs)}
+    return results
 
 
 SETS = {"scifact": scifact, "cosqa": cosqa, "locomo": locomo}

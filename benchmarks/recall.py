@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from kinen import Memory, Query
 from kinen.recall.fuse import RECENCY_WEIGHT
 from quality import asked_of
-from recency import remembered, sessions_of, told
+from recency import remembered, sessions_of, turns_shown
 from record import save
 from speed import KINEN, process
 
@@ -51,75 +51,75 @@ MANY = 1000
 
 
 def locomo(data: Path) -> dict[str, Any]:
-    found: dict[str, Any] = defaultdict(lambda: defaultdict(list))
+    results: dict[str, Any] = defaultdict(lambda: defaultdict(list))
     drawn = 0
-    for one in json.loads(next((data / "locomo").glob("*.json")).read_text()):
-        questions = [ask for ask in asked_of(one["qa"]) if ask.gold]
-        with remembered(sessions_of(one["conversation"])) as memory:
+    for entry in json.loads(next((data / "locomo").glob("*.json")).read_text()):
+        questions = [ask for ask in asked_of(entry["qa"]) if ask.gold]
+        with remembered(sessions_of(entry["conversation"])) as memory:
 
             def share(hits: tuple[Hit, ...], gold: set[str]) -> float:
-                return len(gold & set(told(hits))) / len(gold)
+                return len(gold & set(turns_shown(hits))) / len(gold)
 
-            _ways(memory, [(ask.text, ask.gold) for ask in questions], share, found)
+            _ways(memory, [(ask.text, ask.gold) for ask in questions], share, results)
             done = memory.consolidation.consolidate()
             drawn += done.added
             memory.sync()
-            asked = [(ask.text, ask.gold) for ask in questions]
-            _ways(memory, asked, share, found, only="with memories")
-    return {"memories": drawn, **_means(found)}
+            request = [(ask.text, ask.gold) for ask in questions]
+            _ways(memory, request, share, results, only="with memories")
+    return {"memories": drawn, **_means(results)}
 
 
 def checkpoints(data: Path) -> dict[str, Any]:
-    asked = [(one["question"], {one["file"]}) for one in json.loads(QUESTIONS.read_text())]
-    found: dict[str, Any] = defaultdict(lambda: defaultdict(list))
+    request = [(entry["question"], {entry["file"]}) for entry in json.loads(QUESTIONS.read_text())]
+    results: dict[str, Any] = defaultdict(lambda: defaultdict(list))
 
     def share(hits: tuple[Hit, ...], gold: set[str]) -> float:
         return float(any(hit.record.path.endswith(name) for hit in hits for name in gold))
 
-    with kept(data / "goldfish-memories") as memory:
+    with checkpoint_space(data / "goldfish-memories") as memory:
         memory.sync()
-        _ways(memory, asked, share, found)
+        _ways(memory, request, share, results)
         drawn = memory.consolidation.consolidate().added
         memory.sync()
-        _ways(memory, asked, share, found, only="with memories")
-    return {"memories": drawn, **_means(found)}
+        _ways(memory, request, share, results, only="with memories")
+    return {"memories": drawn, **_means(results)}
 
 
 @contextlib.contextmanager
-def kept(folder: Path) -> Iterator[Memory]:
+def checkpoint_space(folder: Path) -> Iterator[Memory]:
     """A space with the checkpoints of a folder."""
-    with tempfile.TemporaryDirectory() as made:
-        root = Path(made, "space")
+    with tempfile.TemporaryDirectory() as created:
+        root = Path(created, "space")
         shutil.copytree(folder / ".memories", root / ".memories")
         (root / ".kinen").mkdir()
-        with Memory.open(root, home=Path(made, "home")) as memory:
+        with Memory.open(root, home=Path(created, "home")) as memory:
             yield memory
 
 
 def _ways(
     memory: Memory,
-    asked: list[tuple[str, set[str]]],
+    values: list[tuple[str, set[str]]],
     share: Callable[[tuple[Hit, ...], set[str]], float],
-    found: dict[str, Any],
+    results: dict[str, Any],
     only: str = "",
 ) -> None:
     ways = {only: WAYS["as shipped"]} if only else WAYS
     if only:
         recall = memory.config.recall._replace(memories=True)
         memory.core.config = memory.config._replace(recall=recall)
-    for text, gold in asked:
+    for text, gold in values:
         for name, how in ways.items():
             hits = memory.search(Query(text, limit=DEPTH, **how))
-            found[name]["recall@5"].append(share(hits, gold))
+            results[name]["recall@5"].append(share(hits, gold))
             if "recency" in how and "mode" not in how:
-                given = memory.recall(Query(text, limit=DEPTH))
-                found[name]["tokens"].append(given.tokens)
+                recalled = memory.recall(Query(text, limit=DEPTH))
+                results[name]["tokens"].append(recalled.tokens)
 
 
-def _means(found: dict[str, Any]) -> dict[str, Any]:
+def _means(results: dict[str, Any]) -> dict[str, Any]:
     return {
         name: {key: round(statistics.fmean(values), 4) for key, values in row.items()}
-        for name, row in found.items()
+        for name, row in results.items()
     }
 
 
@@ -129,18 +129,18 @@ def _means(found: dict[str, Any]) -> dict[str, Any]:
 def speed(data: Path, times: int) -> dict[str, Any]:
     source = data / "goldfish-memories" / ".memories"
     texts = [path.read_text() for path in sorted(source.glob("2*/*.md"))]
-    found: dict[str, Any] = {"checkpoints": MANY}
-    with tempfile.TemporaryDirectory() as made:
-        root, home = Path(made, "space"), Path(made, "home")
+    results: dict[str, Any] = {"checkpoints": MANY}
+    with tempfile.TemporaryDirectory() as created:
+        root, home = Path(created, "space"), Path(created, "home")
         (root / ".kinen").mkdir(parents=True)
         for n in range(MANY):
             _write(root, n, texts)
         with Memory.open(root, home=home) as memory:
             memory.sync()
-            found |= _embedding(memory, texts)
-            found |= _asking(memory, times)
-        found |= _cold(root, home, times)
-    return found
+            results |= _embedding(memory, texts)
+            results |= _asking(memory, times)
+        results |= _cold(root, home, times)
+    return results
 
 
 def _write(root: Path, n: int, texts: list[str]) -> None:
@@ -225,7 +225,7 @@ def _timed(call: Callable[[], object]) -> float:
 
 def show(results: dict[str, Any], indent: str = "") -> None:
     for name, value in results.items():
-        if isinstance(value, dict) and any(isinstance(one, dict) for one in value.values()):
+        if isinstance(value, dict) and any(isinstance(item, dict) for item in value.values()):
             print(f"{indent}{name}")
             show(value, indent + "  ")
         elif isinstance(value, dict):

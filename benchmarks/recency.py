@@ -88,23 +88,23 @@ Sessions = dict[str, list[Turn]]
 
 def sessions_of(conversation: dict[str, Any]) -> Sessions:
     """The turns of each session, a minute apart."""
-    found: Sessions = {}
-    for key, said in conversation.items():
-        if not re.fullmatch(r"session_\d+", key) or not said:
+    results: Sessions = {}
+    for key, message in conversation.items():
+        if not re.fullmatch(r"session_\d+", key) or not message:
             continue
         at = f"{conversation[f'{key}_date_time']} UTC"
         began = datetime.strptime(at, "%I:%M %p on %d %B, %Y %Z").replace(tzinfo=UTC)
         start = round(began.timestamp() * 1000)
-        found[key] = [
+        results[key] = [
             Turn(
                 turn["dia_id"],
                 " ".join(f"{turn['speaker']}: {turn['text']}".split()),
                 "user" if turn["speaker"] == conversation["speaker_a"] else "assistant",
                 start + n * 60_000,
             )
-            for n, turn in enumerate(said)
+            for n, turn in enumerate(message)
         ]
-    return found
+    return results
 
 
 def bundle(sessions: Sessions, *, alone: bool) -> io.BytesIO:
@@ -183,7 +183,7 @@ def units(hits: tuple[Hit, ...]) -> Ranking:
     return distinct([_name((hit.before or (hit.chunk,))[0].ref) for hit in hits])
 
 
-def told(hits: tuple[Hit, ...]) -> Ranking:
+def turns_shown(hits: tuple[Hit, ...]) -> Ranking:
     """Every turn that is shown, in the order of reading."""
     chunks = [chunk for hit in hits for chunk in (*hit.before, hit.chunk, *hit.after)]
     return distinct([_name(chunk.ref) for chunk in chunks])
@@ -192,44 +192,46 @@ def told(hits: tuple[Hit, ...]) -> Ranking:
 # The cost: questions that do not ask for what is new
 
 
-def cost(asker: Asker, questions: list[Question], votes: list[Vote], found: dict[str, Any]) -> None:
+def cost(
+    asker: Asker, questions: list[Question], votes: list[Vote], results: dict[str, Any]
+) -> None:
     """nDCG@10 and recall@5 of the turns that are cited, and of the segments that have them."""
     for vote in votes:
-        row = found[vote.name]
-        for one in questions:
-            hits = asker.ask(one.text, vote, 10)
-            gold = {asker.unit(turn) for turn in one.gold}
-            row["cited ndcg@10"].append(ndcg(cited(hits), one.gold))
-            row["cited recall@5"].append(recall(cited(hits), one.gold, 5))
+        row = results[vote.name]
+        for question in questions:
+            hits = asker.ask(question.text, vote, 10)
+            gold = {asker.unit(turn) for turn in question.gold}
+            row["cited ndcg@10"].append(ndcg(cited(hits), question.gold))
+            row["cited recall@5"].append(recall(cited(hits), question.gold, 5))
             row["segment ndcg@10"].append(ndcg(units(hits), gold))
-            within = set(told(hits[:5]))
-            row["segment recall@5"].append(len(one.gold & within) / len(one.gold))
+            within = set(turns_shown(hits[:5]))
+            row["segment recall@5"].append(len(question.gold & within) / len(question.gold))
 
 
 # Turns as observations in segments, alone, and as paragraphs of files
 
 
-def compare(sessions: Sessions, files: Any, questions: list[Question], found: Any) -> None:
+def compare(sessions: Sessions, files: Any, questions: list[Question], results: Any) -> None:
     """The same turns and questions, no vote: quality.py's way of counting for all."""
     with remembered(sessions) as memory:
         asker = Asker(memory)
-        for one in questions:
-            hits = asker.ask(one.text, NONE, DEPTH)
-            found["segments, turns cited"].append((distinct(cited(hits)), one))
-            found["segments, turns shown"].append((told(hits), one))
-            first = [name for hit in hits for name in (*cited((hit,)), *told((hit,)))]
-            found["segments, turns shown, cited first"].append((distinct(first), one))
+        for question in questions:
+            hits = asker.ask(question.text, NONE, DEPTH)
+            results["segments, turns cited"].append((distinct(cited(hits)), question))
+            results["segments, turns shown"].append((turns_shown(hits), question))
+            first = [name for hit in hits for name in (*cited((hit,)), *turns_shown((hit,)))]
+            results["segments, turns shown, cited first"].append((distinct(first), question))
     with remembered(sessions, alone=True) as memory:
         asker = Asker(memory)
-        for one in questions:
-            hits = asker.ask(one.text, NONE, DEPTH)
-            found["no segments, turns cited"].append((distinct(cited(hits)), one))
+        for question in questions:
+            hits = asker.ask(question.text, NONE, DEPTH)
+            results["no segments, turns cited"].append((distinct(cited(hits)), question))
     pages, place, _ = files
     with indexed(pages) as memory:
-        for one in questions:
-            hits = memory.search(Query(one.text, limit=DEPTH))
-            shown = distinct([turn for hit in hits for turn in said_in(hit, place)])
-            found["files, turns shown"].append((shown, one))
+        for question in questions:
+            hits = memory.search(Query(question.text, limit=DEPTH))
+            output = distinct([turn for hit in hits for turn in said_in(hit, place)])
+            results["files, turns shown"].append((output, question))
 
 
 def affordable(ranking: Ranking, gold: set[str], tokens: dict[str, int]) -> float:
@@ -249,13 +251,19 @@ def affordable(ranking: Ranking, gold: set[str], tokens: dict[str, int]) -> floa
 def superseded(sessions: Sessions, questions: list[Question], *, alone: bool) -> Sessions:
     """The sessions, and before them a twin of every turn that answers a question."""
     twins = {turn.id: turn for turn in changed(sessions, questions)}
-    found = dict(sessions)
+    results = dict(sessions)
     for name, turns in sessions.items():
         if alone:
-            found.update({one.id: [one] for turn in turns if (one := twins.get(TWIN + turn.id))})
+            results.update(
+                {
+                    response.id: [response]
+                    for turn in turns
+                    if (response := twins.get(TWIN + turn.id))
+                }
+            )
         elif any(TWIN + turn.id in twins for turn in turns):
-            found[TWIN + name] = [twins.get(TWIN + turn.id, _earlier(turn)) for turn in turns]
-    return found
+            results[TWIN + name] = [twins.get(TWIN + turn.id, _earlier(turn)) for turn in turns]
+    return results
 
 
 def _earlier(turn: Turn) -> Turn:
@@ -271,14 +279,14 @@ def changed(sessions: Sessions, questions: list[Question]) -> Iterator[Turn]:
     counts = Counter(word for turn in turns for word in _words(turn.text))
     common = {word for word, _ in counts.most_common(COMMON)}
     telling = sorted(word for word in counts if word not in common)
-    asked: dict[str, set[str]] = defaultdict(set)
-    for one in questions:
-        for id_ in one.gold:
-            asked[id_] |= set(_words(one.text))
+    request: dict[str, set[str]] = defaultdict(set)
+    for question in questions:
+        for id_ in question.gold:
+            request[id_] |= set(_words(question.text))
     for turn in turns:
         own = [word for word in _words(turn.text) if word in counts and word not in common]
-        own = [word for word in own if word not in asked.get(turn.id, ())]
-        if turn.id in asked and own:
+        own = [word for word in own if word not in request.get(turn.id, ())]
+        if turn.id in request and own:
             word = own[crc32(turn.id.encode()) % len(own)]
             other = telling[crc32(f"{turn.id} {word}".encode()) % len(telling)]
             text = re.sub(rf"\b{word}\b", other, turn.text, count=1, flags=re.IGNORECASE)
@@ -298,40 +306,40 @@ class Pair(NamedTuple):
 
 
 def pairs_of(sessions: Sessions, questions: list[Question], twins: Sessions) -> list[Pair]:
-    said = {turn.id: turn.ts for turns in sessions.values() for turn in turns}
+    message = {turn.id: turn.ts for turns in sessions.values() for turn in turns}
     paired = {turn.id for turns in twins.values() for turn in turns}
-    last = max(said.values())
+    last = max(message.values())
     return [
-        Pair(one.text, turn, (last - said[turn]) / 86_400_000)
-        for one in questions
-        for turn in sorted(one.gold)
-        if turn in said and TWIN + turn in paired
+        Pair(question.text, turn, (last - message[turn]) / 86_400_000)
+        for question in questions
+        for turn in sorted(question.gold)
+        if turn in message and TWIN + turn in paired
     ]
 
 
-def gain(asker: Asker, pairs: list[Pair], votes: list[Vote], found: dict[str, Any]) -> None:
+def gain(asker: Asker, pairs: list[Pair], votes: list[Vote], results: dict[str, Any]) -> None:
     """Is the newer above the older? Nothing where neither is among the best 40."""
     for vote in votes:
         rankings: dict[str, Ranking] = {}
-        for one in pairs:
-            if one.question not in rankings:
-                rankings[one.question] = units(asker.ask(one.question, vote, DEPTH))
-            ranking = rankings[one.question]
+        for pair in pairs:
+            if pair.question not in rankings:
+                rankings[pair.question] = units(asker.ask(pair.question, vote, DEPTH))
+            ranking = rankings[pair.question]
             newer, older = (
                 ranking.index(unit) if unit in ranking else DEPTH
-                for unit in (asker.unit(one.turn), asker.unit(TWIN + one.turn))
+                for unit in (asker.unit(pair.turn), asker.unit(TWIN + pair.turn))
             )
-            found[vote.name].append((one.days, None if newer == older else newer < older))
+            results[vote.name].append((pair.days, None if newer == older else newer < older))
 
 
 def accuracy(outcomes: list[tuple[float, bool | None]]) -> dict[str, float]:
-    told = [(days, right) for days, right in outcomes if right is not None]
-    row = {"all": _mean([right for _, right in told])}
+    output = [(days, right) for days, right in outcomes if right is not None]
+    row = {"all": _mean([right for _, right in output])}
     least = 0.0
     for name, most in AGES.items():
-        row[name] = _mean([right for days, right in told if least <= days < most])
+        row[name] = _mean([right for days, right in output if least <= days < most])
         least = most
-    return row | {"pairs": len(told)}
+    return row | {"pairs": len(output)}
 
 
 def _mean(values: list[Any]) -> float:
@@ -348,20 +356,20 @@ def measure(data: Path, votes: list[Vote]) -> dict[str, Any]:
     gains: dict[str, Any] = {"alone": defaultdict(list), "in a session": defaultdict(list)}
     conversations = json.loads(next((data / "locomo").glob("*.json")).read_text())
     for conversation in conversations:
-        questions = [one for one in asked_of(conversation["qa"]) if one.gold]
+        questions = [item for item in asked_of(conversation["qa"]) if item.gold]
         sessions = sessions_of(conversation["conversation"])
         with remembered(sessions) as memory:
             cost(Asker(memory), questions, votes, costs)
         some: dict[str, Any] = defaultdict(list)
         compare(sessions, written(conversation["conversation"]), questions, some)
-        tokens = {one.id: estimate(one.text) for turns in sessions.values() for one in turns}
+        tokens = {turn.id: estimate(turn.text) for turns in sessions.values() for turn in turns}
         for name, rankings in some.items():
             compared[name] += rankings
-            room[name] += [affordable(found, one.gold, tokens) for found, one in rankings]
-        for name, found in gains.items():
+            room[name] += [affordable(result, entry.gold, tokens) for result, entry in rankings]
+        for name, matches in gains.items():
             twins = superseded(sessions, questions, alone=name == "alone")
             with remembered(twins) as memory:
-                gain(Asker(memory), pairs_of(sessions, questions, twins), votes, found)
+                gain(Asker(memory), pairs_of(sessions, questions, twins), votes, matches)
     return {
         "questions": len(compared["files, turns shown"]),
         "turns, no vote": {
@@ -373,8 +381,8 @@ def measure(data: Path, votes: list[Vote]) -> dict[str, Any]:
             for vote, row in costs.items()
         },
         "newer above older": {
-            name: {vote: accuracy(outcomes) for vote, outcomes in found.items()}
-            for name, found in gains.items()
+            name: {vote: accuracy(outcomes) for vote, outcomes in results.items()}
+            for name, results in gains.items()
         },
     }
 
@@ -389,7 +397,7 @@ def best(results: dict[str, Any]) -> str:
             costs["none"][name] - row[name] <= MAY_COST for name in row if name.endswith("ndcg@10")
         )
     ]
-    return max(cheap, key=lambda vote: sum(found[vote]["all"] for found in gains.values()))
+    return max(cheap, key=lambda vote: sum(value[vote]["all"] for value in gains.values()))
 
 
 def show(results: dict[str, Any]) -> None:
@@ -405,11 +413,11 @@ def show(results: dict[str, Any]) -> None:
     print("\n" + f"{'vote':<16}" + "  ".join(f"{head:>19}" for head in heads))
     for vote, row in costs.items():
         cells = [f"{row[name]:.4f} ({row[name] - costs['none'][name]:+.4f})" for name in columns]
-        for found in gains.values():
-            all_, recent = found[vote]["all"], found[vote]["30 days"]
+        for value in gains.values():
+            all_, recent = value[vote]["all"], value[vote]["30 days"]
             cells.append(f"{all_:.4f} ({recent:.4f})")
         print(f"{vote:<16}" + "  ".join(f"{cell:>19}" for cell in cells))
-    pairs = ", ".join(f"{found['none']['pairs']} {name}" for name, found in gains.items())
+    pairs = ", ".join(f"{result['none']['pairs']} {name}" for name, result in gains.items())
     print(f"newer above older: of all pairs (of those in the last 30 days); pairs: {pairs}")
     print(f"most gain for at most {MAY_COST} nDCG: {results['best']}")
 

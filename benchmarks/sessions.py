@@ -131,20 +131,20 @@ def shown_lines(text: str, keys: Keys, *, marked: bool = False) -> list[str]:
 
 def projects_of(gold: list[Session], data: Path, extra: Path | None) -> list[Project]:
     """The sessions that are at hand, by project, oldest first."""
-    found: dict[str, list[tuple[Session, Path]]] = defaultdict(list)
+    results: dict[str, list[tuple[Session, Path]]] = defaultdict(list)
     for session in gold:
         root = data if session["source"]["set"] == "data" else extra
         path = root / session["source"]["file"] if root else None
         if path and path.is_file():
-            found[session["project"]].append((session, path))
+            results[session["project"]].append((session, path))
         else:
             print(f"not at hand: {session['project']} {session['id']}", file=sys.stderr)
-    return [Project(name, sorted(some, key=_began)) for name, some in found.items()]
+    return [Project(name, sorted(some, key=_began)) for name, some in results.items()]
 
 
 def _began(entry: tuple[Session, Path]) -> str:
     session, path = entry
-    return next(one.at for one in documents_of(path) if one.session == session["id"])
+    return next(item.at for item in documents_of(path) if item.session == session["id"])
 
 
 def usable(session: Session, path: Path) -> list[dict[str, Any]]:
@@ -185,16 +185,16 @@ class Bm25:
 
 def fitted(texts: Iterable[str], budget: int) -> str:
     """Texts in order, as many as the budget holds, the last cut at a word."""
-    kept: list[str] = []
+    remaining: list[str] = []
     room = budget
     for text in texts:
         cost = estimate(text)
         if cost > room:
-            kept.append(_beginning(text, room))
+            remaining.append(_beginning(text, room))
             break
-        kept.append(text)
+        remaining.append(text)
         room -= cost
-    return "\n\n".join(kept)
+    return "\n\n".join(remaining)
 
 
 def _beginning(text: str, budget: int) -> str:
@@ -291,7 +291,7 @@ class Space:
 
     def session_start(self) -> str:
         """What a client adds to a new session; in a copy, so that no session is left behind."""
-        said = {
+        payload = {
             "session_id": "the-next-session",
             "hook_event_name": "SessionStart",
             "source": "startup",
@@ -299,7 +299,7 @@ class Space:
         }
         copy = self.home.with_name(f"{self.home.name}-copy")
         shutil.copytree(self.home, copy)
-        output = self("hook", "claude-code", stdin=json.dumps(said), home=copy)
+        output = self("hook", "claude-code", stdin=json.dumps(payload), home=copy)
         shutil.rmtree(copy)
         try:
             return str(json.loads(output)["hookSpecificOutput"]["additionalContext"])
@@ -309,15 +309,15 @@ class Space:
     def memories(self) -> list[dict[str, Any]]:
         return list(json.loads(self("memories", "list", "--json") or "{}").get("memories", []))
 
-    def take_vectors(self, kept: Path | None) -> None:
+    def take_vectors(self, remaining: Path | None) -> None:
         """Vectors of an earlier run: they are kept by content, so that only new texts cost time."""
-        if kept and kept.is_file() and self._cache.parent.is_dir():
-            shutil.copy(kept, self._cache)
+        if remaining and remaining.is_file() and self._cache.parent.is_dir():
+            shutil.copy(remaining, self._cache)
 
-    def keep_vectors(self, kept: Path | None) -> None:
-        if kept and self._cache.is_file():
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(self._cache, kept)
+    def keep_vectors(self, remaining: Path | None) -> None:
+        if remaining and self._cache.is_file():
+            remaining.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(self._cache, remaining)
 
     @property
     def _cache(self) -> Path:
@@ -331,10 +331,10 @@ class Space:
 
 def surfaces_of(space: Space, project: Project, vectors: Path | None) -> dict[str, dict[str, Any]]:
     """What handoff, standup and session start say right after each session."""
-    said: dict[str, dict[str, Any]] = {}
+    payload: dict[str, dict[str, Any]] = {}
     for path in project.files:
         space("import", "transcripts", str(path))
-        if not said:
+        if not payload:
             space.take_vectors(vectors)
         space("consolidate")
         own = [session for session, file in project.sessions if file == path]
@@ -346,18 +346,18 @@ def surfaces_of(space: Space, project: Project, vectors: Path | None) -> dict[st
         }
         for session in own:
             last = last_message(path, session["id"])
-            said[session["id"]] = {**texts, "last message": last}
-    return said
+            payload[session["id"]] = {**texts, "last message": last}
+    return payload
 
 
 def facts_in(session: Session, text: str) -> Counter[str]:
     """How many facts of each kind a text has, how many stale statements, and its tokens."""
-    found = Counter(dict.fromkeys((*FACTS, "stale"), 0))
+    counts = Counter(dict.fromkeys((*FACTS, "stale"), 0))
     for kind in FACTS:
-        found[kind] = sum(matches(text, fact["keys"]) for fact in session[kind])
-    found["stale"] = sum(bool(shown_lines(text, fact["keys"])) for fact in session["stale"])
-    found["tokens"] = estimate(text)
-    return found
+        counts[kind] = sum(matches(text, fact["keys"]) for fact in session[kind])
+    counts["stale"] = sum(bool(shown_lines(text, fact["keys"])) for fact in session["stale"])
+    counts["tokens"] = estimate(text)
+    return counts
 
 
 def remembered(session: Session, memories: list[dict[str, Any]]) -> Counter[str]:
@@ -405,33 +405,33 @@ def answers_of(project: Project, ask: dict[str, Ask], only: str) -> Iterator[Ans
 def measured(projects: list[Project], only: str, vectors: Path | None) -> dict[str, Any]:
     answers: list[Answer] = []
     facts: dict[str, Counter[str]] = defaultdict(Counter)
-    shown: dict[str, int] = Counter()
+    counts: dict[str, int] = Counter()
     fixed: list[str] = []
     memories: list[dict[str, Any]] = []
     texts: dict[str, dict[str, str]] = {}
-    with tempfile.TemporaryDirectory() as made:
+    with tempfile.TemporaryDirectory() as created:
         for project in projects:
             print(f"{project.name} …", file=sys.stderr, flush=True)
-            space = Space(Path(made), project.name)
-            kept = vectors / f"{project.name}.db" if vectors else None
-            said = surfaces_of(space, project, kept)
+            space = Space(Path(created), project.name)
+            remaining = vectors / f"{project.name}.db" if vectors else None
+            message = surfaces_of(space, project, remaining)
             drawn = space.memories()
             memories += [{"project": project.name, **memory} for memory in drawn]
             space("index")
-            space.keep_vectors(kept)
+            space.keep_vectors(remaining)
             for session, _ in project.sessions:
-                texts[session["id"]] = said[session["id"]]
-                for name, text in said[session["id"]].items():
+                texts[session["id"]] = message[session["id"]]
+                for name, text in message[session["id"]].items():
                     facts[name] += facts_in(session, text)
-                    shown[name] += bool(text)
+                    counts[name] += bool(text)
                 facts["memories"] += remembered(session, drawn)
-                fixed += errors_in(session, said[session["id"]]["handoff"])
+                fixed += errors_in(session, message[session["id"]]["handoff"])
             ask = {"recall": space.recall, **baselines(project)}
             answers += answers_of(project, ask, only)
     return {
         "answers": answers,
         "facts": facts,
-        "shown": shown,
+        "shown": counts,
         "fixed": fixed,
         "memories": memories,
         "texts": texts,
@@ -441,13 +441,13 @@ def measured(projects: list[Project], only: str, vectors: Path | None) -> dict[s
 # The table
 
 
-def summary(projects: list[Project], found: dict[str, Any]) -> dict[str, Any]:
+def summary(projects: list[Project], results: dict[str, Any]) -> dict[str, Any]:
     """The figures, without a word of the transcripts: this is what is saved."""
     sessions = [session for project in projects for session, _ in project.sessions]
     totals = {kind: sum(len(session[kind]) for session in sessions) for kind in FACTS}
     totals["stale"] = sum(len(session["stale"]) for session in sessions)
     totals["errors fixed"] = sum(len(session["errors_fixed"]) for session in sessions)
-    answers: list[Answer] = found["answers"]
+    answers: list[Answer] = results["answers"]
     recalls = [answer for answer in answers if answer.method == "recall"]
     return {
         "sessions": len(sessions),
@@ -467,10 +467,10 @@ def summary(projects: list[Project], found: dict[str, Any]) -> dict[str, Any]:
             for budget in BUDGETS
         },
         "same text as another, at 600": same_texts(recalls),
-        "facts": {name: dict(counts) for name, counts in found["facts"].items()},
-        "sessions with a text": dict(found["shown"]),
-        "fixed errors in handoff": len(found["fixed"]),
-        "memories": len(found["memories"]),
+        "facts": {name: dict(counts) for name, counts in results["facts"].items()},
+        "sessions with a text": dict(results["shown"]),
+        "fixed errors in handoff": len(results["fixed"]),
+        "memories": len(results["memories"]),
         "by project, at 600": by_project(answers),
         "not answered by recall, at 600": sorted(
             answer.question for answer in recalls if answer.budget == MIDDLE and not answer.right
@@ -542,12 +542,12 @@ def show_facts(results: dict[str, Any]) -> None:
     print(f"memories: {results['memories']}")
 
 
-def show_texts(found: dict[str, Any]) -> None:
+def show_texts(results: dict[str, Any]) -> None:
     """The failures with what came back, and what the surfaces say."""
-    for answer in found["answers"]:
+    for answer in results["answers"]:
         if answer.method == "recall" and answer.budget == MIDDLE and not answer.right:
             print(f"\n=== {answer.question}: not answered at {MIDDLE}\n{answer.text}")
-    for session, texts in found["texts"].items():
+    for session, texts in results["texts"].items():
         for name, text in texts.items():
             print(f"\n=== {session} {name}\n{text}")
 
@@ -569,12 +569,12 @@ def main() -> None:
         for project in projects_of(gold, chosen.data, chosen.extra)
         if not chosen.only or concerns(project, chosen.only)
     ]
-    found = measured(projects, chosen.only, chosen.vectors)
-    results = summary(projects, found)
+    result = measured(projects, chosen.only, chosen.vectors)
+    results = summary(projects, result)
     if chosen.verbose:
-        show_texts(found)
+        show_texts(result)
     show(results)
-    for memory in found["memories"]:
+    for memory in result["memories"]:
         print(f"  {memory['project']}  {memory.get('type')}: {memory.get('content')}")
     if not chosen.no_save and not chosen.only:
         save("sessions", results)
@@ -584,7 +584,7 @@ def concerns(project: Project, only: str) -> bool:
     """Whether a project is, or has, what was asked for."""
     sessions = (session for session, _ in project.sessions)
     return only == project.name or any(
-        only in session["id"] or any(only == one["id"] for one in session["questions"])
+        only in session["id"] or any(only == question["id"] for question in session["questions"])
         for session in sessions
     )
 

@@ -73,12 +73,12 @@ def build_space(root: Path, documents: int, paragraphs: int, words: int) -> Path
 
 
 def median(call: Any, times: int) -> float:
-    taken = []
+    used = []
     for _ in range(times):
         began = time.perf_counter()
         call()
-        taken.append(time.perf_counter() - began)
-    return statistics.median(taken)
+        used.append(time.perf_counter() - began)
+    return statistics.median(used)
 
 
 def process(words: list[str], **options: Any) -> None:
@@ -209,8 +209,8 @@ def _unchanged(space: Path, home: Path, documents: int) -> Row:
 def _child(what: str, space: Path, home: Path) -> dict[str, float]:
     words = [sys.executable, __file__, "--child", what, str(space), str(home)]
     done = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    data: dict[str, float] = json.loads(done.stdout)
+    return data
 
 
 def child(what: str, space: str, home: str) -> None:
@@ -265,8 +265,8 @@ def child_embed(space: str, home: str) -> dict[str, float]:
     )
     for start in range(0, len(texts), 32):
         batch = tokenizer.encode_batch(texts[start : start + 32])
-        ids = np.array([one.ids for one in batch], dtype=np.int64)
-        mask = np.array([one.attention_mask for one in batch], dtype=np.int64)
+        ids = np.array([item.ids for item in batch], dtype=np.int64)
+        mask = np.array([entry.attention_mask for entry in batch], dtype=np.int64)
         session.run(None, {"input_ids": ids, "attention_mask": mask})
     return {"seconds": time.perf_counter() - began}
 

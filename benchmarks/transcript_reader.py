@@ -76,8 +76,8 @@ def _codex(lines: list[Entry]) -> Iterator[Document]:
         if kind == "message" and part["role"] in ("user", "assistant"):
             yield Document(session, number, part["role"], _text(part["content"]), at)
         elif kind in ("function_call", "custom_tool_call"):
-            given = part.get("arguments") or part.get("input") or ""
-            heads[part["call_id"]] = _head(part["name"], _arguments(given))
+            values = part.get("arguments") or part.get("input") or ""
+            heads[part["call_id"]] = _head(part["name"], _arguments(values))
         elif kind in ("function_call_output", "custom_tool_call_output"):
             output = f"{heads.get(part['call_id'], '')}\n{_text(part.get('output'))}"
             yield Document(session, number, "tool", output.strip(), at)
@@ -114,19 +114,19 @@ def _opencode(export: Entry) -> Iterator[Document]:
                 yield Document(session, number, "tool", f"{head}\n{output}".strip(), at)
 
 
-def _head(tool: str, given: Entry) -> str:
+def _head(tool: str, entry: Entry) -> str:
     """The tool with what it was used on, on one line."""
-    words = [given[name] for name in INPUTS if name in given]
+    words = [entry[name] for name in INPUTS if name in entry]
     flat = (" ".join(map(str, word)) if isinstance(word, list) else str(word) for word in words)
     return " ".join([tool, *flat])
 
 
-def _arguments(given: str) -> Entry:
+def _arguments(text: str) -> Entry:
     try:
-        found = json.loads(given)
+        data = json.loads(text)
     except ValueError:
-        return {"command": given}
-    return found if isinstance(found, dict) else {"command": given}
+        return {"command": text}
+    return data if isinstance(data, dict) else {"command": text}
 
 
 def _text(content: Any) -> str:

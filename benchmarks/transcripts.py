@@ -46,17 +46,17 @@ DEPTH = 10
 
 def measured(data: Path) -> dict[str, Any]:
     source = data / "transcripts"
-    with tempfile.TemporaryDirectory() as made:
-        root = Path(made, "space")
+    with tempfile.TemporaryDirectory() as created:
+        root = Path(created, "space")
         (root / ".kinen").mkdir(parents=True)
-        with Memory.open(root, home=Path(made, "home")) as memory:
+        with Memory.open(root, home=Path(created, "home")) as memory:
             took, loaded = _timed(lambda: memory.transfer.import_transcripts(source))
             again, nothing = _timed(lambda: memory.transfer.import_transcripts(source))
             assert not any(nothing.added.values())
             parse = min(_timed(lambda: _parsed(source))[0] for _ in range(3))
             index = _timed(memory.sync)[0]
-            found = {text: _asked(memory, text, *wanted) for text, *wanted in QUESTIONS}
-    ranks = [one["rank"] for one in found.values()]
+            results = {text: _search(memory, text, *expected) for text, *expected in QUESTIONS}
+    ranks = [value["rank"] for value in results.values()]
     return {
         "import": {
             "megabytes": sum(path.stat().st_size for path in source.rglob("*.jsonl")) / 1e6,
@@ -66,20 +66,20 @@ def measured(data: Path) -> dict[str, Any]:
             "index and embed, seconds": index,
         },
         "added": loaded.added,
-        "questions": found,
+        "questions": results,
         "in the first three": sum(0 < rank <= 3 for rank in ranks),
         "first": ranks.count(1),
-        "answers in the first three": sum(0 < one["answer"] <= 3 for one in found.values()),
-        "search, ms": statistics.median(one["ms"] for one in found.values()),
+        "answers in the first three": sum(0 < item["answer"] <= 3 for item in results.values()),
+        "search, ms": statistics.median(case["ms"] for case in results.values()),
     }
 
 
-def _asked(memory: Memory, text: str, session: str, telling: str) -> dict[str, Any]:
+def _search(memory: Memory, text: str, session: str, telling: str) -> dict[str, Any]:
     memory.search(Query(text, limit=DEPTH))
     took, hits = _timed(lambda: memory.search(Query(text, limit=DEPTH)))
     right = [n for n, hit in enumerate(hits, 1) if hit.record.session == session]
-    told = [n for n, hit in enumerate(hits, 1) if n in right and telling in hit.chunk.text]
-    ranks = {"rank": min(right, default=0), "answer": min(told, default=0)}
+    ns = [n for n, hit in enumerate(hits, 1) if n in right and telling in hit.chunk.text]
+    ranks = {"rank": min(right, default=0), "answer": min(ns, default=0)}
     return {**ranks, "session": session[:8], "ms": took * 1e3}
 
 
@@ -99,9 +99,9 @@ def show(results: dict[str, Any]) -> None:
     for name, value in results.items():
         if name == "questions":
             print("rank  answer  session   question")
-            for text, one in value.items():
-                rank, answer = one["rank"] or "-", one["answer"] or "-"
-                print(f"{rank:>4}  {answer:>6}  {one['session']}  {text}")
+            for text, item in value.items():
+                rank, answer = item["rank"] or "-", item["answer"] or "-"
+                print(f"{rank:>4}  {answer:>6}  {item['session']}  {text}")
         elif isinstance(value, dict):
             print(
                 name, "  ".join(f"{key} {number:,.4g}" for key, number in value.items()), sep=": "

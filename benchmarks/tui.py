@@ -149,22 +149,22 @@ def pages(memory: Memory) -> dict[str, float]:
     """Milliseconds of the pages of a hit and of a session, each for the second time."""
     hit = lists.search(memory, QUERY, lists.PAGE)[0]
     session = lists.sessions(memory, "", 1)[0]
-    told = lists.outgoing(memory, "", lists.PAGE)
-    found: dict[str, float] = {}
+    output = lists.outgoing(memory, "", lists.PAGE)
+    results: dict[str, float] = {}
     for name, page, entry in (
         ("record", lists.record, hit),
         ("links", lists.links_page, hit),
         ("history", lists.history_page, hit),
         ("why", lists.why_page, hit),
         ("session", lists.session_page, session),
-        ("start", lists.outgoing_page, told[0]),
-        ("recall", lists.outgoing_page, told[1]),
+        ("start", lists.outgoing_page, output[0]),
+        ("recall", lists.outgoing_page, output[1]),
     ):
         page(memory, entry)
         began = time.perf_counter()
         page(memory, entry)
-        found[name] = 1000 * (time.perf_counter() - began)
-    return found
+        results[name] = 1000 * (time.perf_counter() - began)
+    return results
 
 
 async def measure(space: Path, times: int) -> dict[str, object]:

@@ -121,7 +121,7 @@ def server(space: Path) -> Iterator[tuple[httpx.Client, str, str]]:
 
 def ratio(client: httpx.Client, name: str, page: str, call: str, times: int, limit: float) -> Row:
     """A page against a call of the API, in turns."""
-    taken: dict[str, list[float]] = {page: [], call: []}
+    used: dict[str, list[float]] = {page: [], call: []}
     for turn in range(times + 2):
         for path in (page, call):
             for query in TYPED if "{}" in path else ("",):
@@ -130,8 +130,8 @@ def ratio(client: httpx.Client, name: str, page: str, call: str, times: int, lim
                 seconds = time.perf_counter() - began
                 assert answer.status_code == 200, answer.text
                 if turn > 1:
-                    taken[path].append(seconds)
-    ours, baseline = (statistics.median(taken[path]) for path in (page, call))
+                    used[path].append(seconds)
+    ours, baseline = (statistics.median(used[path]) for path in (page, call))
     return Row(name, ours, baseline, limit, call)
 
 

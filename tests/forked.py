@@ -52,10 +52,10 @@ def run_lines(
     **env: str,
 ) -> list[Ran]:
     """Run lines one after the other; `terminal` names the streams that are one (`out err`)."""
-    asked = {"lines": lines, "terminal": terminal.split(), "stdin": stdin.decode("latin-1")}
+    request = {"lines": lines, "terminal": terminal.split(), "stdin": stdin.decode("latin-1")}
     done = subprocess.run(
         [sys.executable, __file__],
-        input=json.dumps(asked).encode(),
+        input=json.dumps(request).encode(),
         capture_output=True,
         cwd=cwd,
         env={**os.environ, **env},
@@ -87,8 +87,8 @@ class Starter:
         answers = self._process.stdout
         assert requests is not None
         assert answers is not None
-        asked = {"line": line, "cwd": os.fspath(cwd), "stdin": stdin, "env": env}
-        requests.write(json.dumps(asked).encode() + b"\n")
+        request = {"line": line, "cwd": os.fspath(cwd), "stdin": stdin, "env": env}
+        requests.write(json.dumps(request).encode() + b"\n")
         requests.flush()
         code, out, err = json.loads(answers.readline())
         return Ran(tuple(line), code, base64.b64decode(out), base64.b64decode(err))
@@ -101,23 +101,23 @@ def serve() -> None:
     """Answer the requests of a Starter until its end of the pipe is closed."""
     _load()
     for request in sys.stdin.buffer:
-        asked = json.loads(request)
+        data = json.loads(request)
         os.environ.clear()
-        os.environ.update(asked["env"])
-        os.chdir(asked["cwd"])
-        stdin = asked["stdin"].encode("utf-8", "surrogateescape")
-        answer = _run(asked["line"], [], stdin)
+        os.environ.update(data["env"])
+        os.chdir(data["cwd"])
+        stdin = data["stdin"].encode("utf-8", "surrogateescape")
+        answer = _run(data["line"], [], stdin)
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
         os.chdir("/")
 
 
 def main() -> None:
-    asked: Any = json.load(sys.stdin.buffer)
-    if len(asked["lines"]) > FEW:
+    data: Any = json.load(sys.stdin.buffer)
+    if len(data["lines"]) > FEW:
         _load()
-    stdin = asked["stdin"].encode("latin-1")
-    rows = [_run(line, asked["terminal"], stdin) for line in asked["lines"]]
+    stdin = data["stdin"].encode("latin-1")
+    rows = [_run(line, data["terminal"], stdin) for line in data["lines"]]
     sys.stdout.write(json.dumps(rows))
 
 
@@ -158,9 +158,9 @@ def _child(line: list[str], streams: list[int], stdin: bytes) -> None:
     for fd, target in ((read, 0), (streams[0], 1), (streams[1], 2)):
         os.dup2(fd, target)
     os.closerange(3, 64)
-    sys.stdin = io.TextIOWrapper(io.BufferedReader(_named(0, "stdin")), "utf-8")
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(_stream(0, "stdin")), "utf-8")
     for number, name in ((1, "stdout"), (2, "stderr")):
-        raw = io.BufferedWriter(_named(number, name, "w"))
+        raw = io.BufferedWriter(_stream(number, name, "w"))
         setattr(sys, name, io.TextIOWrapper(raw, "utf-8", "strict", line_buffering=True))
     sys.argv = ["kinen", *line]
     code = 70
@@ -175,7 +175,7 @@ def _child(line: list[str], streams: list[int], stdin: bytes) -> None:
     os._exit(code)
 
 
-def _named(number: int, name: str, mode: str = "r") -> io.FileIO:
+def _stream(number: int, name: str, mode: str = "r") -> io.FileIO:
     """A stream with the name that Python gives it."""
     file = io.FileIO(number, mode)
     file.name = f"<{name}>"

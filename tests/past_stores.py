@@ -90,9 +90,9 @@ def qwen(folder: Path, *, cwd: str = CWD, id_: str = "qw-1") -> Path:
 
     def call(name: str, inputs: Any, answer: Any, **result: Any) -> list[dict[str, Any]]:
         id_of_call = f"call_{number}"
-        asked = {"functionCall": {"id": id_of_call, "name": name, "args": inputs}}
-        told = {"functionResponse": {"id": id_of_call, "name": name, "response": answer}}
-        return [line("assistant", asked), line("tool_result", told, toolCallResult=result)]
+        request = {"functionCall": {"id": id_of_call, "name": name, "args": inputs}}
+        output = {"functionResponse": {"id": id_of_call, "name": name, "response": answer}}
+        return [line("assistant", request), line("tool_result", output, toolCallResult=result)]
 
     failed = {"type": "shell_result", "exitCode": 2, "output": "no rule"}
     diff = "Index: cart.py\n====\n--- cart.py\n+++ cart.py\n@@ -1,1 +1,1 @@\n-a\n+b"
@@ -140,9 +140,9 @@ def pi(folder: Path, *, cwd: str = CWD, id_: str = "pi-1", version: int = 3) -> 
 
     def call(name: str, inputs: Any, answer: str, **outcome: Any) -> list[dict[str, Any]]:
         id_of_call = f"call_{number}"
-        asked = {"type": "toolCall", "id": id_of_call, "name": name, "arguments": inputs}
+        request = {"type": "toolCall", "id": id_of_call, "name": name, "arguments": inputs}
         about = {"toolCallId": id_of_call, "toolName": name, "isError": False, **outcome}
-        return [message("assistant", asked), message("toolResult", words(answer), **about)]
+        return [message("assistant", request), message("toolResult", words(answer), **about)]
 
     def words(text: str) -> dict[str, str]:
         return {"type": "text", "text": text}

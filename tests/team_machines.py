@@ -69,10 +69,10 @@ class Member:
         team = self._team
         refused = 0
         for version in versions:
-            known = team.entries.get(version.key, (0, None))[1]
-            merged = accept(known, version, self.person, admin=self._admin)
+            response = team.entries.get(version.key, (0, None))[1]
+            merged = accept(response, version, self.person, admin=self._admin)
             refused += bool(version.forgotten and not merged.forgotten)
-            if merged != known:
+            if merged != response:
                 team.sequence += 1
                 team.entries[version.key] = (team.sequence, merged)
         return Pushed(refused)

@@ -92,7 +92,7 @@ def part(path: Path) -> str:
 
 def imports(path: Path) -> set[str]:
     """The parts of kinen that a module imports, wherever the import stands."""
-    found = set()
+    results = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
             names = [node.module]
@@ -102,8 +102,8 @@ def imports(path: Path) -> set[str]:
             names = [alias.name for alias in node.names]
         else:
             continue
-        found |= {name.split(".")[1] for name in names if name.startswith("kinen.")}
-    return found - {"__version__"}
+        results |= {name.split(".")[1] for name in names if name.startswith("kinen.")}
+    return results - {"__version__"}
 
 
 def allowed(name: str, *, slow: bool = False) -> set[str]:
@@ -270,7 +270,7 @@ def test_commands_that_only_read_load_nothing_for_writing(tmp_path: Path, words:
 def test_keeping_an_observation_loads_only_what_sqlite_needs(tmp_path: Path) -> None:
     space = tmp_path / "space"
     (space / ".kinen").mkdir(parents=True)
-    told = (
+    output = (
         "import os, sys\n"
         f"os.environ['KINEN_HOME'] = {str(tmp_path / 'home')!r}\n"
         f"os.environ['HOME'] = {str(tmp_path)!r}\n"
@@ -281,10 +281,10 @@ def test_keeping_an_observation_loads_only_what_sqlite_needs(tmp_path: Path) -> 
         "except SystemExit:\n"
         "    pass"
     )
-    loaded(told)  # finds the space, and remembers where it is
+    loaded(output)  # finds the space, and remembers where it is
     run = [sys.executable, "-S", "-c", f"import sys; sys.path.insert(0, {str(SOURCE.parent)!r})\n"]
-    run[-1] += f"{told}\nprint(' '.join(sys.modules))"
-    found = subprocess.run(run, capture_output=True, text=True, check=True).stdout
-    modules = set(found.splitlines()[-1].split())
+    run[-1] += f"{output}\nprint(' '.join(sys.modules))"
+    stdout = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+    modules = set(stdout.splitlines()[-1].split())
     modules |= {name.split(".")[0] for name in modules}
     assert not modules & {*HEAVY, *RARELY_LOGGED}

@@ -90,9 +90,9 @@ def pdf(*pages: bytes) -> bytes:
     objects.append(b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>")
     out = b"%PDF-1.4\n"
     places = []
-    for number, one in enumerate(objects, 1):
+    for number, item in enumerate(objects, 1):
         places.append(len(out))
-        out += b"%d 0 obj\n" % number + one + b"\nendobj\n"
+        out += b"%d 0 obj\n" % number + item + b"\nendobj\n"
     count = len(objects) + 1
     rows = b"".join(b"%010d 00000 n \n" % place for place in places)
     table = b"xref\n0 %d\n0000000000 65535 f \n" % count + rows
@@ -194,8 +194,8 @@ def test_a_huge_file_is_indexed_in_part_and_the_reason_is_said(
     assert status.code == 0
     assert f"cut {name}: only the first" in status.out
     assert reason in status.out
-    found = json.loads(kinen("search", "zebra", "--json").out)
-    assert found["results"]
+    data = json.loads(kinen("search", "zebra", "--json").out)
+    assert data["results"]
     if shape != "json":
         assert name in kinen("search", "needle").out
 
@@ -251,9 +251,9 @@ def test_a_pdf_that_unpacks_to_a_quarter_of_a_gigabyte_ends_within_its_memory(
     assert "skipped bomb.pdf: it needs more than 400 MB (index.file_memory_mb)" in status
     assert "cut second.pdf: only the first 1 pages were read" in status
     assert "whole.pdf" not in status
-    found = kinen("search", "needle").out
-    assert "second.pdf" in found
-    assert "whole.pdf" in found
+    out = kinen("search", "needle").out
+    assert "second.pdf" in out
+    assert "whole.pdf" in out
 
 
 def test_a_message_that_was_cut_is_shown_until_its_commit_is_gone(

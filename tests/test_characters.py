@@ -31,9 +31,9 @@ def test_two_halves_that_meet_are_one_emoji() -> None:
 
 @given(anything)
 def test_nothing_visible_controls_a_terminal(text: str) -> None:
-    shown = visible(text)
-    assert not [c for c in shown if unicodedata.category(c) == "Cc" and c not in "\n\t"]
-    assert visible(shown) == shown
+    output = visible(text)
+    assert not [c for c in output if unicodedata.category(c) == "Cc" and c not in "\n\t"]
+    assert visible(output) == output
     assert not [c for c in visible_line(text) if unicodedata.category(c) == "Cc"]
 
 

@@ -155,9 +155,9 @@ def test_a_capsule_that_ends_before_it_began_has_no_negative_duration(machine: M
     ]
     machine.run("-1d", "log", "the boiler was emptied", "--session", "z")
     machine.run("-1d", "capsule", "close", opened)
-    shown = machine.json("+0", "capsule", "show", opened)
-    assert "the boiler was emptied" in json.dumps(shown)
-    text = json.dumps(shown)
+    data = machine.json("+0", "capsule", "show", opened)
+    assert "the boiler was emptied" in json.dumps(data)
+    text = json.dumps(data)
     assert not re.search(r'"[a-z_]*(duration|seconds|age|ms)[a-z_]*": -', text), text
     machine.run("+0", "capsule", "show", opened)
     machine.run("+0", "list", "capsules")
@@ -229,8 +229,8 @@ def test_a_daemon_whose_own_clock_goes_back_goes_on(
                 f"{ref} is found under the clock {offset}",
             )
             assert "note:tea.md" in refs(machine.json("+0", "search", "kettle"))
-            said = machine.run("+0", "list", "observations")
-            assert all(f"prompt{earlier}" in said for earlier in range(number + 1))
+            result = machine.run("+0", "list", "observations")
+            assert all(f"prompt{earlier}" in result for earlier in range(number + 1))
             assert control.look(folder).state["pid"] == daemon.pid
         assert daemon.poll() is None
         assert "Traceback" not in (tmp_path / "log").read_text()

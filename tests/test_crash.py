@@ -78,12 +78,12 @@ def test_embedding_goes_on_where_it_was_killed(space: Path) -> None:
 def _vectors(cache: Path) -> int:
     try:
         with sqlite3.connect(f"file:{cache}?mode=ro", uri=True) as db:
-            found: int = db.execute("SELECT COUNT(*) FROM vectors").fetchone()[0]
+            row: int = db.execute("SELECT COUNT(*) FROM vectors").fetchone()[0]
     except sqlite3.Error:
         return 0
     finally:
         db.close()
-    return found
+    return row
 
 
 def test_two_at_once_neither_corrupt_nor_double(space: Path, tmp_path: Path) -> None:

@@ -67,16 +67,16 @@ def test_the_console_blocks_do_what_they_show(block: list[str], tmp_path: Path) 
     )
     assert run.returncode == 0, run.stdout + run.stderr
     printed = run.stdout.split(marker)
-    for shown, real in zip(expected, printed, strict=False):
-        assert_shown(shown, real.strip("\n").splitlines())
+    for output, real in zip(expected, printed, strict=False):
+        assert_shown(output, real.strip("\n").splitlines())
 
 
-def assert_shown(shown: list[str], real: list[str]) -> None:
+def assert_shown(values: list[str], real: list[str]) -> None:
     """Every shown line is there, in order; an ellipsis stands for anything."""
     rest = iter(real)
-    for line in shown:
+    for line in values:
         pattern = ".*".join(re.escape(part) for part in line.split("…"))
-        assert any(re.fullmatch(pattern, found) for found in rest), f"{line!r} not in {real}"
+        assert any(re.fullmatch(pattern, result) for result in rest), f"{line!r} not in {real}"
 
 
 def test_the_picture_of_the_terminal_is_what_the_commands_print() -> None:

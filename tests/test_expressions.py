@@ -142,13 +142,13 @@ def literal_expressions() -> Iterator[Expression]:
 
 
 def every_expression() -> list[Expression]:
-    known = {}
+    existing = {}
     for expression in (*compiled_expressions(), *literal_expressions()):
         key = (expression.pattern.pattern, expression.pattern.flags)
-        other = known.get(key)
+        other = existing.get(key)
         if other is None or (other.at_one_place and not expression.at_one_place):
-            known[key] = expression
-    return sorted(known.values(), key=lambda expression: expression.name)
+            existing[key] = expression
+    return sorted(existing.values(), key=lambda expression: expression.name)
 
 
 EXPRESSIONS = every_expression()

@@ -168,8 +168,8 @@ def test_every_command_refuses_a_fifo_as_config(
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_hook_waits_for_no_config(space: Path, hook: Callable[..., Ended], kind: str) -> None:
     plant(space / ".kinen/config.yml", kind)
-    for told in (hook("PostToolUse", **used()), hook("SessionStart", source="startup")):
-        assert (told.code, told.out, told.err) == (0, "", "")
+    for value in (hook("PostToolUse", **used()), hook("SessionStart", source="startup")):
+        assert (value.code, value.out, value.err) == (0, "", "")
 
 
 def test_an_event_is_kept_where_the_config_became_a_fifo(
@@ -259,8 +259,8 @@ def test_a_plan_that_is_no_small_regular_file_holds_nobody_up(
     plant(space / ".memories" / name, kind)
     if name != ".active-plan":
         (space / ".memories/.active-plan").write_text("p")
-    told = hook("SessionStart", source="startup")
-    assert (told.code, told.out, told.err) == (0, "", "")
+    answer = hook("SessionStart", source="startup")
+    assert (answer.code, answer.out, answer.err) == (0, "", "")
     listed = run("plan", "list")
     assert listed.code in (0, 1)
     assert "Traceback" not in listed.err
@@ -280,7 +280,7 @@ def test_a_plan_outside_of_the_space_is_told_to_nobody(
     plans.symlink_to(outside)
     answers = [hook("SessionStart", source="startup", session_id="s2")]
     answers += [run("plan", *words) for words in (["list"], ["show", "p"], ["show"])]
-    assert not [told.out for told in answers if SECRET in told.out]
+    assert not [answer.out for answer in answers if SECRET in answer.out]
 
 
 def test_a_plan_linked_within_the_space_is_told(space: Path, hook: Callable[..., Ended]) -> None:
@@ -358,9 +358,9 @@ def test_a_checkpoint_that_is_no_small_regular_file_holds_nobody_up(
 ) -> None:
     plant(space / ".memories/2026-01-01/100000_abcd.md", kind)
     assert run("checkpoint", "the kettle is on").code == 0
-    told = run("handoff")
-    assert "the kettle is on" in told.out
-    assert "Traceback" not in told.err
+    result = run("handoff")
+    assert "the kettle is on" in result.out
+    assert "Traceback" not in result.err
 
 
 # Sessions
@@ -449,10 +449,10 @@ def test_a_file_of_another_tool_that_is_no_regular_one_holds_nobody_up(
     (repo / name).unlink(missing_ok=True)
     plant(repo / name, kind)
     for words in (["index"], ["search", "--fulltext", "kettle"], ["checkpoint", "x"]):
-        told = run(*words)
-        assert told.code in (0, 1, 2)
-        assert "Traceback" not in told.err
-        assert "bug" not in told.err
+        result = run(*words)
+        assert result.code in (0, 1, 2)
+        assert "Traceback" not in result.err
+        assert "bug" not in result.err
 
 
 @pytest.mark.parametrize("name", [".git", ".git/HEAD", ".git/config", ".git/commondir"])
@@ -477,9 +477,9 @@ def test_a_ref_names_no_file_elsewhere(
     (repo.parent / "diary").write_text(SECRET)
     (repo / ".git/HEAD").write_text(f"{ref}\n")
     assert hook("PostToolUse", **used()).code == 0
-    told = run("list", "observations", "--json")
-    assert "kettle is on" in told.out
-    assert SECRET not in told.out
+    result = run("list", "observations", "--json")
+    assert "kettle is on" in result.out
+    assert SECRET not in result.out
 
 
 # What users name themselves
@@ -494,8 +494,8 @@ def test_a_bundle_may_come_through_a_pipe(space: Path, run: Callable[..., Ended]
         target=lambda: fifo.write_bytes((space / "bundle.json").read_bytes()), daemon=True
     )
     writer.start()
-    told = run("import", str(fifo), "--dry-run")
-    assert (told.code, told.out) == (0, "would skip 1 observation\n")
+    result = run("import", str(fifo), "--dry-run")
+    assert (result.code, result.out) == (0, "would skip 1 observation\n")
     writer.join()
 
 
@@ -602,9 +602,9 @@ def test_an_index_of_a_file_that_keeps_changing_ends(
     (space / "moving.md").write_text("# Moving\n")
 
     def work() -> None:
-        told = run("index")
-        assert told.code == 0
-        assert "Traceback" not in told.err
+        result = run("index")
+        assert result.code == 0
+        assert "Traceback" not in result.err
 
     changing(space / "moving.md", (10, 1 << 20), work)
     assert "tea.md" in run("search", "--fulltext", "kettle").out

@@ -284,9 +284,9 @@ def commands() -> dict[str, click.Command]:
 
 
 def command_of(words: tuple[str, ...]) -> str:
-    known = commands()
+    existing = commands()
     beginnings = (" ".join(words[:count]) for count in (3, 2))
-    return next((beginning for beginning in beginnings if beginning in known), words[0])
+    return next((beginning for beginning in beginnings if beginning in existing), words[0])
 
 
 def test_no_command_runs_what_a_repository_names(
@@ -463,7 +463,7 @@ def test_no_hook_of_an_agent_runs_what_a_repository_names(
 ) -> None:
     root, _ = trap
     for event in HANDLERS:
-        said = {
+        payload = {
             "hook_event_name": event,
             "session_id": "s1",
             "cwd": str(root),
@@ -477,7 +477,7 @@ def test_no_hook_of_an_agent_runs_what_a_repository_names(
             "error": "no water",
             "reason": "exit",
         }
-        assert kinen("hook", "claude-code", cwd=root, stdin=json.dumps(said)).code == 0
+        assert kinen("hook", "claude-code", cwd=root, stdin=json.dumps(payload)).code == 0
 
 
 ASKED: dict[str, dict[str, Any]] = {

@@ -29,9 +29,9 @@ PRECIOUS = "what others rely on\n"
 
 
 def hook(kinen: Any, space: Path, text: str, **env: str) -> Any:
-    said = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "cwd": str(space)}
-    said |= {"prompt": text, "prompt_id": text}
-    return kinen("hook", "claude-code", stdin=json.dumps(said), **env)
+    payload = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "cwd": str(space)}
+    payload |= {"prompt": text, "prompt_id": text}
+    return kinen("hook", "claude-code", stdin=json.dumps(payload), **env)
 
 
 @pytest.fixture
@@ -279,8 +279,8 @@ def test_a_home_that_is_moved_away_and_back_has_lost_nothing(
     (home / "kinen").rename(away)
     assert hook(kinen, space, "somewhere else", KINEN_HOME=str(away)).code == 0
     away.rename(home / "kinen")
-    said = kinen("list", "observations").out
-    assert "before the move" in said and "somewhere else" in said
+    out = kinen("list", "observations").out
+    assert "before the move" in out and "somewhere else" in out
 
 
 def test_hooks_lose_nothing_where_the_home_is_moved_away_between_them(
@@ -298,8 +298,8 @@ def test_hooks_lose_nothing_where_the_home_is_moved_away_between_them(
             assert [process.wait(300) for process in running] == [0] * (n + 1)
             homes.append(home / f"away-{n}")
             (home / "kinen").rename(homes[-1])
-    kept = stored(*homes, scratch)
-    assert {f"prompt number {n}" for n in range(12)} <= kept
+    remaining = stored(*homes, scratch)
+    assert {f"prompt number {n}" for n in range(12)} <= remaining
 
 
 def test_hooks_lose_nothing_while_the_home_is_moved_away_again_and_again(
@@ -341,12 +341,12 @@ def test_hooks_lose_nothing_while_the_home_is_moved_away_again_and_again(
 
 def hook_process(space: Path, text: str, env: dict[str, str]) -> subprocess.Popen[str]:
     """A hook that has been told of a prompt, and runs."""
-    said = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "cwd": str(space)}
-    said |= {"prompt": text, "prompt_id": text}
+    payload = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "cwd": str(space)}
+    payload |= {"prompt": text, "prompt_id": text}
     line = [sys.executable, "-m", "kinen", "hook", "claude-code"]
     process = subprocess.Popen(line, cwd=space, stdin=subprocess.PIPE, text=True, env=env)
     assert process.stdin is not None
-    process.stdin.write(json.dumps(said))
+    process.stdin.write(json.dumps(payload))
     process.stdin.close()
     return process
 

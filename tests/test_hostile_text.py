@@ -125,20 +125,24 @@ def _note(word: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Hostile:
+def hostile_space(tmp_path_factory: pytest.TempPathFactory) -> Hostile:
     folder = tmp_path_factory.mktemp("hostile")
     (folder / "home").mkdir()
     return Hostile(folder, folder / "home")
 
 
 @pytest.fixture
-def hostile(made: Hostile, home: Path, tmp_path: Path) -> Hostile:
+def hostile(hostile_space: Hostile, home: Path, tmp_path: Path) -> Hostile:
     """A copy of the space and of kinen's own folder, to do with as a test likes."""
     copy = Hostile.__new__(Hostile)
-    copy.root, copy.note, copy.ids = tmp_path / made.root.name, made.note, made.ids
-    shutil.copytree(made.root, copy.root, symlinks=True)
-    shutil.copytree(made.env["KINEN_HOME"], home / "kinen")
-    copy.env = {**made.env, "HOME": str(home), "KINEN_HOME": str(home / "kinen")}
+    copy.root, copy.note, copy.ids = (
+        tmp_path / hostile_space.root.name,
+        hostile_space.note,
+        hostile_space.ids,
+    )
+    shutil.copytree(hostile_space.root, copy.root, symlinks=True)
+    shutil.copytree(hostile_space.env["KINEN_HOME"], home / "kinen")
+    copy.env = {**hostile_space.env, "HOME": str(home), "KINEN_HOME": str(home / "kinen")}
     return copy
 
 
@@ -331,8 +335,8 @@ def leaves() -> dict[str, click.Command]:
 
 def hidden(text: str) -> set[str]:
     """Characters that a terminal would obey, of a text."""
-    odd = {one for one in text if unicodedata.category(one) in ("Cc", "Cf", "Cs", "Zl", "Zp")}
-    return {one for one in odd if visible(one) != one}
+    odd = {item for item in text if unicodedata.category(item) in ("Cc", "Cf", "Cs", "Zl", "Zp")}
+    return {entry for entry in odd if visible(entry) != entry}
 
 
 def assert_harmless(ran: Ran, *, terminal: bool) -> None:
@@ -346,8 +350,8 @@ def assert_harmless(ran: Ran, *, terminal: bool) -> None:
     assert b"Traceback" not in ran.err, ran
 
 
-def test_every_command_has_lines_that_make_it_show_hostile_text(made: Hostile) -> None:
-    assert set(words_of(made)) == set(leaves())
+def test_every_command_has_lines_that_make_it_show_hostile_text(hostile_space: Hostile) -> None:
+    assert set(words_of(hostile_space)) == set(leaves())
 
 
 def ordered(hostile: Hostile) -> list[list[str]]:
@@ -358,8 +362,8 @@ def test_no_command_writes_a_control_character_into_a_pipe(hostile: Hostile) -> 
     rows = hostile.run([["init", "--name", f"name{EVIL}"], ["index"], *ordered(hostile)])
     for ran in rows:
         assert_harmless(ran, terminal=False)
-    shown = b"".join(ran.out for ran in rows)
-    assert shown.count(rb"\x1b]0;title\x07") > 50  # the hostile text was there, spelled out
+    text = b"".join(ran.out for ran in rows)
+    assert text.count(rb"\x1b]0;title\x07") > 50  # the hostile text was there, spelled out
 
 
 def test_no_command_lets_content_reach_the_terminal(hostile: Hostile) -> None:
@@ -390,7 +394,7 @@ def test_a_bar_is_still_drawn_on_a_terminal(hostile: Hostile) -> None:
 
 
 def test_content_that_was_asked_for_as_it_is_comes_as_it_is(hostile: Hostile) -> None:
-    shown, listed, files, bundle = hostile.run(
+    output, listed, files, bundle = hostile.run(
         [
             ["show", "--raw", hostile.note],
             ["search", "-l", "alpha", "-n", "50"],
@@ -398,30 +402,32 @@ def test_content_that_was_asked_for_as_it_is_comes_as_it_is(hostile: Hostile) ->
             ["export"],
         ]
     )
-    assert EVIL in shown.out.decode()
+    assert EVIL in output.out.decode()
     names = listed.out.split(b"\n")
     assert hostile.note.encode() in names
     assert ODD_FILE in files.out.split(b"\n")
 
-    contents = [one["content"] for one in json.loads(bundle.out)["observations"]]
-    assert any(EVIL in one for one in contents)
+    contents = [observation["content"] for observation in json.loads(bundle.out)["observations"]]
+    assert any(EVIL in content for content in contents)
 
 
 def test_json_has_the_same_values_after_it_is_read(hostile: Hostile) -> None:
-    shown, found = hostile.run(
+    output, results = hostile.run(
         [["show", hostile.note, "--json"], ["list", "observations", "--json"]]
     )
-    record = json.loads(shown.out)
+    record = json.loads(output.out)
     assert record["path"] == hostile.note
     assert any(EVIL in chunk["text"] for chunk in record["chunks"])
-    assert any(EVIL in one["content"] for one in json.loads(found.out)["observations"])
+    assert any(
+        EVIL in observation["content"] for observation in json.loads(results.out)["observations"]
+    )
 
 
 def test_a_record_is_found_by_its_name_as_it_is_shown(hostile: Hostile) -> None:
     spelled_out = visible_line(hostile.note)
-    raw, shown = hostile.run([["show", hostile.note], ["show", spelled_out]])
-    assert (raw.code, shown.code) == (0, 0)
-    assert raw.out == shown.out
+    raw, output = hostile.run([["show", hostile.note], ["show", spelled_out]])
+    assert (raw.code, output.code) == (0, 0)
+    assert raw.out == output.out
 
 
 def test_a_file_is_found_by_a_name_that_is_no_utf8(hostile: Hostile) -> None:
@@ -451,12 +457,12 @@ def test_an_agent_is_told_nothing_that_a_terminal_obeys(hostile: Hostile) -> Non
     ]
     answers = []
     for event in events:
-        said = {**event, "session_id": f"x{EVIL}", "cwd": str(hostile.root)}
+        payload = {**event, "session_id": f"x{EVIL}", "cwd": str(hostile.root)}
         env = {"KINEN_HOOKS_INJECT_ON_PROMPT": "true", "KINEN_DEBUG": "1"}
         (ran,) = run_lines(
             [["hook", "claude-code"]],
             hostile.root,
-            stdin=json.dumps(said).encode(),
+            stdin=json.dumps(payload).encode(),
             **{**hostile.env, **env},
         )
         assert_harmless(ran, terminal=False)
@@ -464,8 +470,8 @@ def test_an_agent_is_told_nothing_that_a_terminal_obeys(hostile: Hostile) -> Non
     assert b"title" in answers[0]
     for answer in answers:
         if answer.startswith(b"{"):
-            told = json.loads(answer)["hookSpecificOutput"]["additionalContext"]
-            assert not hidden(told)
+            data = json.loads(answer)["hookSpecificOutput"]["additionalContext"]
+            assert not hidden(data)
 
 
 CALLS: dict[str, dict[str, Any]] = {
@@ -497,12 +503,12 @@ def texts_in(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for key, one in value.items():
+        for key, item in value.items():
             yield key
-            yield from texts_in(one)
+            yield from texts_in(item)
     elif isinstance(value, list):
-        for one in value:
-            yield from texts_in(one)
+        for item in value:
+            yield from texts_in(item)
 
 
 def test_no_tool_of_mcp_gives_a_control_character(hostile: Hostile) -> None:
@@ -518,12 +524,12 @@ def test_no_tool_of_mcp_gives_a_control_character(hostile: Hostile) -> None:
             memory.consolidation.hide(memory.consolidation.memories()[0].ref)
             async with Client(create_server(memory)) as client:
                 for name, words in CALLS.items():
-                    for given in (words, {**words, "ref": EVIL, "query": EVIL, "path": EVIL}):
-                        got = await client.call_tool(name, given)
-                        assert given is not words or not got.is_error, (name, got.content)
-                        told = [*texts_in(got.structured_content)]
-                        told += [getattr(one, "text", "") for one in got.content]
-                        assert not [text for text in told if hidden(text)], (name, told)
+                    for value in (words, {**words, "ref": EVIL, "query": EVIL, "path": EVIL}):
+                        got = await client.call_tool(name, value)
+                        assert value is not words or not got.is_error, (name, got.content)
+                        output = [*texts_in(got.structured_content)]
+                        output += [getattr(item, "text", "") for item in got.content]
+                        assert not [text for text in output if hidden(text)], (name, output)
                 hit = await client.call_tool("kinen_get_artifact", {"ref": f"note:{hostile.note}"})
                 again = await client.call_tool(
                     "kinen_get_artifact", {"ref": hit.structured_content["ref"]}
@@ -545,9 +551,9 @@ def asking(hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     door, path = unix_door()
     with (
         serving(application(default=str(hostile.root)), door),
-        client(path, **{"X-Kinen-Space": quote(str(hostile.root))}) as asked,
+        client(path, **{"X-Kinen-Space": quote(str(hostile.root))}) as request,
     ):
-        yield asked
+        yield request
 
 
 def test_no_answer_over_http_has_a_control_character(hostile: Hostile, asking: Any) -> None:
@@ -557,11 +563,11 @@ def test_no_answer_over_http_has_a_control_character(hostile: Hostile, asking: A
     for path, methods in paths.items():
         if "get" not in methods or path.startswith(RAW_PATHS):
             continue
-        names = {one["name"] for one in methods["get"].get("parameters", ())}
+        names = {parameter["name"] for parameter in methods["get"].get("parameters", ())}
         url = path.replace("{ref}", quote(f"note:{hostile.note}")).replace("{id}", quote(EVIL))
         for accept in ("application/json", "text/plain"):
-            asked = {name: value for name, value in fields.items() if name in names}
-            got = asking.get(url, params=asked, headers={"Accept": accept})
+            request = {name: value for name, value in fields.items() if name in names}
+            got = asking.get(url, params=request, headers={"Accept": accept})
             assert got.status_code < 500, (path, got.text)
             assert not hidden(got.text), (path, got.text)
             count += "title" in got.text
@@ -578,8 +584,8 @@ def test_half_an_emoji_over_http_is_stored_as_a_replacement(asking: Any) -> None
     assert got.status_code < 300, got.text
     listed = asking.post("/v1/observations/list", json={"limit": 1}).json()
     assert "fix \ufffd X" in json.dumps(listed, ensure_ascii=False)
-    found = asking.post("/v1/search", content=b'{"query": "\\ud83d alpha"}', headers=headers)
-    assert found.status_code == 200, found.text
+    response = asking.post("/v1/search", content=b'{"query": "\\ud83d alpha"}', headers=headers)
+    assert response.status_code == 200, response.text
 
 
 # Arguments that are no text
@@ -595,7 +601,7 @@ def strange_lines(hostile: Hostile) -> list[list[str]]:
         first = next((n for n, word in enumerate(good) if word.startswith("--")), len(good))
         for n in range(first):
             lines.append([*name.split(), *good[:n], NOT_TEXT, *good[n + 1 :]])
-        if not first and any(isinstance(one, click.Argument) for one in command.params):
+        if not first and any(isinstance(param, click.Argument) for param in command.params):
             lines.append([*name.split(), NOT_TEXT, *good])
         for option in command.params:
             if isinstance(option, click.Option) and not option.is_flag:

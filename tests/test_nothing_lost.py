@@ -56,7 +56,7 @@ def contents(space: Path) -> list[str]:
     """The text of every observation and summary, with what waited in the spool."""
     with Memory.open(space) as memory:
         plurals = ("observations", "summaries")
-        return [one.content for plural in plurals for one in memory.journal.entries(plural)[0]]
+        return [entry.content for plural in plurals for entry in memory.journal.entries(plural)[0]]
 
 
 @pytest.mark.parametrize("half", ["\\ud83d", "\\udc00", "\\uD83D"])
@@ -71,18 +71,18 @@ def contents(space: Path) -> list[str]:
     ],
 )
 def test_half_an_emoji_loses_no_event(space: Path, name: str, field: str, half: str) -> None:
-    said = event(space, name, prompt_id="1", tool_name="Bash", tool_input={"command": "make"})
-    said |= {"agent_id": "a", "agent_type": "Explore", field: "fix HALF the kettle"}
-    hook(json.dumps(said).replace("HALF", half).encode(), space)
+    message = event(space, name, prompt_id="1", tool_name="Bash", tool_input={"command": "make"})
+    message |= {"agent_id": "a", "agent_type": "Explore", field: "fix HALF the kettle"}
+    hook(json.dumps(message).replace("HALF", half).encode(), space)
     assert any("fix \ufffd the kettle" in text for text in contents(space))
 
 
 @pytest.mark.parametrize("field", ["session_id", "cwd", "tool_use_id", "prompt_id", "agent_id"])
 @pytest.mark.parametrize("odd", ["\ud83d", "a\0b", "x" * 100_000, "/" * 50_000])
 def test_odd_names_lose_no_event(space: Path, field: str, odd: str) -> None:
-    said = event(space, "PostToolUse", tool_name="Bash", tool_input={"command": "echo kettle"})
-    said[field] = f"{said.get(field, '')}/{odd}" if field == "cwd" else odd
-    hook(said, space)
+    message = event(space, "PostToolUse", tool_name="Bash", tool_input={"command": "echo kettle"})
+    message[field] = f"{message.get(field, '')}/{odd}" if field == "cwd" else odd
+    hook(message, space)
     assert any("kettle" in text for text in contents(space))
 
 
@@ -108,8 +108,8 @@ def test_a_secret_that_nuls_hide_is_masked(space: Path) -> None:
 
 
 def test_a_number_of_5000_digits_loses_no_event(space: Path) -> None:
-    said = json.dumps(event(space, "UserPromptSubmit", prompt="kettle", odd="NUMBER"))
-    hook(said.replace('"NUMBER"', "9" * 5000).encode(), space)
+    data = json.dumps(event(space, "UserPromptSubmit", prompt="kettle", odd="NUMBER"))
+    hook(data.replace('"NUMBER"', "9" * 5000).encode(), space)
     assert contents(space) == ["kettle"]
 
 
@@ -142,15 +142,15 @@ def test_an_event_that_cannot_be_read_is_kept_as_its_texts(
         raise ZeroDivisionError
 
     monkeypatch.chdir(space)
-    said = event(space, "PostToolUse", tool_name="Bash", tool_input={"command": f"curl {TOKEN}"})
-    said["tool_response"] = {"stdout": "the kettle"}
+    message = event(space, "PostToolUse", tool_name="Bash", tool_input={"command": f"curl {TOKEN}"})
+    message["tool_response"] = {"stdout": "the kettle"}
     private = event(space, "PostToolUse", tool_name="Read", tool_input={"file_path": ".env"})
     private["tool_response"] = {"stdout": "hidden"}
     with monkeypatch.context() as patch:
         patch.setitem(claude_code.READERS, "PostToolUse", broken)
-        for one in (said, private):
+        for value in (message, private):
             with pytest.raises(ZeroDivisionError):
-                hooks.handled(one, "claude-code")
+                hooks.handled(value, "claude-code")
     assert contents(space) == ["curl [masked:github_token]\nthe kettle"]
 
 
@@ -210,11 +210,11 @@ def test_names_after_the_cut_are_still_found(space: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(payloads, "LONGEST", 1 << 20)
     end = json.dumps(event(space, "UserPromptSubmit"))[1:].encode()
     large = Large(b'{"prompt": "the kettle', b" and on" * 1000, 4 << 20, b'", ' + end)
-    said = payloads.read(large)  # type: ignore[arg-type]
-    assert said["hook_event_name"] == "UserPromptSubmit"
-    assert said["cwd"] == str(space)
-    assert said["prompt"].startswith("the kettle and on")
-    assert said[payloads.CUT] > 3 << 20
+    data = payloads.read(large)  # type: ignore[arg-type]
+    assert data["hook_event_name"] == "UserPromptSubmit"
+    assert data["cwd"] == str(space)
+    assert data["prompt"].startswith("the kettle and on")
+    assert data[payloads.CUT] > 3 << 20
 
 
 def test_a_stream_without_an_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,18 +241,18 @@ def test_a_stream_without_an_end_is_left(monkeypatch: pytest.MonkeyPatch) -> Non
 )
 def test_any_cut_of_any_payload_is_read(value: dict[str, Any], at: int) -> None:
     data = json.dumps(value).encode()
-    said = payloads._broken(payloads._decoded(data[:at]))
-    assert isinstance(said, dict)
-    assert set(said) <= set(value)
+    message = payloads._broken(payloads._decoded(data[:at]))
+    assert isinstance(message, dict)
+    assert set(message) <= set(value)
     if at >= len(data):
-        assert payloads.parsed(data) == payloads.parsed(json.dumps(said | value).encode())
+        assert payloads.parsed(data) == payloads.parsed(json.dumps(message | value).encode())
 
 
 @pytest.mark.parametrize("opening", ["<private>", "-----BEGIN RSA PRIVATE KEY-----\n"])
 def test_what_opens_in_the_part_that_is_cut_out_stays_hidden(space: Path, opening: str) -> None:
     output = "line\n" * 100_000 + opening + "MIIhidden\n" * 100_000
-    said = event(space, "PostToolUse", tool_name="Bash", tool_input={"command": "cat log"})
-    hook(said | {"tool_response": {"stdout": output}}, space)
+    message = event(space, "PostToolUse", tool_name="Bash", tool_input={"command": "cat log"})
+    hook(message | {"tool_response": {"stdout": output}}, space)
     assert contents(space)[0].startswith("$ cat log\nline\nline")
     assert "MIIhidden" not in contents(space)[0]
 
@@ -263,8 +263,8 @@ def test_no_secret_is_cut_in_half(shift: int) -> None:
     for edge in (tool_use.WINDOW // 2, 3 * tool_use.WINDOW - tool_use.WINDOW // 2):
         text = "a b\n" * (3 * tool_use.WINDOW // 4)
         text = text[: edge - shift] + f" {TOKEN} " + text[edge - shift + len(TOKEN) + 2 :]
-        kept = tool_use.Sieve(str).clean(text)
-        assert not [n for n in range(0, 30, 5) if TOKEN[n : n + 8] in kept]
+        remaining = tool_use.Sieve(str).clean(text)
+        assert not [n for n in range(0, 30, 5) if TOKEN[n : n + 8] in remaining]
 
 
 # Random payloads
@@ -286,25 +286,25 @@ NUMBERS = itertools.count()
 @st.composite
 def odd_events(draw: st.DrawFn) -> dict[str, Any]:
     """An event with the word `kettle` where its content is, and anything everywhere else."""
-    said: dict[str, Any] = draw(st.dictionaries(st.sampled_from(FIELDS), odd, max_size=6))
+    message: dict[str, Any] = draw(st.dictionaries(st.sampled_from(FIELDS), odd, max_size=6))
     text = f"{draw(texts)} {MARK} {draw(texts)}"
     name = draw(st.sampled_from([*claude_code.READERS, "PostCompact"]))
-    said["hook_event_name"] = name
+    message["hook_event_name"] = name
     if name == "UserPromptSubmit":
-        said["prompt"] = f"{MARK} {text}"
+        message["prompt"] = f"{MARK} {text}"
     elif name in ("Stop", "SubagentStop"):
-        said["last_assistant_message"] = text
+        message["last_assistant_message"] = text
     elif name == "PostCompact":
-        said.update(compact_summary=text, session_id=draw(texts) + "s")
+        message.update(compact_summary=text, session_id=draw(texts) + "s")
     else:
-        said["tool_name"] = draw(st.sampled_from(["Bash", "Edit", "Read", "mcp__x__y"]) | texts)
-        said["tool_input"] = draw(st.dictionaries(texts, odd, max_size=4))
-        said["tool_input"]["command"] = f"echo {MARK}"
-        said["tool_input"]["note"] = MARK
-        said["tool_response"] = draw(odd)
-        said["error"] = text
-    said.pop("agent_type", None)
-    return said
+        message["tool_name"] = draw(st.sampled_from(["Bash", "Edit", "Read", "mcp__x__y"]) | texts)
+        message["tool_input"] = draw(st.dictionaries(texts, odd, max_size=4))
+        message["tool_input"]["command"] = f"echo {MARK}"
+        message["tool_input"]["note"] = MARK
+        message["tool_response"] = draw(odd)
+        message["error"] = text
+    message.pop("agent_type", None)
+    return message
 
 
 @settings(

@@ -47,7 +47,7 @@ def test_each_list_of_words_is_defined_once(vocabulary: str) -> None:
         name(path)
         for path in FILES
         if not name(path).startswith("model/")
-        and any(words <= found for found in lists(ast.parse(path.read_text())))
+        and any(words <= result for result in lists(ast.parse(path.read_text())))
     ]
     assert not elsewhere, f"import {vocabulary} in place of a list of one's own"
 
@@ -58,7 +58,7 @@ def messages(tree: ast.AST) -> list[tuple[int, str]]:
     A message is what is passed to a class of `kinen.errors` or to one of its subclasses, directly
     or through a name that the same function gives it (`hint = …`).
     """
-    found = []
+    results = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and _is_error(ast.unparse(node.func)):
             parts = [*node.args, *(keyword.value for keyword in node.keywords)]
@@ -69,14 +69,14 @@ def messages(tree: ast.AST) -> list[tuple[int, str]]:
         for part in parts:
             text = "".join(_pieces(part))
             if text:
-                found.append((node.lineno, text))
-    return found
+                results.append((node.lineno, text))
+    return results
 
 
 def _is_error(called: str) -> bool:
     last = called.rpartition(".")[2]
-    named = ("NotFound", "Busy", "Conflict", "DiskFull", "Excluded", "Unreadable", "Refused")
-    return last.endswith("Error") or last in named
+    names = ("NotFound", "Busy", "Conflict", "DiskFull", "Excluded", "Unreadable", "Refused")
+    return last.endswith("Error") or last in names
 
 
 def _is_text(target: str) -> bool:
@@ -89,7 +89,9 @@ def _pieces(part: ast.AST) -> list[str]:
     if isinstance(part, ast.Constant):
         return [part.value] if isinstance(part.value, str) else []
     if isinstance(part, ast.JoinedStr):
-        return [one.value if isinstance(one, ast.Constant) else "VALUE" for one in part.values]
+        return [
+            value.value if isinstance(value, ast.Constant) else "VALUE" for value in part.values
+        ]
     if isinstance(part, ast.BinOp):
         return [*_pieces(part.left), *_pieces(part.right)]
     return []
@@ -116,9 +118,9 @@ def test_no_message_of_the_core_names_an_option(path: Path) -> None:
     A complete command in backticks may have options: `kinen index --rebuild` can be run as it
     stands, wherever it is read. An option on its own means something at one surface only.
     """
-    named = [
+    names = [
         (line, text)
         for line, text in messages(ast.parse(path.read_text()))
         if FLAG.search(COMMAND.sub("", text))
     ]
-    assert not named
+    assert not names

@@ -41,10 +41,12 @@ def test_questions_are_told_apart_and_say_where_the_answer_is():
 def test_no_question_contains_its_own_answer():
     for session in sessions():
         for question in session["questions"]:
-            asked = question["question"].casefold()
+            request = question["question"].casefold()
             groups = question["keys"]
-            told = [any(key.casefold().rstrip("*") in asked for key in group) for group in groups]
-            assert not all(told), question
+            output = [
+                any(key.casefold().rstrip("*") in request for key in group) for group in groups
+            ]
+            assert not all(output), question
 
 
 def test_sessions_of_other_repositories_say_where_they_are():

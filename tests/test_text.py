@@ -51,10 +51,10 @@ def test_japanese_is_asked_for_as_a_phrase_of_characters() -> None:
 
 @given(st.text(max_size=400))
 def test_terms_are_plain_words_whatever_is_typed(typed: str) -> None:
-    found = text.terms(typed)
-    assert len(found) <= 48
-    assert all(term and '"' not in term for term in found)
-    assert found == text.terms(typed)
+    results = text.terms(typed)
+    assert len(results) <= 48
+    assert all(term and '"' not in term for term in results)
+    assert results == text.terms(typed)
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_a_phrase_that_is_no_time_says_which_are(phrase: str) -> None:
 
 @given(st.text(max_size=300), st.integers(10, 80))
 def test_an_excerpt_is_one_line_within_its_limit(long: str, limit: int) -> None:
-    shown = text.excerpt(long, limit)
-    assert len(shown) <= limit
-    assert "\n" not in shown
+    output = text.excerpt(long, limit)
+    assert len(output) <= limit
+    assert "\n" not in output
 
 
 @pytest.mark.parametrize(

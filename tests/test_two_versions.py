@@ -194,8 +194,8 @@ def test_a_newer_daemon_is_left_alone_by_the_older_kinen(
         refused = older.run("daemon", "start")
         assert refused.returncode == 2 and f"this daemon is of kinen {NEWER}" in refused.stderr
         assert "`kinen daemon restart` replaces it" in refused.stderr
-        found = older.run("search", "kettle", KINEN_DAEMON_AUTO_START="true")
-        assert found.returncode == 0 and found.stdout.startswith("tea.md"), found.stderr
+        result = older.run("search", "kettle", KINEN_DAEMON_AUTO_START="true")
+        assert result.returncode == 0 and result.stdout.startswith("tea.md"), result.stderr
         doctor = older.run("doctor")
         assert f"this daemon is of kinen {NEWER}" in doctor.stdout
         assert newer.run("index").returncode == 0

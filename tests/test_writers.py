@@ -105,14 +105,14 @@ def test_eight_writers_that_are_killed_lose_and_double_nothing(space: Path, kine
     assert sum(writer.killed for writer in writers) >= WRITERS // 2
     with Memory.open(space) as memory:
         rows = memory.core.store.db.execute("SELECT id, COUNT(*) FROM observations GROUP BY id")
-        kept = dict(rows.fetchall())
-        assert set(acknowledged) <= set(kept)
-        assert set(kept.values()) == {1}
+        remaining = dict(rows.fetchall())
+        assert set(acknowledged) <= set(remaining)
+        assert set(remaining.values()) == {1}
         # What was killed between the commit and the acknowledgement may be there besides.
-        assert len(kept) <= len(acknowledged) + sum(writer.killed for writer in writers)
+        assert len(remaining) <= len(acknowledged) + sum(writer.killed for writer in writers)
         assert memory.core.store.db.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
         memory.sync(embed=False)
-        assert memory.index.status().kinds["observation"] == len(kept)
+        assert memory.index.status().kinds["observation"] == len(remaining)
         assert memory.index.check() == ""
         last = memory.search(Query(f"w3 event {TOTAL // WRITERS - 1}", mode="fulltext"))
         assert f"event {TOTAL // WRITERS - 1}" in last[0].chunk.text
@@ -132,9 +132,9 @@ def test_hooks_beside_an_import_spool_and_are_drained(space: Path, kinen) -> Non
             refs.append(ran.out.strip())
         db.execute("ROLLBACK")
         db.close()
-        found, count = memory.journal.entries("observations", limit=0)
+        results, count = memory.journal.entries("observations", limit=0)
         assert count == 21
-        assert [one.ref for one in reversed(found)][1:] == refs
+        assert [result.ref for result in reversed(results)][1:] == refs
 
 
 FULL = """
@@ -185,10 +185,10 @@ def test_a_full_disk_is_said_and_loses_nothing(space: Path, tmp_path: Path) -> N
     env = {**os.environ, "TMPDIR": str(disk)}
     run = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
     assert run.returncode == 0, run.stderr
-    kept, complaint, intact, reserve, there, left, sound = json.loads(run.stdout)
-    assert len(kept) > 100
+    remaining, complaint, intact, reserve, there, left, sound = json.loads(run.stdout)
+    assert len(remaining) > 100
     assert "free some space" in complaint
     assert intact == ""
     assert not reserve  # it was given up before anything was refused
     assert (left, sound) == (0, "ok")
-    assert sorted(there) == sorted(kept)
+    assert sorted(there) == sorted(remaining)

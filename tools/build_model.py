@@ -47,13 +47,13 @@ def read_weights(file: Path) -> dict[str, Array]:
     (size,) = struct.unpack_from("<Q", data)
     header = json.loads(data[8 : 8 + size])
     header.pop("__metadata__", None)
-    found = {}
+    results = {}
     for name, entry in header.items():
         start, end = (8 + size + offset for offset in entry["data_offsets"])
         kind = {"F16": np.float16, "F32": np.float32}[entry["dtype"]]
         array = np.frombuffer(data[start:end], dtype=kind).reshape(entry["shape"])
-        found[name.removeprefix("bert.")] = array.astype(np.float32)
-    return found
+        results[name.removeprefix("bert.")] = array.astype(np.float32)
+    return results
 
 
 def quantised(rows: Array, largest: int) -> tuple[Array, Array]:
@@ -187,8 +187,8 @@ class Builder:
         weights, scales = quantised(self.weights[f"{name}.weight"], WEIGHT_RANGE)
         b, b_scale = g.constant(name, weights.T), g.constant(f"{name}.scale", scales)
         if self.fused:
-            one = g.constant("one", np.float32(1))
-            y = g("MatMulIntegerToFloat", values, b, one, b_scale, zero, domain=MICROSOFT)
+            item = g.constant("one", np.float32(1))
+            y = g("MatMulIntegerToFloat", values, b, item, b_scale, zero, domain=MICROSOFT)
         else:
             whole = g("MatMulInteger", values, b, zero)
             y = g("Mul", g("Cast", whole, to=TensorProto.FLOAT), b_scale)
@@ -345,15 +345,15 @@ def sample(tokenizer: Path) -> list[list[int]]:
     tokens = Tokenizer.from_file(str(tokenizer))
     tokens.no_padding()
     tokens.enable_truncation(256)
-    found: list[str] = []
+    results: list[str] = []
     for module in ("argparse", "json/decoder", "logging/__init__", "shutil", "textwrap"):
         source = (Path(ast.__file__).parent / f"{module}.py").read_text(encoding="utf-8")
-        found.extend(
+        results.extend(
             ast.get_source_segment(source, node) or ""
             for node in ast.walk(ast.parse(source))
             if isinstance(node, ast.FunctionDef) and ast.get_docstring(node)
         )
-    return [encoding.ids for encoding in tokens.encode_batch(found[:100])]
+    return [encoding.ids for encoding in tokens.encode_batch(results[:100])]
 
 
 def main() -> int:
@@ -363,23 +363,23 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="where the file goes; not written without it")
     parser.add_argument("--graph", choices=("fused", "plain"), default="fused")
     parser.add_argument("--check", action="store_true", help="only compare with the shipped file")
-    given = parser.parse_args()
-    weights = read_weights(given.weights)
-    data = Builder(weights, fused=given.graph == "fused").build()
+    options = parser.parse_args()
+    weights = read_weights(options.weights)
+    data = Builder(weights, fused=options.graph == "fused").build()
     digest = hashlib.sha256(data).hexdigest()
     shipped = (SHIPPED / FILE).read_bytes()
     same = hashlib.sha256(shipped).hexdigest() == digest
-    print(f"{digest}  {given.graph}, {'the same as' if same else 'other than'} the shipped file")
-    if given.check:
+    print(f"{digest}  {options.graph}, {'the same as' if same else 'other than'} the shipped file")
+    if options.check:
         return 0 if same else 1
-    texts = sample(given.tokenizer)
+    texts = sample(options.tokenizer)
     exact = np.vstack([reference(weights, ids) for ids in texts])
     print("| file | cosine to float32: mean / worst | alone to batched | 128/s | 256/s | size |")
     print("|---|---|---|---|---|---|")
     print(f"| shipped {Candidate(shipped).report(texts, exact)}")
-    print(f"| {given.graph} {Candidate(data).report(texts, exact)}")
-    if given.out:
-        given.out.write_bytes(data)
+    print(f"| {options.graph} {Candidate(data).report(texts, exact)}")
+    if options.out:
+        options.out.write_bytes(data)
     return 0
 
 

@@ -126,11 +126,11 @@ def import_graph(modules: list[Module]) -> dict[str, set[str]]:
 
     The package itself does not count: it re-exports.
     """
-    known = {module.name for module in modules}
-    return {module.name: _imports(module, known) - {PACKAGE, module.name} for module in modules}
+    existing = {module.name for module in modules}
+    return {module.name: _imports(module, existing) - {PACKAGE, module.name} for module in modules}
 
 
-def _imports(module: Module, known: set[str]) -> set[str]:
+def _imports(module: Module, values: set[str]) -> set[str]:
     imported: set[str] = set()
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Import):
@@ -139,8 +139,8 @@ def _imports(module: Module, known: set[str]) -> set[str]:
             base = _absolute(node, module)
             for alias in node.names:
                 full = f"{base}.{alias.name}"
-                imported.add(full if full in known else base)
-    return imported & known
+                imported.add(full if full in values else base)
+    return imported & values
 
 
 def _absolute(node: ast.ImportFrom, module: Module) -> str:

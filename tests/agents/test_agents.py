@@ -159,14 +159,14 @@ def test_what_is_known_is_told_at_the_start_in_the_form_of_the_client(
     form = load(agent).answer
     if form == "text":
         assert answers[0].startswith("<kinen-memory>")
-        told = answers[0]
+        output = answers[0]
     else:
         answer = json.loads(answers[0])
-        told = answer.get("additionalContext") or answer.get("additional_context")
+        output = answer.get("additionalContext") or answer.get("additional_context")
         if form == "claude":
             assert answer["hookSpecificOutput"]["hookEventName"] == "SessionStart"
-            told = answer["hookSpecificOutput"]["additionalContext"]
-    assert "Mondays only" in told
+            output = answer["hookSpecificOutput"]["additionalContext"]
+    assert "Mondays only" in output
 
 
 def test_the_hooks_of_claude_code_that_copilot_runs_are_of_copilot_and_once(space: Path) -> None:
@@ -322,12 +322,12 @@ def test_each_agent_is_told_what_the_others_did(space: Path) -> None:
             if "input-messages" in body:
                 body["input-messages"] = [task]
         answers, _ = replay(begun[:-1])  # nobody has closed it yet
-        told = answers[0].replace("\\n", "\n")
+        text = answers[0].replace("\\n", "\n")
         earlier = list(tasks)[: list(tasks).index(agent)]
         for other in earlier:
-            assert told.count(tasks[other]) == 1, told
-            assert f"{other} on main" in told
-        assert task not in told
+            assert text.count(tasks[other]) == 1, text
+            assert f"{other} on main" in text
+        assert task not in text
     agent, event, body = session_of("opencode", space, "opencode")[0]
     again, _ = replay([(agent, event, {**body, "source": "resume"})])
     assert not any(task in again[0] for task in tasks.values())

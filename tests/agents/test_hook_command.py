@@ -50,10 +50,10 @@ def ran(space: Path, command: str, id_: str, output: str = "", **more: Any) -> d
 def hook() -> Hook:
     """Runs the real command on a payload; what it prints. It always ends well, and quietly."""
 
-    def run(said: Any, *, code: int = 0, prefix: list[str] | None = None, **env: str) -> str:
+    def run(message: Any, *, code: int = 0, prefix: list[str] | None = None, **env: str) -> str:
         done = subprocess.run(
             [*(prefix or []), sys.executable, "-m", "kinen", "hook", "claude-code"],
-            input=said if isinstance(said, bytes) else json.dumps(said).encode(),
+            input=message if isinstance(message, bytes) else json.dumps(message).encode(),
             cwd=os.environ["HOME"],
             env={**os.environ, **env},
             capture_output=True,
@@ -67,38 +67,43 @@ def hook() -> Hook:
     return run
 
 
-def kept(space: Path) -> list[str]:
+def contents(space: Path) -> list[str]:
     """What the journal has, oldest first."""
     with Memory.open(space) as memory:
-        return [one.content for one in reversed(memory.journal.entries("observations")[0])]
+        return [
+            observation.content
+            for observation in reversed(memory.journal.entries("observations")[0])
+        ]
 
 
 def spooled(home: Path) -> list[Path]:
     return [
-        one for one in (home / "kinen" / "spool").rglob("*") if one.is_file() and one.name[0] != "."
+        path
+        for path in (home / "kinen" / "spool").rglob("*")
+        if path.is_file() and path.name[0] != "."
     ]
 
 
 def context(printed: str) -> str:
     """What the client would put before the model."""
-    told = json.loads(printed)["hookSpecificOutput"]
-    assert set(told) == {"hookEventName", "additionalContext"}
-    return str(told["additionalContext"])
+    data = json.loads(printed)["hookSpecificOutput"]
+    assert set(data) == {"hookEventName", "additionalContext"}
+    return str(data["additionalContext"])
 
 
 def left_over() -> list[str]:
     """Processes that have this home, as soon as there are none, or else after a while."""
     mark, end = f"KINEN_HOME={os.environ['KINEN_HOME']}\0".encode(), time.monotonic() + 300
     while True:
-        found = []
-        for one in Path("/proc").glob("[0-9]*/environ"):
+        results = []
+        for path in Path("/proc").glob("[0-9]*/environ"):
             try:
-                if mark in one.read_bytes() and one.parent.name != str(os.getpid()):
-                    found.append(one.parent.name)
+                if mark in path.read_bytes() and path.parent.name != str(os.getpid()):
+                    results.append(path.parent.name)
             except OSError:
                 continue
-        if not found or time.monotonic() > end:
-            return found
+        if not results or time.monotonic() > end:
+            return results
         time.sleep(0.05)
 
 
@@ -112,7 +117,7 @@ def test_a_session_from_its_start_to_its_end(space: Path, hook: Hook) -> None:
     failed = {"tool_name": "Bash", "tool_input": {"command": "make"}, "tool_use_id": "t2"}
     ended = {"agent_id": "a1", "agent_type": "Explore", "last_assistant_message": "found it"}
     prompt = "We decided to use Postgres instead of Redis for sessions."
-    for said in (
+    for value in (
         payload(space, "SessionStart", source="startup"),
         payload(space, "UserPromptSubmit", prompt=prompt),
         ran(space, "pytest -q", "t1", "1 passed"),
@@ -124,13 +129,13 @@ def test_a_session_from_its_start_to_its_end(space: Path, hook: Hook) -> None:
         payload(space, "Stop", last_assistant_message="Done.", stop_hook_active=False),
         payload(space, "SessionEnd", reason="other"),
     ):
-        assert hook(said) == ""
+        assert hook(value) == ""
     assert left_over() == []
     with Memory.open(space) as memory:
         (capsule,) = memory.journal.entries("capsules")[0]
         assert (capsule.status, capsule.intent, capsule.reason) == ("closed", prompt, "")
         _, observations, summaries = memory.journal.capsule(capsule.id)
-        assert [(one.kind, one.content) for one in observations] == [
+        assert [(observation.kind, observation.content) for observation in observations] == [
             ("message", prompt),
             ("command", "$ pytest -q\n1 passed"),
             ("error", "$ make\nExit code 2\nno rule"),
@@ -140,10 +145,10 @@ def test_a_session_from_its_start_to_its_end(space: Path, hook: Hook) -> None:
         ]
         assert observations[3].files == ("src/a.py",)
         assert observations[2].provenance["exitCode"] == 2
-        assert {one.scope[:3] for one in observations} == {("s1", "space", "claude-code")}
-        written, made = sorted(summaries, key=lambda one: not one.written)
+        assert {item.scope[:3] for item in observations} == {("s1", "space", "claude-code")}
+        written, created = sorted(summaries, key=lambda summary: not summary.written)
         assert written.content == "Sessions move to Postgres."
-        assert "src/a.py" in made.content
+        assert "src/a.py" in created.content
         assert "Postgres instead of Redis" in memory.consolidation.memories()[0].content
 
 
@@ -156,11 +161,11 @@ def test_the_next_session_is_told_what_there_is_to_know(
     ref = kinen("log", "Deploys are on Mondays").out.strip()
     assert kinen("pin", ref, "--note", "since the outage").code == 0
     assert kinen("plan", "save", "Ship it", "- [ ] weigh", "--activate").code == 0
-    told = context(hook(payload(space, "SessionStart", "s2", source="startup")))
-    assert told.startswith(MEMORY_OPEN)
+    output = context(hook(payload(space, "SessionStart", "s2", source="startup")))
+    assert output.startswith(MEMORY_OPEN)
     for text in ("Ship it", "- [ ] weigh", "since the outage", "Mondays", "limiter.py", "## Last"):
-        assert text in told
-    assert "s2" not in told
+        assert text in output
+    assert "s2" not in output
     # Twice at once, as by a plugin beside the settings, it is told once.
     assert hook(payload(space, "SessionStart", "s2", source="startup")) == ""
     assert "Ship it" in context(hook(payload(space, "SessionStart", "s2", source="compact")))
@@ -184,9 +189,9 @@ def test_a_start_has_the_last_checkpoint_and_the_text_of_a_pinned_note(
     assert "renewed it by hand" in context(hook(payload(space, "SessionStart", source="startup")))
     (space / "certs.md").write_text("---\ntags: [ops]\n---\n# Certs\n\nThey live in the vault.\n")
     assert kinen("pin", "certs.md").code == 0
-    told = context(hook(payload(space, "SessionStart", "s2", source="startup")))
-    assert "They live in the vault." in told
-    assert "ops" not in told
+    output = context(hook(payload(space, "SessionStart", "s2", source="startup")))
+    assert "They live in the vault." in output
+    assert "ops" not in output
 
 
 def test_a_start_that_comes_after_the_first_prompt_is_told_once(
@@ -232,9 +237,11 @@ def test_what_a_crash_left_open_is_closed_by_a_later_start(space: Path, hook: Ho
     hook(payload(space, "SessionStart", "s2", source="startup"))
     assert left_over() == []
     with Memory.open(space) as memory:
-        found = {one.scope.session: one for one in memory.journal.entries("capsules")[0]}
-        assert (found["crashed"].status, found["crashed"].reason) == ("closed", "abandoned")
-        assert found["s2"].status == "open"
+        results = {
+            capsule.scope.session: capsule for capsule in memory.journal.entries("capsules")[0]
+        }
+        assert (results["crashed"].status, results["crashed"].reason) == ("closed", "abandoned")
+        assert results["s2"].status == "open"
         assert "lights went out" in memory.journal.entries("summaries")[0][0].content
 
 
@@ -243,7 +250,7 @@ def test_the_same_event_twice_is_kept_once(space: Path, hook: Hook) -> None:
         hook(payload(space, "UserPromptSubmit", prompt="once"))
         hook(ran(space, "ls", "t1", "a.md"))
         hook(payload(space, "PostCompact", compact_summary="all of it"))
-    assert kept(space) == ["once", "$ ls\na.md"]
+    assert contents(space) == ["once", "$ ls\na.md"]
     with Memory.open(space) as memory:
         assert memory.journal.entries("summaries")[1] == 1
 
@@ -255,25 +262,25 @@ def test_paths_that_are_private_are_not_captured(space: Path, hook: Hook, write:
     for n, command in enumerate(("cat .env", "cat ./secrets/plan.txt", f"cat {space}/.env")):
         hook(ran(space, command, f"t{n}", "what is in it"))
     for n, path in enumerate((".env", "secrets/plan.txt", "gone/.env.local")):
-        given = {"tool_name": "Read", "tool_input": {"file_path": f"{space}/{path}"}}
-        hook(payload(space, "PostToolUse", **given, tool_use_id=f"r{n}", tool_response={}))
+        values = {"tool_name": "Read", "tool_input": {"file_path": f"{space}/{path}"}}
+        hook(payload(space, "PostToolUse", **values, tool_use_id=f"r{n}", tool_response={}))
     hook(ran(space, "jq .key a.json", "t9", "1"))  # only looks like a path
-    assert kept(space) == ["$ jq .key a.json\n1"]
+    assert contents(space) == ["$ jq .key a.json\n1"]
 
 
 def test_a_prompt_is_told_what_belongs_to_it_if_that_is_wanted(
     space: Path, hook: Hook, write: Any, kinen: Callable[..., Any]
 ) -> None:
     write("docs/kettle.md", "# Kettle\n\nThe copper kettle leaks at its spout.\n")
-    asked = payload(space, "UserPromptSubmit", prompt="why does the copper kettle leak?")
-    assert hook(asked, KINEN_HOOKS_INJECT_ON_PROMPT="true") == ""  # there is no index yet
+    request = payload(space, "UserPromptSubmit", prompt="why does the copper kettle leak?")
+    assert hook(request, KINEN_HOOKS_INJECT_ON_PROMPT="true") == ""  # there is no index yet
     assert kinen("index", "--quiet").code == 0
-    assert hook(asked) == ""
-    told = context(hook(asked, KINEN_HOOKS_INJECT_ON_PROMPT="true"))
-    assert "leaks at its spout. [note:docs/kettle.md]" in told
+    assert hook(request) == ""
+    output = context(hook(request, KINEN_HOOKS_INJECT_ON_PROMPT="true"))
+    assert "leaks at its spout. [note:docs/kettle.md]" in output
     other = payload(space, "UserPromptSubmit", prompt="rename the button", prompt_id="p2")
     assert hook(other, KINEN_HOOKS_INJECT_ON_PROMPT="true") == ""
-    assert kept(space) == ["why does the copper kettle leak?", "rename the button"]
+    assert contents(space) == ["why does the copper kettle leak?", "rename the button"]
 
 
 def test_modules_of_the_project_are_not_taken_for_ours(space: Path, hook: Hook, write: Any) -> None:
@@ -284,7 +291,7 @@ def test_modules_of_the_project_are_not_taken_for_ours(space: Path, hook: Hook, 
     assert left_over() == []
     assert not (space / "taken").exists()
     with Memory.open(space) as memory:
-        assert [one.status for one in memory.journal.entries("capsules")[0]] == ["closed"]
+        assert [capsule.status for capsule in memory.journal.entries("capsules")[0]] == ["closed"]
 
 
 # Whatever goes wrong
@@ -335,11 +342,13 @@ def test_while_the_journal_is_locked_events_wait_in_the_spool(
     hook(payload(space, "SessionEnd", "s2", reason="other"))
     assert left_over() == []
     assert spooled(home) == []
-    assert kept(space) == ["before", "$ make\nbuilt", "what it came to", "after"]
+    assert contents(space) == ["before", "$ make\nbuilt", "what it came to", "after"]
     with Memory.open(space) as memory:
-        found = {one.scope.session: one for one in memory.journal.entries("capsules")[0]}
-        assert len(memory.journal.capsule(found["s2"].id)[1]) == 3
-        assert found["s2"].status == "closed"
+        results = {
+            capsule.scope.session: capsule for capsule in memory.journal.entries("capsules")[0]
+        }
+        assert len(memory.journal.capsule(results["s2"].id)[1]) == 3
+        assert results["s2"].status == "closed"
         assert memory.index.check() == ""
 
 
@@ -356,11 +365,13 @@ def test_a_session_that_was_all_spooled_gets_its_capsule_at_its_end(
     hook(payload(space, "SessionEnd", "s2", reason="other"))
     assert left_over() == []
     with Memory.open(space) as memory:
-        (found,) = (
-            one for one in memory.journal.entries("capsules")[0] if one.scope.session == "s2"
+        (results,) = (
+            capsule
+            for capsule in memory.journal.entries("capsules")[0]
+            if capsule.scope.session == "s2"
         )
-        assert found.status == "closed"
-        assert [one.content for one in memory.journal.capsule(found.id)[1]] == ["$ make\nbuilt"]
+        assert results.status == "closed"
+        assert [item.content for item in memory.journal.capsule(results.id)[1]] == ["$ make\nbuilt"]
 
 
 @pytest.mark.parametrize("damage", ["no database", "of a newer kinen", "no file at all"])
@@ -370,8 +381,8 @@ def test_a_journal_that_cannot_be_used_leaves_events_in_the_spool(
     hook(payload(space, "UserPromptSubmit", prompt="before"))
     with Memory.open(space) as memory:
         path = Path(memory.core.store.path)
-    for one in path.parent.glob("journal.db*"):
-        one.unlink()
+    for item in path.parent.glob("journal.db*"):
+        item.unlink()
     if damage == "no file at all":
         path.mkdir()
     elif damage == "no database":
@@ -404,7 +415,7 @@ def test_in_a_folder_that_is_gone_events_belong_where_they_did(
     hook(payload(space, "SessionEnd", reason="other"))
     assert left_over() == []
     shutil.move(moved, space)
-    outputs = [one.rpartition("\n")[2] for one in kept(space)]
+    outputs = [item.rpartition("\n")[2] for item in contents(space)]
     assert outputs == ["before", "here too", "gone", "nor this", "all of it"]
 
 
@@ -413,7 +424,7 @@ def test_with_a_broken_config_events_still_arrive(space: Path, hook: Hook, write
     broken = write(".kinen/config.yml", "index: [")
     hook(ran(space, "make", "t1", "built"))
     broken.unlink()
-    assert kept(space) == ["before", "$ make\nbuilt"]
+    assert contents(space) == ["before", "$ make\nbuilt"]
 
 
 def test_on_a_full_disk_events_wait_where_there_is_room(
@@ -432,14 +443,14 @@ def test_on_a_full_disk_events_wait_where_there_is_room(
     env = {"KINEN_HOME": str(disk / "kinen"), "TMPDIR": str(other)}
     assert hook(payload(space, "SessionStart", source="startup"), prefix=prefix, **env) == ""
     assert hook(ran(space, "make", "t1", "built"), prefix=prefix, **env) == ""
-    (waiting,) = (one for one in other.rglob("*") if one.is_file())
+    (waiting,) = (path for path in other.rglob("*") if path.is_file())
     assert "$ make" in waiting.read_text()
 
 
 def test_an_agent_that_kinen_itself_started_is_not_listened_to(space: Path, hook: Hook) -> None:
-    said = payload(space, "UserPromptSubmit", prompt="distil this")
-    assert hook(said, KINEN_DISTILLING="1") == ""
-    assert kept(space) == []
+    message = payload(space, "UserPromptSubmit", prompt="distil this")
+    assert hook(message, KINEN_DISTILLING="1") == ""
+    assert contents(space) == []
 
 
 def test_an_unknown_agent_is_told_how_it_is_called(space: Path) -> None:
@@ -462,14 +473,14 @@ def test_many_hooks_at_once_lose_and_double_nothing(space: Path, home: Path, hoo
         assert set(pool.map(hook, calls)) == {""}
     assert left_over() == []
     with Memory.open(space) as memory:
-        found = memory.journal.entries("observations")[0]
-        assert sorted(one.content for one in found) == sorted(
+        entry = memory.journal.entries("observations")[0]
+        assert sorted(element.content for element in entry) == sorted(
             f"$ step {n}" for n in range(CALLS // 2)
         )
-        capsules = {one.id: one for one in memory.journal.entries("capsules")[0]}
+        capsules = {capsule.id: capsule for capsule in memory.journal.entries("capsules")[0]}
         assert len(capsules) == 8
-        assert all(capsules[one.capsule].scope.session == one.scope.session for one in found)
-        assert [one.status for one in capsules.values()].count("closed") == 3
+        assert all(capsules[item.capsule].scope.session == item.scope.session for item in entry)
+        assert [value.status for value in capsules.values()].count("closed") == 3
         assert memory.index.check() == ""
         memory.sync(embed=False)
         assert memory.index.status().kinds["observation"] == CALLS // 2
@@ -491,13 +502,13 @@ def test_the_log_of_the_journal_does_not_grow_with_every_hook(space: Path, hook:
     assert log.stat().st_size > 1_500_000
     hook(ran(space, "ls", "t1"))
     assert not log.exists() or log.stat().st_size < 1_000_000
-    assert kept(space)[-1] == "$ ls"
+    assert contents(space)[-1] == "$ ls"
 
 
 # What it loads
 
 
-def loaded(said: dict[str, Any]) -> set[str]:
+def loaded(message: dict[str, Any]) -> set[str]:
     """The modules that a bare interpreter has after handling an event."""
     program = (
         f"import sys; sys.path.insert(0, {str(SOURCE)!r})\n"
@@ -507,7 +518,7 @@ def loaded(said: dict[str, Any]) -> set[str]:
     )
     done = subprocess.run(
         [sys.executable, "-S", "-c", program],
-        input=json.dumps(said).encode(),
+        input=json.dumps(message).encode(),
         capture_output=True,
         check=True,
     )
@@ -573,14 +584,14 @@ def test_hooks_load_the_standard_library_and_little_of_kinen(space: Path, hook: 
     ]
     hook(recorded[0])
     (space / ".memories").mkdir()
-    told = [payload(space, "SessionStart", "s2", source="startup"), payload(space, "PreCompact")]
-    for said in (*recorded, *told):
-        found = loaded(said)
-        tops = {name.split(".")[0] for name in found}
+    output = [payload(space, "SessionStart", "s2", source="startup"), payload(space, "PreCompact")]
+    for value in (*recorded, *output):
+        results = loaded(value)
+        tops = {name.split(".")[0] for name in results}
         assert tops <= {*sys.stdlib_module_names, "kinen", "__main__"}
         assert not tops & SLOW
-        assert said in told or "re" not in tops
-        ours = {name.partition(".")[2] for name in found if name.startswith("kinen.")}
+        assert value in output or "re" not in tops
+        ours = {name.partition(".")[2] for name in results if name.startswith("kinen.")}
         assert ours <= LIGHT
 
 
@@ -591,7 +602,7 @@ def test_a_session_that_begins_is_told_the_decision_of_a_checkpoint_and_what_els
         memory.worklog.checkpoint("Stores", type="decision", decision="keep sessions in Postgres")
         memory.observe("It lives in Postgres now.", scope={"session": "s0"})
         memory.journal.open_capsule("move the sessions", scope={"session": "s0"})
-    told = context(hook(payload(space, "SessionStart", "s9", source="startup")))
-    assert "- keep sessions in Postgres [checkpoint:.memories/" in told
-    assert "\nKnown here: 1 session, 1 checkpoint" in told
-    assert 'kinen recall "QUESTION"' in told
+    output = context(hook(payload(space, "SessionStart", "s9", source="startup")))
+    assert "- keep sessions in Postgres [checkpoint:.memories/" in output
+    assert "\nKnown here: 1 session, 1 checkpoint" in output
+    assert 'kinen recall "QUESTION"' in output

@@ -120,8 +120,8 @@ def test_hostile_output_costs_a_hook_hardly_more_than_plain_output(space: Path, 
 
 def test_a_hostile_command_line_costs_a_hook_hardly_more_than_a_plain_one(space: Path) -> None:
     def run(command: str) -> float:
-        given = {"command": command}
-        call = {"tool_name": "Bash", "tool_input": given, "tool_use_id": "t", "tool_response": ""}
+        values = {"command": command}
+        call = {"tool_name": "Bash", "tool_input": values, "tool_use_id": "t", "tool_response": ""}
         return run_hook(space, "PostToolUse", **call)
 
     plain = min(run("echo " * 8_000) for _ in range(3))

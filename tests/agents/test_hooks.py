@@ -196,7 +196,7 @@ def test_a_shell_hook_behaves_as_it_did(repo: Path, fake: Fake, shebang: str, en
     hook = write(repo / ".git/hooks/post-checkout", f"{shebang}{body}{end}", 0o750)
     before, looked = picture(hook.parent), run_like_git(hook)
     installed = fake.install(repo)
-    assert [one.others for one in installed] == [False, False, True, False]
+    assert [item.others for item in installed] == [False, False, True, False]
     assert content(hook).endswith(f"{body}{end}".encode())
     assert run_like_git(hook) == looked
     fake.calls(1)
@@ -234,21 +234,21 @@ def test_a_crlf_hook_keeps_its_bytes(repo: Path, fake: Fake) -> None:
 def test_a_python_hook_is_chained_with_its_words_input_and_exit_code(
     repo: Path, fake: Fake, tmp_path: Path
 ) -> None:
-    told = tmp_path / "told"
+    output = tmp_path / "told"
     text = (
         f"#!{sys.executable}\nimport pathlib, sys\n"
-        f"pathlib.Path({str(told)!r}).write_text(f'{{sys.argv[1:]}} {{sys.stdin.read()}}')\n"
+        f"pathlib.Path({str(output)!r}).write_text(f'{{sys.argv[1:]}} {{sys.stdin.read()}}')\n"
         "sys.exit(7)\n"
     )
     hook = write(repo / ".git/hooks/post-rewrite", text, 0o711)
     before = picture(hook.parent)
     fake.install(repo)
     assert run(hook, "rebase", "a b", stdin="old new\n")[0] == 7
-    assert told.read_text() == "['rebase', 'a b'] old new\n"
+    assert output.read_text() == "['rebase', 'a b'] old new\n"
     fake.calls(1)
     old = git("rev-parse", "HEAD", cwd=repo).stdout.strip()
     git("commit", "--amend", "-m", "again", cwd=repo)
-    assert told.read_text().startswith(f"['amend'] {old} ")
+    assert output.read_text().startswith(f"['amend'] {old} ")
     fake.install(repo)
     hooks.uninstall(str(repo))
     assert picture(hook.parent) == before
@@ -296,20 +296,20 @@ def test_pre_commit_may_rename_a_file_of_ours_and_call_it(repo: Path, fake: Fake
 
 
 def test_husky_goes_on(repo: Path, fake: Fake, tmp_path: Path) -> None:
-    told = tmp_path / "told"
+    output = tmp_path / "told"
     folder = repo / ".husky" / "_"
     write(folder / "h", HUSKY, 0o644)
     write(folder / ".gitignore", "*", 0o644)
     for name in ("post-commit", "post-merge", "post-checkout", "pre-push"):
         write(folder / name, '#!/usr/bin/env sh\n. "$(dirname "$0")/h"')
-    write(repo / ".husky" / "post-commit", f"echo hello >'{told}'\n", 0o644)
+    write(repo / ".husky" / "post-commit", f"echo hello >'{output}'\n", 0o644)
     write(repo / ".husky" / "post-checkout", "false\n", 0o644)
     git("config", "core.hooksPath", ".husky/_", cwd=repo)
     before = picture(folder)
     fake.install(repo)
     assert not (repo / ".git/hooks/post-commit").exists()
     commit(repo, "second")
-    assert told.read_text() == "hello\n"
+    assert output.read_text() == "hello\n"
     failed = git("checkout", "-b", "side", cwd=repo, check=False)
     assert failed.returncode == 1
     assert "post-checkout script failed (code 1)" in failed.stderr
@@ -319,8 +319,8 @@ def test_husky_goes_on(repo: Path, fake: Fake, tmp_path: Path) -> None:
 
 
 def test_a_link_is_never_written_through(repo: Path, fake: Fake, tmp_path: Path) -> None:
-    told = tmp_path / "told"
-    script = write(repo / "tools" / "hook", f"#!/bin/sh\necho $* >'{told}'\n")
+    output = tmp_path / "told"
+    script = write(repo / "tools" / "hook", f"#!/bin/sh\necho $* >'{output}'\n")
     text = content(script)
     link = repo / ".git/hooks/post-checkout"
     link.symlink_to("../../tools/hook")
@@ -328,7 +328,7 @@ def test_a_link_is_never_written_through(repo: Path, fake: Fake, tmp_path: Path)
     fake.install(repo)
     assert not link.is_symlink()
     git("checkout", "-q", "-b", "side", cwd=repo)
-    assert told.read_text().endswith(" 1\n")
+    assert output.read_text().endswith(" 1\n")
     fake.calls(1)
     fake.install(repo)
     hooks.uninstall(str(repo))
@@ -382,7 +382,7 @@ def test_what_others_wrote_into_a_file_of_ours_stays(repo: Path, fake: Fake) -> 
     fake.install(repo)
     hook = repo / ".git/hooks/post-commit"
     write(hook, content(hook) + b"exit 6\n")
-    assert [one.others for one in fake.install(repo)] == [True, False, False, False]
+    assert [file.others for file in fake.install(repo)] == [True, False, False, False]
     hooks.uninstall(str(repo))
     assert run(hook)[0] == 6
     assert b">>> kinen" not in content(hook)
@@ -418,7 +418,7 @@ def test_any_file_comes_back_byte_for_byte(
     before = picture(hook.parent)
     hooks.install(str(repo), kinen="/a/kinen")
     hooks.install(str(repo), kinen="/b/kinen", tags=True)
-    assert {one.state for one in hooks.status(str(repo), kinen="/b/kinen")} == {"installed"}
+    assert {item.state for item in hooks.status(str(repo), kinen="/b/kinen")} == {"installed"}
     hooks.uninstall(str(repo))
     assert picture(hook.parent) == before
 
@@ -522,16 +522,16 @@ def test_without_its_kinen_a_hook_takes_the_one_on_the_path_or_none(
 ) -> None:
     hooks.install(str(repo), kinen=str(tmp_path / "gone" / "kinen"))
     assert commit(repo, "second", env=plain_path()).stderr == ""
-    found = {**os.environ, "PATH": f"{fake.path.parent}:{os.environ['PATH']}"}
-    commit(repo, "third", env=found)
+    results = {**os.environ, "PATH": f"{fake.path.parent}:{os.environ['PATH']}"}
+    commit(repo, "third", env=results)
     fake.calls(1)
 
 
 def plain_path() -> dict[str, str]:
     """The environment without any kinen on the path."""
     folders = os.environ["PATH"].split(os.pathsep)
-    kept = [folder for folder in folders if not os.path.exists(os.path.join(folder, "kinen"))]
-    return {**os.environ, "PATH": os.pathsep.join(kept)}
+    remaining = [folder for folder in folders if not os.path.exists(os.path.join(folder, "kinen"))]
+    return {**os.environ, "PATH": os.pathsep.join(remaining)}
 
 
 def test_the_real_kinen_indexes_a_commit(
@@ -558,9 +558,9 @@ def test_the_command_installs_tells_and_uninstalls(repo: Path, kinen) -> None:
     ran = kinen("hooks", "install", cwd=repo)
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.splitlines() == [f"{name:<19} installed" for name in hooks.INDEXING]
-    shown = kinen("hooks", "status", cwd=repo)
-    assert shown.code == 0
-    assert shown.out.splitlines()[-1] == f"in                  {repo}/.git/hooks"
+    result = kinen("hooks", "status", cwd=repo)
+    assert result.code == 0
+    assert result.out.splitlines()[-1] == f"in                  {repo}/.git/hooks"
     table = json.loads(kinen("hooks", "status", "--json", cwd=repo).out)
     assert table["folder"] == f"{repo}/.git/hooks"
     path = f"{repo}/.git/hooks/post-commit"

@@ -26,12 +26,12 @@ SESSION, GUIDE = "src/auth/session.py", "docs/guide.md"
 def repo(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Repository]:
     """A repository whose hooks call kinen; what they started has ended when the test has."""
     monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
-    made = Repository(tmp_path / "repo")
-    made.commit("first", {SESSION: "1", GUIDE: "# Guide\n"})
-    subprocess.run([KINEN, "hooks", "install", "--tags"], cwd=made.root, check=True)
-    yield made
+    repository = Repository(tmp_path / "repo")
+    repository.commit("first", {SESSION: "1", GUIDE: "# Guide\n"})
+    subprocess.run([KINEN, "hooks", "install", "--tags"], cwd=repository.root, check=True)
+    yield repository
     if any((home / "kinen").glob("spaces/*/index.db")):
-        until_indexed(home, made.head)
+        until_indexed(home, repository.head)
 
 
 def indexed(home: Path) -> str:

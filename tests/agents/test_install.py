@@ -54,8 +54,8 @@ def files(scope: str, project: Path, home: Path) -> tuple[Path, Path]:
 
 def tree(*folders: Path) -> dict[str, bytes | None]:
     """Everything below folders, but for what is kinen's own."""
-    found = (one for folder in folders for one in folder.rglob("*"))
-    seen = {str(one): one.read_bytes() if one.is_file() else None for one in found}
+    results = (path for folder in folders for path in folder.rglob("*"))
+    seen = {str(result): result.read_bytes() if result.is_file() else None for result in results}
     own = os.environ["KINEN_HOME"]
     return {name: data for name, data in seen.items() if not name.startswith(own)}
 
@@ -97,27 +97,29 @@ def test_uninstalled_everything_is_byte_for_byte_as_before(
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(str(text).encode())
     before = tree(project, home)
-    assert [one.done for one in install("claude-code", scope, str(project))] == ["installed"] * 2
-    hooks, servers = (json.loads(one.read_text(encoding="utf-8-sig")) for one in places)
+    assert [file.done for file in install("claude-code", scope, str(project))] == ["installed"] * 2
+    hooks, servers = (json.loads(place.read_text(encoding="utf-8-sig")) for place in places)
     assert set(hooks["hooks"]) >= set(EVENTS)
     for event, groups in hooks["hooks"].items():
-        ours = [one for one in groups if "kinen" in one["hooks"][0]["command"]]
+        ours = [group for group in groups if "kinen" in group["hooks"][0]["command"]]
         assert len(ours) == (event in EVENTS)
-        assert all(one.get("matcher", "") == EVENTS[event] for one in ours)
+        assert all(our.get("matcher", "") == EVENTS[event] for our in ours)
     if scope == "local":
         servers = servers["projects"][str(project)]
     assert servers["mcpServers"]["kinen"]["args"][-1] == "mcp"
     after = tree(project, home)
     again = install("claude-code", scope, str(project / "src"))  # from anywhere in it
-    assert [one.done for one in again] == ["unchanged"] * 2
+    assert [item.done for item in again] == ["unchanged"] * 2
     assert tree(project, home) == after
-    assert [one.done for one in uninstall("claude-code", scope, str(project))] == ["removed"] * 2
+    assert [entry.done for entry in uninstall("claude-code", scope, str(project))] == [
+        "removed"
+    ] * 2
     assert tree(project, home) == before
     gone = uninstall("claude-code", scope, str(project))
-    assert [one.done for one in gone] == ["not installed"] * 2
+    assert [element.done for element in gone] == ["not installed"] * 2
 
 
-@pytest.mark.parametrize("text", [one for one in TEXTS.values() if one and "say done" in one])
+@pytest.mark.parametrize("text", [item for item in TEXTS.values() if item and "say done" in item])
 def test_the_copy_is_not_needed_to_bring_every_byte_back(
     project: Path, home: Path, text: str
 ) -> None:
@@ -125,8 +127,8 @@ def test_the_copy_is_not_needed_to_bring_every_byte_back(
     settings.parent.mkdir()
     settings.write_bytes(text.encode())
     done = install("claude-code", "user", str(project))
-    for one in done:
-        os.unlink(one.backup)
+    for item in done:
+        os.unlink(item.backup)
     uninstall("claude-code", "user", str(project))
     assert settings.read_bytes() == text.encode()
 
@@ -142,9 +144,9 @@ def test_what_others_write_meanwhile_stays(project: Path, home: Path) -> None:
     # Somebody puts a hook of theirs into our group.
     changed["hooks"]["SessionEnd"][0]["hooks"].append({"type": "command", "command": "mine"})
     settings.write_text(json.dumps(changed, indent=2))
-    known = json.loads(state.read_text())
-    known["numStartups"] = 7
-    state.write_text(json.dumps(known, indent=2))
+    data = json.loads(state.read_text())
+    data["numStartups"] = 7
+    state.write_text(json.dumps(data, indent=2))
     uninstall("claude-code", "user", str(project))
     expected = json.loads(HOOKED)
     expected["theme"] = "dark"
@@ -196,7 +198,7 @@ def test_what_cannot_be_understood_is_refused_and_nothing_is_written(
 def test_a_server_of_our_name_that_is_not_ours_is_kept(project: Path, home: Path) -> None:
     mine = '{"mcpServers": {"kinen": {"command": "node", "args": ["my-kinen.js"]}}}'
     (home / ".claude.json").write_text(mine)
-    assert [one.done for one in install("claude-code", "user", str(project))][1] == "kept"
+    assert [file.done for file in install("claude-code", "user", str(project))][1] == "kept"
     assert (home / ".claude.json").read_text() == mine
     uninstall("claude-code", "user", str(project))
     assert (home / ".claude.json").read_text() == mine
@@ -212,7 +214,7 @@ def test_a_kinen_that_moved_replaces_its_old_entries(
     moved.write_text("#!/bin/sh\n")
     moved.chmod(0o755)
     monkeypatch.setattr(sys, "argv", [str(moved)])
-    assert [one.done for one in install("claude-code", "user", str(project))] == ["updated"] * 2
+    assert [file.done for file in install("claude-code", "user", str(project))] == ["updated"] * 2
     hooks = json.loads((home / ".claude" / "settings.json").read_text())["hooks"]
     assert [len(groups) for groups in hooks.values()] == [1] * len(EVENTS)
     line = hooks["Stop"][0]["hooks"][0]["command"]
@@ -245,17 +247,17 @@ def test_links_and_modes_are_kept_and_copies_are_private(project: Path, home: Pa
     assert real.stat().st_mode & 0o777 == 0o640
     assert (home / ".claude.json").stat().st_mode & 0o777 == 0o600
     assert Path(done[0].backup).read_text() == HOOKED
-    assert all(os.stat(one.backup).st_mode & 0o777 == 0o600 for one in done)
+    assert all(os.stat(item.backup).st_mode & 0o777 == 0o600 for item in done)
     uninstall("claude-code", "user", str(project))
     assert (settings.is_symlink(), real.read_text()) == (True, HOOKED)
-    assert not any(os.path.exists(one.backup) for one in done)
+    assert not any(os.path.exists(entry.backup) for entry in done)
 
 
 def test_settings_that_were_moved_are_found(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "conf"))
-    paths = [one.path for one in install("claude-code", "user", str(project))]
+    paths = [file.path for file in install("claude-code", "user", str(project))]
     assert paths == [str(tmp_path / "conf/settings.json"), str(tmp_path / "conf/.claude.json")]
     assert not (home / ".claude").exists()
 
@@ -269,9 +271,9 @@ def test_the_command_says_what_it_does(
     assert '+      "command": ' in tried.out
     assert not (home / ".claude").exists()
     done = kinen("install", "claude-code", "--scope", "project", "--json", cwd=project)
-    told = json.loads(done.out)
-    assert [one["done"] for one in told["files"]] == ["installed"] * 2
-    assert told["files"][0]["path"] == str(project / ".claude" / "settings.json")
+    data = json.loads(done.out)
+    assert [file["done"] for file in data["files"]] == ["installed"] * 2
+    assert data["files"][0]["path"] == str(project / ".claude" / "settings.json")
     assert "removed" in kinen("uninstall", "claude-code", "--scope", "project", cwd=project).out
     assert not (project / ".claude").exists()
     wrong = kinen("install", "notepad", cwd=project)
@@ -378,12 +380,12 @@ def test_the_plugin_does_what_the_settings_do() -> None:
     assert (manifest["name"], manifest["version"]) == ("kinen", kinen.__version__)
     hooks = json.loads((folder / "hooks" / "hooks.json").read_text())["hooks"]
     assert {event: groups[0].get("matcher", "") for event, groups in hooks.items()} == dict(EVENTS)
-    lines = {one["command"] for groups in hooks.values() for one in groups[0]["hooks"]}
+    lines = {hook["command"] for groups in hooks.values() for hook in groups[0]["hooks"]}
     assert lines == {"kinen hook claude-code"}
     server = json.loads((folder / ".mcp.json").read_text())["mcpServers"]["kinen"]
     assert (server["command"], server["args"]) == ("kinen", ["mcp"])
     names = {"recall.md", "checkpoint.md", "memory.md", "handoff.md"}
-    assert {one.name for one in (folder / "commands").iterdir()} == names
+    assert {path.name for path in (folder / "commands").iterdir()} == names
     for text in (*(folder / "commands").iterdir(), folder / "skills" / "kinen" / "SKILL.md"):
         assert text.read_text().startswith("---\n")
     market = Path(agents.__file__).parents[3] / ".claude-plugin" / "marketplace.json"
@@ -434,9 +436,9 @@ def test_what_is_put_into_json_comes_out_again(
     assert drop(new, path) == text
 
 
-def _missing(known: Any, keys: list[str]) -> bool:
+def _missing(existing: Any, keys: list[str]) -> bool:
     for key in keys:
-        if key not in known:
+        if key not in existing:
             return True
-        known = known[key]
+        existing = existing[key]
     return False

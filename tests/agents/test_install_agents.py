@@ -279,8 +279,8 @@ def test_all_agents_of_this_machine_at_once(
     tried = kinen("install", "all", "--dry-run", cwd=project)
     assert "would be installed" in tried.out
     assert tree(project, home) == before
-    told = json.loads(kinen("install", "all", "--json", cwd=project).out)
-    assert [row["agent"] for row in told["agents"]] == ["codex", "cursor", "gemini"]
+    data = json.loads(kinen("install", "all", "--json", cwd=project).out)
+    assert [row["agent"] for row in data["agents"]] == ["codex", "cursor", "gemini"]
     states = json.loads(kinen("install", "--json", cwd=project).out)["agents"]
     assert [row["agent"] for row in states if row["state"] == "connected"] == [
         *("codex", "cursor", "gemini"),

@@ -74,8 +74,8 @@ def file_of(space: Path) -> Path:
 
 
 def listed(kinen: Kinen, *words: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(kinen("ledger", *words, "--json").out)["injections"]
-    return found
+    data: list[dict[str, Any]] = json.loads(kinen("ledger", *words, "--json").out)["injections"]
+    return data
 
 
 def test_what_a_session_start_told_is_shown_byte_for_byte(
@@ -253,8 +253,8 @@ def test_an_audit_compares_what_was_told_with_what_was_not(
     space: Path, hook: Hook, kinen: Kinen
 ) -> None:
     with Memory.open(space) as memory:
-        shown = memory.observe("the retry rule lives in src/retry_queue.py").ref
-        memory.journal.pin(shown)
+        output = memory.observe("the retry rule lives in src/retry_queue.py").ref
+        memory.journal.pin(output)
         for number in range(60):
             ref = memory.observe(f"see docs/other_{number}.md " + "and more of it " * 60).ref
             memory.journal.pin(ref)
@@ -308,11 +308,11 @@ def test_every_candidate_is_told_or_dropped_with_a_reason(
     candidates: list[Candidate], known: set[str], most: int
 ) -> None:
     chosen, dropped = choose(candidates, known, most)
-    told = [candidate.ref for candidate in chosen]
+    output = [candidate.ref for candidate in chosen]
     left = [ref for ref, _ in dropped]
-    assert len(told) <= most
-    assert not known & set(told)
-    assert sorted([*told, *left]) == sorted({candidate.ref for candidate in candidates})
+    assert len(output) <= most
+    assert not known & set(output)
+    assert sorted([*output, *left]) == sorted({candidate.ref for candidate in candidates})
 
 
 @given(st.lists(st.builds(Trial, st.text(), st.booleans(), st.text(), st.text())))
@@ -448,7 +448,7 @@ def test_a_remedy_is_another_command_that_worked_without_an_edit() -> None:
 
     edit = Observation(id="9", kind="file_diff", content="x", ts=9, files=("a.py",))
     fails, works = run(1, "npm start app", 1), run(3, "npm start app -- --port 3", 0)
-    assert [known.instead for known in remedies([fails, works])] == ["npm start app -- --port 3"]
+    assert [remedy.instead for remedy in remedies([fails, works])] == ["npm start app -- --port 3"]
     assert remedies([fails, edit, works]) == []
     assert remedies([fails, run(2, "npm start app", 0)]) == []
     assert remedies([run(1, "cargo fmt --check", 1), run(2, "cargo fmt", 0)]) == []
@@ -490,6 +490,6 @@ def test_a_prompt_gets_what_shares_its_rare_words_and_nothing_else(space: Path) 
             "rename the colours of the marketing homepage", "s", 600
         )
         assert unrelated.text == ""
-        known = memory.searcher.related(question, "s", 600, ["note:limits.md"])
-        assert known.text == ""
-        assert ("note:limits.md", "told before") in known.dropped
+        existing = memory.searcher.related(question, "s", 600, ["note:limits.md"])
+        assert existing.text == ""
+        assert ("note:limits.md", "told before") in existing.dropped

@@ -158,8 +158,8 @@ def test_messages_of_any_shape_do_no_harm(memory, tmp_path, client) -> None:
 def test_threads_of_any_shape_do_no_harm(memory, tmp_path) -> None:
     thread = stores.zed_thread()
     odd = [variant for value in ODD for variant in odd_variants(thread, value)][::5]
-    named = [(f"t-{number}", variant) for number, variant in enumerate(odd)]
-    path = stores.zed(tmp_path / "threads.db", *named, kind="json")
+    names = [(f"t-{number}", variant) for number, variant in enumerate(odd)]
+    path = stores.zed(tmp_path / "threads.db", *names, kind="json")
     memory.transfer.import_transcripts(path)
     assert not memory.transfer.import_transcripts(path).added["observations"]
 

@@ -71,10 +71,10 @@ def test_an_answer_cites_its_sources(kinen: Ask) -> None:
     name = sources.split()[1]
     assert sources.startswith("[1] checkpoint:.memories/")
     assert "300 requests" in kinen("show", name).out
-    shown = json.loads(kinen("ask", "--json", "how many requests does the limiter allow").out)
-    assert set(shown) >= {"answer", "citations", "distiller", "tokens", "dropped"}
-    assert shown["answer"] == answer
-    assert (shown["distiller"], shown["citations"][0]["ref"]) == ("extract", name)
+    data = json.loads(kinen("ask", "--json", "how many requests does the limiter allow").out)
+    assert set(data) >= {"answer", "citations", "distiller", "tokens", "dropped"}
+    assert data["answer"] == answer
+    assert (data["distiller"], data["citations"][0]["ref"]) == ("extract", name)
 
 
 def test_what_nothing_supports_is_not_known(kinen: Ask) -> None:
@@ -83,9 +83,9 @@ def test_what_nothing_supports_is_not_known(kinen: Ask) -> None:
         ran = kinen("ask", question)
         assert (ran.code, ran.out) == (1, "")
         assert "nothing is known about this" in ran.err
-    shown = kinen("ask", "--json", "quantum zebra banana")
-    assert shown.code == 1
-    assert json.loads(shown.out)["answer"] == ""
+    result = kinen("ask", "--json", "quantum zebra banana")
+    assert result.code == 1
+    assert json.loads(result.out)["answer"] == ""
     assert kinen("ask", " ").code == 2
     assert kinen("ask", "limiter", "--budget", "-1").code == 2
     assert kinen("ask", "limiter", "--distiller", "odd").code == 2
@@ -95,11 +95,11 @@ def test_what_nothing_supports_is_not_known(kinen: Ask) -> None:
 def test_citations_of_a_model_are_checked(kinen: Ask, claude: Callable[..., Path]) -> None:
     kinen("checkpoint", "The limiter allows 300 requests a minute")
     claude("- It allows 300 a minute [1] [9] [observation:01NOWHERE].")
-    shown = json.loads(kinen("ask", "limiter requests", "--distiller", "claude", "--json").out)
-    assert shown["answer"] == "- It allows 300 a minute [1]."
-    assert [one["number"] for one in shown["citations"]] == [1]
-    assert {"ref": "observation:01NOWHERE", "reason": "not among the sources"} in shown["dropped"]
-    assert shown["distiller"] == "claude"
+    data = json.loads(kinen("ask", "limiter requests", "--distiller", "claude", "--json").out)
+    assert data["answer"] == "- It allows 300 a minute [1]."
+    assert [citation["number"] for citation in data["citations"]] == [1]
+    assert {"ref": "observation:01NOWHERE", "reason": "not among the sources"} in data["dropped"]
+    assert data["distiller"] == "claude"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the program is a script")
@@ -152,10 +152,10 @@ def ollama() -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            data = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             pieces = ["<think>[1]?", "</think>- It allows ", "300 [1].\n- A rule", " [1]."]
             whole = "".join(pieces)
-            texts = pieces if asked["stream"] else [whole]
+            texts = pieces if data["stream"] else [whole]
             self.send_response(200)
             self.end_headers()
             for n, text in enumerate(texts, 1):

@@ -41,9 +41,9 @@ def test_init_registers_writes_a_config_and_can_be_repeated(tmp_path: Path, kine
 
 
 def test_search_prints_path_and_line_first_and_exits_like_grep(ready) -> None:
-    found = ready("search", "--fulltext", "dropped redis")
-    assert found.code == 0
-    assert found.out.startswith("notes/redis.md:3  Redis")
+    results = ready("search", "--fulltext", "dropped redis")
+    assert results.code == 0
+    assert results.out.startswith("notes/redis.md:3  Redis")
     assert ready("search", "--fulltext", "zebra").code == 1
     assert ready("search", "--fulltext", "zebra").out == ""
     assert ready("search", "redis", "-l").out.splitlines()[0] == "notes/redis.md"
@@ -152,8 +152,8 @@ def test_index_reports_what_it_did(ready, write) -> None:
 def test_show_gives_a_record_a_line_or_a_chunk(ready) -> None:
     assert "failovers lost writes" in ready("show", "notes/redis.md").out
     assert "failovers lost writes" in ready("show", "notes/redis.md:3").out
-    shown = json.loads(ready("show", "note:notes/redis.md#0", "--json").out)
-    assert shown["chunks"][0]["n"] == 0
+    data = json.loads(ready("show", "note:notes/redis.md#0", "--json").out)
+    assert data["chunks"][0]["n"] == 0
     assert ready("show", "notes/redis.md:999").code == 2
 
 
@@ -339,9 +339,9 @@ def test_a_folder_of_markdown_is_searched_without_any_set_up(tmp_path: Path, kin
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "tea.md").write_text("# Tea\n\nThe kettle whistles.\n")
-    found = kinen("search", "kettle", cwd=notes)
-    assert found.code == 0
-    assert found.out.startswith("tea.md:3")
+    result = kinen("search", "kettle", cwd=notes)
+    assert result.code == 0
+    assert result.out.startswith("tea.md:3")
     assert kinen("space", "current", cwd=notes).out.startswith("notes  ")
 
 

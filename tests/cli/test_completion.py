@@ -104,7 +104,7 @@ def test_zsh_loads_the_script_and_gets_values(kinen, space: Path, programs: str)
     kinen("init", "--name", "kettle")
     dump = space.parent / "zcompdump"
     load = f'autoload -U compinit; compinit -u -d {dump}; eval "$(kinen completion zsh)"'
-    shown = in_shell(["zsh", "-f", "-c", f"{load}; whence -w _kinen_completion"], space, programs)
-    assert shown == ["_kinen_completion:", "function"]
-    asked = 'COMP_WORDS="kinen search --type sum" COMP_CWORD=3 _KINEN_COMPLETE=zsh_complete kinen'
-    assert "summaries" in in_shell(["zsh", "-f", "-c", asked], space, programs)
+    output = in_shell(["zsh", "-f", "-c", f"{load}; whence -w _kinen_completion"], space, programs)
+    assert output == ["_kinen_completion:", "function"]
+    text = 'COMP_WORDS="kinen search --type sum" COMP_CWORD=3 _KINEN_COMPLETE=zsh_complete kinen'
+    assert "summaries" in in_shell(["zsh", "-f", "-c", text], space, programs)

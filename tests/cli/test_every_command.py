@@ -178,11 +178,11 @@ def test_every_command_in_an_empty_space(kinen, short_folder: Path, monkeypatch)
             text = steady(text, {str(space): "/space", str(folder / "home"): "/home"})
             problems += [f"{leaf}: {problem}" for problem in faults(code, text)]
             outputs.append((code, text.strip("\n")))
-        (code, shown), (piped_code, piped) = outputs
-        wide = [line for line in shown.splitlines() if columns(line) > COLUMNS]
+        (code, output), (piped_code, piped) = outputs
+        wide = [line for line in output.splitlines() if columns(line) > COLUMNS]
         problems += [f"{leaf}: wider than the terminal: {line}" for line in wide]
-        sections.append(f"$ kinen {' '.join(words)}  [{code}]\n{shown}")
-        if (piped_code, piped.split()) != (code, shown.split()):
+        sections.append(f"$ kinen {' '.join(words)}  [{code}]\n{output}")
+        if (piped_code, piped.split()) != (code, output.split()):
             sections.append(f"$ kinen {' '.join(words)} | cat  [{piped_code}]\n{piped}")
     whole = "\n\n".join(sections) + "\n"
     if os.environ.get("UPDATE_SNAPSHOTS"):

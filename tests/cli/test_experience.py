@@ -121,10 +121,10 @@ def test_agents_ask_by_mcp_and_the_ledger_has_the_answer(worked: Path) -> None:
 
     with Memory.open(worked, settings={"index.embedding_provider": "none"}) as memory:
         fixes, uses = anyio.run(ask, memory)
-        told, count = memory.ledger.injections(event="mcp")
+        output, count = memory.ledger.injections(event="mcp")
     assert fixes.structured_content["fixes"][0]["commit"] == "build: yaml (abc1234)"
     assert uses.structured_content["invocations"][0]["succeeded"] == 1
     assert count == 2
-    assert [one.subject for one in told] == ["kinen_how", "kinen_fix"]
-    assert told[1].text == fixes.content[0].text
-    assert told[1].entries[0].startswith("observation:")
+    assert [item.subject for item in output] == ["kinen_how", "kinen_fix"]
+    assert output[1].text == fixes.content[0].text
+    assert output[1].entries[0].startswith("observation:")

@@ -42,8 +42,8 @@ class Ran(NamedTuple):
     @property
     def refused(self) -> bool:
         """Whether it is an error as errors should be: one line that says what to do."""
-        told = self.err.splitlines()
-        return (self.code, self.out, len(told)) == (2, "", 1) and told[0].startswith("kinen: ")
+        lines = self.err.splitlines()
+        return (self.code, self.out, len(lines)) == (2, "", 1) and lines[0].startswith("kinen: ")
 
 
 @pytest.fixture(scope="module")
@@ -103,34 +103,38 @@ def test_files_come_in_pages_with_how_many_there_are(ask: Ask) -> None:
     page = ask("files --limit 2 --offset 1")
     assert paths(page) == ["docs/auth.md", COOKIES]
     assert "2 of 4" in page.err
-    told = ask("files --limit 1 --offset 2 --json").json
-    assert (told["total"], told["offset"]) == (4, 2)
-    (one,) = told["files"]
-    assert (one["ref"], one["path"], one["alive"]) == (f"file:{COOKIES}", COOKIES, True)
-    assert (one["last_modified"], one["commits"]) == ("2023-11-14T22:17:20.000Z", 4)
+    output = ask("files --limit 1 --offset 2 --json").json
+    assert (output["total"], output["offset"]) == (4, 2)
+    (file,) = output["files"]
+    assert (file["ref"], file["path"], file["alive"]) == (f"file:{COOKIES}", COOKIES, True)
+    assert (file["last_modified"], file["commits"]) == ("2023-11-14T22:17:20.000Z", 4)
     beyond = ask("files --offset 9 --json")
     assert (beyond.code, beyond.json) == (1, {"files": [], "total": 4, "offset": 9})
 
 
 def test_a_history_goes_through_renames_by_any_name(ask: Ask) -> None:
-    told = ask(f"history {COOKIES}")
-    assert [line.split(" ", 2)[2] for line in told.lines] == [
+    answer = ask(f"history {COOKIES}")
+    assert [line.split(" ", 2)[2] for line in answer.lines] == [
         f"Ada, renamed {OLD} → {COOKIES}: refactor: call it cookies",
         "Ada, changed: perf(auth): cache keys  [+auth]",
         "Ada, changed: fix(auth): refresh tokens  [+security -auth]",
         "Ada, added: feat(auth): sign cookies  [+auth]",
     ]
-    assert ask(f"history {COOKIES} -n 2").lines == told.lines[:2]
+    assert ask(f"history {COOKIES} -n 2").lines == answer.lines[:2]
     patched = ask(f"history {COOKIES} -n 1 -p").out
-    assert patched.startswith(told.lines[0])
+    assert patched.startswith(answer.lines[0])
     assert f"rename from {OLD}" in patched
     newest = ask(f"history {COOKIES} -n 1 -p --json").json["revisions"][0]
     assert f"rename from {OLD}" in newest["patch"]
-    assert ask(f"history {OLD}") == told
+    assert ask(f"history {OLD}") == answer
     revisions = ask(f"history {OLD} --json").json["revisions"]
-    assert [one["tags"] for one in revisions][:3] == [["auth"], ["security"], ["auth", "security"]]
+    assert [revision["tags"] for revision in revisions][:3] == [
+        ["auth"],
+        ["security"],
+        ["auth", "security"],
+    ]
     assert (revisions[3]["status"], revisions[3]["before"]) == ("R", OLD)
-    assert all(one["ref"] == f"commit:{one['commit']}" for one in revisions)
+    assert all(item["ref"] == f"commit:{item['commit']}" for item in revisions)
 
 
 def test_a_deleted_file_has_a_history_and_what_was_said_by_hand_is_told(ask: Ask) -> None:
@@ -144,15 +148,15 @@ def test_a_deleted_file_has_a_history_and_what_was_said_by_hand_is_told(ask: Ask
 
 
 def test_cochange_says_what_and_why(ask: Ask) -> None:
-    found = ask(f"cochange {OLD}")
-    assert found.lines[0].startswith(f"{TESTS}  in 3 of the 4 commits that touch either")
-    assert paths(found) == [TESTS, "docs/auth.md"]
-    assert "perf(auth): cache keys" in found.out
-    told = ask(f"cochange {COOKIES} {TESTS} --json").json
-    assert told["paths"] == [COOKIES, TESTS]
-    (one,) = told["files"]
-    assert (one["ref"], one["count"], one["weight"]) == ("file:docs/auth.md", 1, 0.5)
-    assert [commit["subject"] for commit in one["commits"]] == ["feat(auth): sign cookies"]
+    answer = ask(f"cochange {OLD}")
+    assert answer.lines[0].startswith(f"{TESTS}  in 3 of the 4 commits that touch either")
+    assert paths(answer) == [TESTS, "docs/auth.md"]
+    assert "perf(auth): cache keys" in answer.out
+    output = ask(f"cochange {COOKIES} {TESTS} --json").json
+    assert output["paths"] == [COOKIES, TESTS]
+    (file,) = output["files"]
+    assert (file["ref"], file["count"], file["weight"]) == ("file:docs/auth.md", 1, 0.5)
+    assert [commit["subject"] for commit in file["commits"]] == ["feat(auth): sign cookies"]
     assert ask(f"cochange {COOKIES} --limit 1").out.startswith(TESTS)
     assert ask(f"cochange {GONE} --json").json["files"][0]["path"] == ".gitignore"
 
@@ -205,9 +209,9 @@ def test_the_line_of_tags_for_what_is_staged(
     (repo.root / "docs" / "auth.md").write_text("# Auth\n")
     repo.git("add", COOKIES, "docs/auth.md")
     assert ask("tags --staged") == (0, f"{line}\n", "")
-    told = ask("tags --staged --json").json
-    assert told["paths"] == ["docs/auth.md", COOKIES]
-    assert f"tags: {', '.join(told['tags'])}" == told["line"] == line
+    output = ask("tags --staged --json").json
+    assert output["paths"] == ["docs/auth.md", COOKIES]
+    assert f"tags: {', '.join(output['tags'])}" == output["line"] == line
     (repo.root / ".memories").mkdir()
     (repo.root / ".memories" / "tea.md").write_text("tea\n")
     repo.git("add", ".memories")
@@ -240,27 +244,27 @@ def test_any_tag_can_be_taken_away(ask: Ask, tag: str) -> None:
 
 def test_what_was_tagged_is_told_by_its_ref(ask: Ask) -> None:
     for name, path in ((COOKIES, COOKIES), (OLD, COOKIES), ("docs/auth.md", "docs/auth.md")):
-        told = ask(f"tag {name} +reviewed --json").json
-        assert (told["ref"], "reviewed" in told["tags"]) == (f"file:{path}", True)
+        output = ask(f"tag {name} +reviewed --json").json
+        assert (output["ref"], "reviewed" in output["tags"]) == (f"file:{path}", True)
 
 
 def test_a_file_is_shown_as_it_was_at_any_commit(ask: Ask, repo: Repository) -> None:
     repo.git("tag", "v1", "HEAD~5")
     assert ask(f"show {OLD}@v1") == (0, LINES, "")
     assert ask(f"show {COOKIES}@main") == (0, LINES + "3", "")
-    told = ask(f"show {OLD}@{repo.head[:9]}~3 --json").json
-    assert (told["path"], told["content"]) == (OLD, LINES + "3")
+    output = ask(f"show {OLD}@{repo.head[:9]}~3 --json").json
+    assert (output["path"], output["content"]) == (OLD, LINES + "3")
 
 
 def test_a_commit_and_a_file_are_shown(ask: Ask, repo: Repository) -> None:
     sha = repo.git("rev-parse", "HEAD~5")
-    shown = ask(f"show {sha[:7]}")
-    assert shown.lines[:2] == ["feat(auth): sign cookies", f"commit:{sha}"]
+    answer = ask(f"show {sha[:7]}")
+    assert answer.lines[:2] == ["feat(auth): sign cookies", f"commit:{sha}"]
     for text in ("by Ada <ada@example.org>", "at 2023-11-14T22:14:20.000Z", SIGNED, TESTS):
-        assert text in shown.out
-    told = ask(f"show commit:{sha[:7]} --json").json
-    assert told["ref"] == f"commit:{sha}"
-    targets = {edge["target"] for edge in told["edges"] if edge["type"] == "touches"}
+        assert text in answer.out
+    output = ask(f"show commit:{sha[:7]} --json").json
+    assert output["ref"] == f"commit:{sha}"
+    targets = {edge["target"] for edge in output["edges"] if edge["type"] == "touches"}
     assert targets == {f"file:{COOKIES}", "file:docs/auth.md", f"file:{TESTS}"}
     file = ask(f"show file:{COOKIES}")
     assert "tags auth, security" in file.lines
@@ -277,7 +281,7 @@ def test_snapshots_are_made_listed_restored_and_pruned(ask: Ask, repo: Repositor
     assert f"at {repo.head[:10]}, made by hand" in ask("snapshot create").out
     listed = ask("snapshot list --json").json["snapshots"]
     assert (listed[0]["commit"], listed[1]) == (repo.head, first)
-    assert paths(ask("snapshot list")) == [one["name"] for one in listed]
+    assert paths(ask("snapshot list")) == [item["name"] for item in listed]
     restored = ask(f"snapshot restore {before[:7]} --json").json
     assert restored["name"] == first["name"]
     assert restored["counts"]["documents"] == ask("status --json").json["counts"]["documents"]
@@ -291,11 +295,11 @@ def test_snapshots_are_made_listed_restored_and_pruned(ask: Ask, repo: Repositor
 
 def test_a_commit_is_found_with_what_it_says(ask: Ask, repo: Repository) -> None:
     sha = repo.git("rev-parse", "HEAD~5")
-    found = ask("search --type commits --fulltext 'rotating key'")
+    answer = ask("search --type commits --fulltext 'rotating key'")
     head = f"commit:{sha[:12]}  2023-11-14 Ada: feat(auth): sign cookies  "
-    assert (found.code, found.lines[0].startswith(head)) == (0, True)
-    assert found.lines[1] == f"    {SIGNED}"
-    assert "All else" not in found.out
+    assert (answer.code, answer.lines[0].startswith(head)) == (0, True)
+    assert answer.lines[1] == f"    {SIGNED}"
+    assert "All else" not in answer.out
     source = ask("search -t commits rotating --json").json["results"][0]["source"]
     assert (source["ref"], source["at"]) == (f"commit:{sha}", "2023-11-14T22:14:20.000Z")
     assert source["metadata"]["author"] == "Ada"
@@ -320,15 +324,17 @@ def test_commits_that_touched_what_is_near_gain(ask: Ask) -> None:
 
 
 def test_files_are_found_and_their_shares_add_up(ask: Ask) -> None:
-    found = ask("search --type files 'sign cookies' --explain")
-    assert found.lines[0].startswith(f"{COOKIES}  auth, security  ")
-    assert "feat(auth): sign cookies" in found.out
+    answer = ask("search --type files 'sign cookies' --explain")
+    assert answer.lines[0].startswith(f"{COOKIES}  auth, security  ")
+    assert "feat(auth): sign cookies" in answer.out
     results = ask("search -t files 'sign cookies' --json").json["results"]
-    assert [hit["source"]["path"] for hit in results] == paths(found)
-    for hit, line in zip(results, [one for one in found.lines if " gives " in one], strict=True):
+    assert [hit["source"]["path"] for hit in results] == paths(answer)
+    for hit, line in zip(
+        results, [item for item in answer.lines if " gives " in item], strict=True
+    ):
         assert sum(vote["share"] for vote in hit["votes"]) == pytest.approx(hit["score"], abs=5e-6)
         assert f" = {hit['score']:.3f} · {hit['source']['ref']}#0" in line
-    assert GONE not in found.out
+    assert GONE not in answer.out
     assert ask("search -t files zebra").code == 1
     assert ask("search -t files cookies --tag docs -l").lines == ["docs/auth.md"]
 

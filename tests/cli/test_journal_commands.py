@@ -18,25 +18,25 @@ def ref(ran) -> str:
 
 
 def files_with(folder: Path, text: str) -> list[str]:
-    wanted = text.lower().encode()
+    data = text.lower().encode()
     return [
         str(path)
         for path in folder.rglob("*")
-        if path.is_file() and wanted in path.read_bytes().lower()
+        if path.is_file() and data in path.read_bytes().lower()
     ]
 
 
 def test_what_is_logged_is_listed_shown_and_found_at_once(kinen) -> None:
-    one = ref(kinen("log", "the limiter counts per key, not per user", "--session", "s1"))
+    item = ref(kinen("log", "the limiter counts per key, not per user", "--session", "s1"))
     two = ref(kinen("log", "-", "--kind", "command", stdin="$ make\nok\n"))
     listed = kinen("list", "observations")
-    assert [line.split()[0] for line in listed.out.splitlines()] == [two, one]
+    assert [line.split()[0] for line in listed.out.splitlines()] == [two, item]
     assert "$ make ok" in listed.out
-    found = kinen("search", "--fulltext", "limiter")
-    assert found.out.startswith(one)
-    assert "counts per key" in kinen("show", one).out
-    found = kinen("search", "how are requests counted", "--type", "observations", "--json")
-    assert json.loads(found.out)["results"][0]["source"]["ref"] == one
+    result = kinen("search", "--fulltext", "limiter")
+    assert result.out.startswith(item)
+    assert "counts per key" in kinen("show", item).out
+    result = kinen("search", "how are requests counted", "--type", "observations", "--json")
+    assert json.loads(result.out)["results"][0]["source"]["ref"] == item
 
 
 def test_observations_are_filtered_by_kind_session_agent_and_time(kinen) -> None:
@@ -62,8 +62,8 @@ def test_a_capsule_can_be_part_of_another(kinen) -> None:
     part = ref(kinen("capsule", "open", "--intent", "build", "--session", "s2", "--parent", whole))
     assert "build" in kinen("capsule", "show", whole).out
     assert f"part of {whole}" in kinen("capsule", "show", part).out
-    shown = json.loads(kinen("capsule", "show", whole, "--json").out)
-    assert [capsule["ref"] for capsule in shown["parts"]] == [part]
+    data = json.loads(kinen("capsule", "show", whole, "--json").out)
+    assert [capsule["ref"] for capsule in data["parts"]] == [part]
     bundle = json.loads(kinen("export").out)
     parents = [capsule.get("parentId", "") for capsule in bundle["capsules"]]
     assert parents == ["", whole.removeprefix("capsule:")]
@@ -78,8 +78,8 @@ def test_a_capsule_is_opened_filled_closed_and_shown(kinen) -> None:
     assert closed.out.startswith(capsule)
     assert "find the flaky test" in closed.out
     assert "it races with the cache" in closed.out
-    shown = json.loads(kinen("capsule", "show", capsule, "--json").out)
-    assert (shown["status"], len(shown["observations"]), len(shown["summaries"])) == (
+    data = json.loads(kinen("capsule", "show", capsule, "--json").out)
+    assert (data["status"], len(data["observations"]), len(data["summaries"])) == (
         "closed",
         2,
         1,
@@ -96,32 +96,32 @@ def test_a_capsule_is_opened_filled_closed_and_shown(kinen) -> None:
 
 
 def test_pins_come_first_in_a_recall_and_go_when_they_are_taken_away(kinen) -> None:
-    one = ref(kinen("log", "never deploy on Fridays"))
+    item = ref(kinen("log", "never deploy on Fridays"))
     kinen("log", "the deploy script needs a token")
-    made = kinen("pin", one, "--note", "agreed with Ada", "--ttl", "7d")
-    assert made.code == 0
-    given = kinen("recall", "deploy script", "--budget", "300").out
-    assert given.startswith("## Pinned\n")
-    assert "agreed with Ada" in given
-    assert given.index("never deploy") < given.index("## Related") < given.index("needs a token")
+    result = kinen("pin", item, "--note", "agreed with Ada", "--ttl", "7d")
+    assert result.code == 0
+    out = kinen("recall", "deploy script", "--budget", "300").out
+    assert out.startswith("## Pinned\n")
+    assert "agreed with Ada" in out
+    assert out.index("never deploy") < out.index("## Related") < out.index("needs a token")
     assert kinen("list", "pins").out.startswith("pin:")
-    assert kinen("unpin", one).out.strip() == one
+    assert kinen("unpin", item).out.strip() == item
     assert "## Pinned" not in kinen("recall", "deploy script").out
-    assert kinen("unpin", one).code == 2
-    assert kinen("pin", one, "--ttl", "soon").code == 2
+    assert kinen("unpin", item).code == 2
+    assert kinen("pin", item, "--ttl", "soon").code == 2
 
 
 def test_a_recall_keeps_its_budget_and_says_what_it_left_out(kinen) -> None:
     for n in range(12):
         kinen("log", f"the import of part {n} took a while: " + "row after row " * 20)
-    given = json.loads(kinen("recall", "import", "--budget", "250", "--json").out)
-    assert given["tokens"] <= given["budget"] == 250
-    assert not given["over_budget"]
-    assert given["dropped"]
-    assert {one["reason"] for one in given["dropped"]} == {"over budget"}
-    votes = given["items"][0]["votes"]
+    data = json.loads(kinen("recall", "import", "--budget", "250", "--json").out)
+    assert data["tokens"] <= data["budget"] == 250
+    assert not data["over_budget"]
+    assert data["dropped"]
+    assert {item["reason"] for item in data["dropped"]} == {"over budget"}
+    votes = data["items"][0]["votes"]
     assert "recency" in [vote["retriever"] for vote in votes]
-    assert abs(sum(vote["share"] for vote in votes) - given["items"][0]["score"]) < 1e-4
+    assert abs(sum(vote["share"] for vote in votes) - data["items"][0]["score"]) < 1e-4
     assert kinen("recall", "import").out == kinen("recall", "import").out
     assert kinen("recall", "import", "--budget", "-5").code == 2
     assert kinen("recall").out.startswith("## Related")
@@ -135,12 +135,12 @@ def test_a_file_can_be_pinned(kinen, write) -> None:
 
 def test_secrets_and_private_text_never_reach_the_disk(kinen, home: Path) -> None:
     ran = kinen("log", f"export TOKEN={SECRET} <private>the merger</private>", "--json")
-    kept = json.loads(ran.out)
-    assert kept["content"] == "export TOKEN=[masked:github_token] [private]"
-    assert kept["masked"] == {"count": 2, "classes": ["github_token", "private"]}
+    data = json.loads(ran.out)
+    assert data["content"] == "export TOKEN=[masked:github_token] [private]"
+    assert data["masked"] == {"count": 2, "classes": ["github_token", "private"]}
     kinen("capsule", "open", "--intent", f"rotate {SECRET}", "--session", "s1")
     kinen("log", "-", "--session", "s1", stdin=f"found {SECRET}")
-    kinen("pin", kept["ref"], "--note", f"was {SECRET}")
+    kinen("pin", data["ref"], "--note", f"was {SECRET}")
     kinen("recall", "rotate")
     assert not files_with(home, SECRET)
     assert not files_with(home, "the merger")
@@ -212,11 +212,11 @@ def test_an_export_imported_into_an_empty_home_exports_the_same_bytes(
     kinen, tmp_path: Path, form: str
 ) -> None:
     ref(kinen("capsule", "open", "--intent", "ünïcode", "--session", "s1"))
-    one = ref(kinen("log", "日本語 and \u2028 and \\n", "--session", "s1", "--file", "a b.md"))
+    item = ref(kinen("log", "日本語 and \u2028 and \\n", "--session", "s1", "--file", "a b.md"))
     kinen("log", "second", "--kind", "error", "--session", "s1", "--agent", "x")
-    kinen("pin", one, "--note", "n", "--ttl", "7d")
+    kinen("pin", item, "--note", "n", "--ttl", "7d")
     kinen("capsule", "open", "--intent", "next", "--session", "s1")
-    kinen("redact", one)
+    kinen("redact", item)
     fixed = {"SOURCE_DATE_EPOCH": "1700000000"}
     path, there = str(tmp_path / "a"), {"KINEN_HOME": str(tmp_path / "elsewhere")}
     assert kinen("export", path, "--format", form, **fixed).code == 0
@@ -227,8 +227,8 @@ def test_an_export_imported_into_an_empty_home_exports_the_same_bytes(
     assert again.out == Path(path).read_text(encoding="utf-8")
     piped = kinen("import", "-", stdin=again.out, **there)
     assert "skipped 2 observations" in piped.out
-    found = kinen("search", "--fulltext", "second", **there)
-    assert found.code == 0
+    result = kinen("search", "--fulltext", "second", **there)
+    assert result.code == 0
 
 
 def test_an_import_is_whole_or_nothing_and_says_what_it_would_do(kinen, tmp_path: Path) -> None:
@@ -236,8 +236,8 @@ def test_an_import_is_whole_or_nothing_and_says_what_it_would_do(kinen, tmp_path
     bundle = tmp_path / "b.json"
     kinen("export", str(bundle))
     other = {"KINEN_HOME": str(tmp_path / "other")}
-    said = json.loads(kinen("import", str(bundle), "--dry-run", "--json", **other).out)
-    assert said["added"]["observations"] == 1
+    data = json.loads(kinen("import", str(bundle), "--dry-run", "--json", **other).out)
+    assert data["added"]["observations"] == 1
     assert kinen("list", "observations", **other).code == 1
     ran = kinen("import", str(bundle), "--on-conflict", "error")
     assert ran.code == 2

@@ -53,22 +53,22 @@ def test_ids_are_short_on_a_terminal_and_whole_elsewhere(
     recorded: Path, kinen: Ask, command: str
 ) -> None:
     words = command.split()
-    code, shown = on_terminal(*words, cwd=recorded, NO_COLOR="1")
+    code, output = on_terminal(*words, cwd=recorded, NO_COLOR="1")
     assert code == 0
-    assert all(columns(line) <= COLUMNS for line in shown.splitlines()), shown
-    assert "just now" in shown
+    assert all(columns(line) <= COLUMNS for line in output.splitlines()), output
+    assert "just now" in output
     piped = kinen(*words).out
     entries = json.loads(kinen(*words, "--json").out)[LISTS[command]]
     for entry in entries:
         whole = entry.get("name") or entry.get("ref", entry["id"]).partition(":")[2] or entry["id"]
         assert whole in piped
-        assert whole not in shown
-        assert whole[:8] in shown
+        assert whole not in output
+        assert whole[:8] in output
 
 
 def test_memories_are_below_the_session_that_they_are_of(recorded: Path, kinen: Ask) -> None:
-    _, shown = on_terminal("memories", "list", cwd=recorded, NO_COLOR="1")
-    lines = shown.splitlines()
+    _, output = on_terminal("memories", "list", cwd=recorded, NO_COLOR="1")
+    lines = output.splitlines()
     lesson = next(n for n, line in enumerate(lines) if "Stale cache" in line)
     assert lines[lesson - 1] == f"session {SESSION}"
     listed = json.loads(kinen("memories", "list", "--session", SESSION[:8], "--json").out)
@@ -170,9 +170,9 @@ def test_status_shows_how_far_another_process_is(recorded: Path, kinen: Ask) -> 
 
 def test_show_prints_the_text_and_not_the_frontmatter(recorded: Path, kinen: Ask) -> None:
     (recorded / "tea.md").write_text("---\naliases: [chai]\ntags: [hot]\n---\n# Tea\n\nGreen.\n")
-    shown = kinen("show", "tea.md").out
-    assert "Green." in shown
-    assert "aliases" not in shown
+    out = kinen("show", "tea.md").out
+    assert "Green." in out
+    assert "aliases" not in out
 
 
 def test_symbols_of_a_new_file_are_found_by_the_next_search(recorded: Path, kinen: Ask) -> None:

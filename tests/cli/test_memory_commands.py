@@ -29,19 +29,19 @@ DECISION = ("--type", "decision", "--decision")
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """Full text only, and no agent around."""
     monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
-    for name in [one for one in os.environ if one.startswith(("CLAUDE", "AI_AGENT", "CODEX_"))]:
+    for name in [item for item in os.environ if item.startswith(("CLAUDE", "AI_AGENT", "CODEX_"))]:
         monkeypatch.delenv(name)
 
 
 @pytest.fixture
 def repo(space: Path) -> Repository:
     """The space as a repository with two commits and one change that is not committed."""
-    made = Repository(space, "existing")
-    made.git("init", "-q", "-b", "main", "--template=")
-    made.commit("feat(auth): sign cookies", {"src/auth.py": "1", "tests/test_auth.py": "1"})
-    made.commit("fix(auth): sign them once", {"src/auth.py": "2", "tests/test_auth.py": "2"})
+    repository = Repository(space, "existing")
+    repository.git("init", "-q", "-b", "main", "--template=")
+    repository.commit("feat(auth): sign cookies", {"src/auth.py": "1", "tests/test_auth.py": "1"})
+    repository.commit("fix(auth): sign them once", {"src/auth.py": "2", "tests/test_auth.py": "2"})
     (space / "src/auth.py").write_text("3")
-    return made
+    return repository
 
 
 def ref(ran: Any) -> str:
@@ -56,8 +56,8 @@ def parsed(ran: Any) -> Any:
 
 def refused(ran: Any) -> bool:
     """Whether it is an error as errors should be: one line that says what to do."""
-    told = ran.err.splitlines()
-    return (ran.code, ran.out, len(told)) == (2, "", 1) and " · " in told[0]
+    lines = ran.err.splitlines()
+    return (ran.code, ran.out, len(lines)) == (2, "", 1) and " · " in lines[0]
 
 
 def files_with(folder: Path, text: str) -> list[str]:
@@ -95,7 +95,7 @@ def test_a_checkpoint_says_all_that_was_said_and_where_the_work_stood(
     words += ["--decision", "lock per user", "--alternative", "a queue", "--alternative", "-x y"]
     words += ["--impact", "no logouts", "--evidence", "test_refresh", "--symbol", "Auth.refresh"]
     words += ["--next", "--deploy it now", "--confidence", "4", "--unknown", "mobile?", "--json"]
-    made = parsed(kinen(*words))
+    created = parsed(kinen(*words))
     expected = {
         "text": "- the refresh race is gone\n- and so is the lock",
         "type": "learning",
@@ -113,24 +113,24 @@ def test_a_checkpoint_says_all_that_was_said_and_where_the_work_stood(
         "commit": repo.git("rev-parse", "--short", "HEAD"),
         "files": ["src/auth.py"],
     }
-    assert {name: made[name] for name in expected} == expected
-    assert made["ref"] == f"checkpoint:{made['path']}"
-    text = (repo.root / made["path"]).read_text()
+    assert {name: created[name] for name in expected} == expected
+    assert created["ref"] == f"checkpoint:{created['path']}"
+    text = (repo.root / created["path"]).read_text()
     assert text.endswith("---\n\n- the refresh race is gone\n- and so is the lock\n")
     for question in ("race", "logouts", "refresh", "queue", "mobile"):
-        assert cited(kinen("recall", question).out) == [made["ref"]], question
-    found = json.loads(kinen("search", "--fulltext", "race", "--json").out)
-    assert found["results"][0]["source"]["ref"] == made["ref"]
-    shown = kinen("show", made["ref"]).out
-    assert "the refresh race is gone" in shown
+        assert cited(kinen("recall", question).out) == [created["ref"]], question
+    data = json.loads(kinen("search", "--fulltext", "race", "--json").out)
+    assert data["results"][0]["source"]["ref"] == created["ref"]
+    out = kinen("show", created["ref"]).out
+    assert "the refresh race is gone" in out
 
 
 def test_a_checkpoint_comes_from_standard_input_and_without_secrets(
     kinen: Ask, space: Path, home: Path
 ) -> None:
-    said = f"- found {SECRET}\n- <private>the merger</private>\n"
-    made = ref(kinen("checkpoint", "-", "--decision", f"rotate {SECRET}", stdin=said))
-    text = (space / made.partition(":")[2]).read_text()
+    message = f"- found {SECRET}\n- <private>the merger</private>\n"
+    created = ref(kinen("checkpoint", "-", "--decision", f"rotate {SECRET}", stdin=message))
+    text = (space / created.partition(":")[2]).read_text()
     assert "- found [masked:github_token]\n- [private]\n" in text
     assert "decision: rotate [masked:github_token]\n" in text
     kinen("recall", "--distill", "rotate found")
@@ -169,27 +169,27 @@ def test_a_goldfish_folder_is_taken_over_once(ask: Ask, tmp_path: Path, space: P
 
 
 def test_a_recall_is_narrowed_down_by_options(ask: Ask, repo: Repository) -> None:
-    one = ref(ask("checkpoint", "Cookies hold the token", *DECISION, "sign it", "--tag", "crypto"))
+    item = ref(ask("checkpoint", "Cookies hold the token", *DECISION, "sign it", "--tag", "crypto"))
     repo.commit("docs: cookies and tokens", {"docs/cookies.md": "# Cookies\n\nTokens, signed.\n"})
     two = ref(ask("checkpoint", "Cookies broke", "--type", "incident", "--symbol", "sign_all"))
-    said = ref(ask("log", "looked at cookies", "--file", "src/auth.py"))
+    message = ref(ask("log", "looked at cookies", "--file", "src/auth.py"))
 
     def recall(*words: str) -> list[str]:
         return cited(ask("recall", *words).out)
 
-    assert set(recall("cookies", "--type", "checkpoints")) == {one, two}
-    assert recall("--type", "decision") == [one]
-    assert recall("--type", "decisions,incident") == [two, one]
-    assert recall("--tag", "#crypto") == [one]
+    assert set(recall("cookies", "--type", "checkpoints")) == {item, two}
+    assert recall("--type", "decision") == [item]
+    assert recall("--type", "decisions,incident") == [two, item]
+    assert recall("--tag", "#crypto") == [item]
     assert recall("--symbol", "sign_all") == [two]
     about = recall("--file", "auth.py")
-    assert about[:2] == [short(said), one]
-    assert ask("show", about[0]).out == ask("show", said).out
+    assert about[:2] == [short(message), item]
+    assert ask("show", about[0]).out == ask("show", message).out
     assert [name[:7] for name in about[2:]] == ["commit:"] * 3
     assert len(recall("--file", "src/auth.py", "-n", "2")) == 2
     assert recall("--since", "1h", "cookies", "--type", "commits") == []
     assert len(recall("--from", "2023-01-01", "--to", "2023-12-31", "--type", "commits")) == 3
-    assert short(said) in recall("--days", "1")
+    assert short(message) in recall("--days", "1")
     assert ask("recall", "--to", "2020-01-01").code == 1
     for clash in (("--since", "1d", "--days", "1"), ("--days", "1", "--from", "1d")):
         ran = ask("recall", *clash)
@@ -205,9 +205,9 @@ def test_a_recall_is_compact_or_full_and_the_same_each_time(ask: Ask) -> None:
     assert len(compact) < 700 < len(full)
     assert "step 59" in full
     assert ask("recall", "limiter").out == compact
-    given = parsed(ask("recall", "limiter", "--full", "--budget", "120", "--json"))
-    assert given["tokens"] <= given["budget"] == 120
-    assert [one["reason"] for one in given["dropped"]] == ["over budget"]
+    values = parsed(ask("recall", "limiter", "--full", "--budget", "120", "--json"))
+    assert values["tokens"] <= values["budget"] == 120
+    assert [item["reason"] for item in values["dropped"]] == ["over budget"]
     assert "corrected: limitter → limiter" in ask("recall", "limitter").err
 
 
@@ -229,9 +229,9 @@ def test_spaces_are_recalled_together(ask: Ask, space: Path, tmp_path: Path) -> 
 
 def test_plans_are_saved_shown_changed_and_ended(ask: Ask, space: Path) -> None:
     assert ask("plan", "show").code == ask("plan", "list").code == 1
-    one = ref(ask("plan", "save", "Drop Redis", "- [ ] queues", "--activate", "--tag", "db"))
+    item = ref(ask("plan", "save", "Drop Redis", "- [ ] queues", "--activate", "--tag", "db"))
     two = ref(ask("plan", "save", "Second", "-", "--id", "p2", stdin="- by hand\n"))
-    assert (one, two) == ("plan:.memories/plans/drop-redis.md", "plan:.memories/plans/p2.md")
+    assert (item, two) == ("plan:.memories/plans/drop-redis.md", "plan:.memories/plans/p2.md")
     assert [line.split()[:2] for line in ask("plan", "list").out.splitlines()] == [
         ["p2", "active"],
         ["*", "drop-redis"],
@@ -241,20 +241,24 @@ def test_plans_are_saved_shown_changed_and_ended(ask: Ask, space: Path) -> None:
     assert ask("plan", "activate", "p2").code == 0
     assert parsed(ask("plan", "show", "--json"))["id"] == "p2"
     ask("plan", "update", "p2", "- [ ] the rest of it", "--title", "Rest", "--tag", "x")
-    shown = parsed(ask("plan", "show", "--json"))
-    assert (shown["text"], shown["title"], shown["tags"]) == ("- [ ] the rest of it", "Rest", ["x"])
+    output = parsed(ask("plan", "show", "--json"))
+    assert (output["text"], output["title"], output["tags"]) == (
+        "- [ ] the rest of it",
+        "Rest",
+        ["x"],
+    )
     assert ask("plan", "complete").out == f"{two}  completed\n"
     assert "## Plan" not in ask("recall").out
     assert refused(ask("plan", "complete"))
     assert refused(ask("plan", "activate", "p2"))
-    assert ask("plan", "archive", "drop-redis").out == f"{one}  archived\n"
+    assert ask("plan", "archive", "drop-redis").out == f"{item}  archived\n"
     plans = parsed(ask("plan", "list", "--json"))["plans"]
     assert {plan["id"]: plan["status"] for plan in plans} == {
         "drop-redis": "archived",
         "p2": "completed",
     }
     ran = ask("plan", "update", "drop-redis", "--status", "active")
-    assert ran.out == f"{one}  active\n"
+    assert ran.out == f"{item}  active\n"
     ask("plan", "activate", "drop-redis")
     path = space / ".memories/plans/drop-redis.md"
     old = iso(now() - 9 * 86_400)
@@ -268,18 +272,18 @@ def test_plans_are_saved_shown_changed_and_ended(ask: Ask, space: Path) -> None:
 
 
 def test_a_digest_cites_its_sources_and_says_what_it_cost(ask: Ask) -> None:
-    made = ref(ask("checkpoint", "The limiter allows 300 requests a minute per key"))
+    created = ref(ask("checkpoint", "The limiter allows 300 requests a minute per key"))
     ask("checkpoint", "The office moves in May")
     out = ask("recall", "--distill", "what does the limiter allow").out
     assert out.startswith("## Digest\n")
     assert "300" in out
-    assert made in cited(out)
+    assert created in cited(out)
     for budget in (60, 500):
         words = ("--distiller", "extract", "limiter", "--budget", str(budget), "--json")
-        given = parsed(ask("recall", *words))
-        assert given["tokens"] <= budget
-        digest = given["digest"]
-        assert (digest["by"], digest["cached"], digest["sources"]) == ("extract", False, [made])
+        values = parsed(ask("recall", *words))
+        assert values["tokens"] <= budget
+        digest = values["digest"]
+        assert (digest["by"], digest["cached"], digest["sources"]) == ("extract", False, [created])
         assert digest["tokens_in"] > 0
         assert digest["tokens_out"] > 0
     assert "## Related" in ask("recall", "limiter", "--distill", "--distiller", "none").out
@@ -301,7 +305,7 @@ def test_a_digest_is_given_again_until_something_changes(
     assert (again.code, again.out, again.err) == (first.code, first.out, first.err)
     (repo.root / "limits.md").write_text("# Limits\n\nThe limiter allows 400 a minute.\n")
     assert "400" in kinen(*ask).out
-    said = ref(kinen("log", "the limiter allows a quokkanaut 500 a minute"))
+    message = ref(kinen("log", "the limiter allows a quokkanaut 500 a minute"))
     assert "500" in kinen(*ask).out
     assert "500" in kinen(*ask).out
     repo.commit("fix: the limiter now allows 600 a minute")
@@ -309,7 +313,7 @@ def test_a_digest_is_given_again_until_something_changes(
     assert "600" in kinen(*ask).out
     assert kinen(*ask, KINEN_DISTILL_BUDGET="50").out != kinen(*ask).out
     assert files_with(home, "quokkanaut")
-    kinen("redact", said)
+    kinen("redact", message)
     assert not files_with(home, "quokkanaut")
     assert "500" not in kinen(*ask).out
     other = ref(kinen("log", "the limiter of the wombatworks has no minute"))
@@ -349,7 +353,7 @@ def test_inside_an_agent_no_other_is_started(kinen: Ask, tmp_path: Path) -> None
 
 
 def test_a_session_is_begun_gone_on_with_and_closed(kinen: Ask, space: Path) -> None:
-    made = [
+    created = [
         subprocess.Popen(
             [sys.executable, "-m", "kinen", "session", "new", f"Stores {n}"],
             cwd=space,
@@ -358,7 +362,7 @@ def test_a_session_is_begun_gone_on_with_and_closed(kinen: Ask, space: Path) -> 
         )
         for n in range(2)
     ]
-    paths = sorted(one.communicate(timeout=300)[0].strip() for one in made)
+    paths = sorted(element.communicate(timeout=300)[0].strip() for element in created)
     assert [path[18:20] for path in paths] == ["01", "02"]
     name = paths[0][9:]
     path = kinen("round", "new", "Which store", "--session", name).out.strip()
@@ -372,20 +376,20 @@ def test_a_session_is_begun_gone_on_with_and_closed(kinen: Ask, space: Path) -> 
     assert ["by hand" in line and "(open)" in line for line in listed] == [True, True]
     closed = kinen("session", "close", name)
     assert closed.out.startswith(f"{paths[0]}  complete\nmemory:")
-    shown = kinen("session", "show", name).out
-    assert f"{paths[0]}/session-summary.md\n" in shown
-    assert "decision: " in shown
-    its = parsed(kinen("session", "show", name, "--json"))
-    assert (its["status"], its["rounds"], len(its["memories"])) == ("complete", [path], 1)
+    out = kinen("session", "show", name).out
+    assert f"{paths[0]}/session-summary.md\n" in out
+    assert "decision: " in out
+    own = parsed(kinen("session", "show", name, "--json"))
+    assert (own["status"], own["rounds"], len(own["memories"])) == ("complete", [path], 1)
     assert refused(kinen("session", "close", name))
     assert refused(kinen("round", "new", "more", "--session", name))
-    summary = (space / its["summary"]).read_text()
+    summary = (space / own["summary"]).read_text()
     assert "Sessions live in Postgres" in summary
     listed = parsed(kinen("session", "list", "--json"))["sessions"]
     # two that began at once may have taken their numbers in either order
-    assert sorted(one["status"] for one in listed) == ["complete", "in-progress"]
+    assert sorted(item["status"] for item in listed) == ["complete", "in-progress"]
     drawn = parsed(kinen("memories", "list", "--json"))["memories"]
-    assert [one["derived_from"] for one in drawn] == [[f"round:{path}"]]
+    assert [entry["derived_from"] for entry in drawn] == [[f"round:{path}"]]
     assert cited(kinen("recall", "where do sessions live").out)
 
 
@@ -398,26 +402,26 @@ def test_memories_are_drawn_shown_forgotten_and_restored(ask: Ask) -> None:
     assert (done["added"], len(done["memories"])) == (1, 1)
     again = ask("consolidate")
     assert (again.code, "no new memories" in again.out) == (1, True)
-    one = ref(ask("memories", "list"))
+    item = ref(ask("memories", "list"))
     assert ask("memories", "list", "--type", "pattern").code == 1
-    shown = ask("memories", "show", one)
-    assert "\n    checkpoint:.memories/" in shown.out
-    assert ask("memories", "show", one[:20]).out == shown.out
-    assert one in ask("search", "--fulltext", "sessions").out
-    assert ask("memories", "forget", one).out == f"{one}  forgotten\n"
+    answer = ask("memories", "show", item)
+    assert "\n    checkpoint:.memories/" in answer.out
+    assert ask("memories", "show", item[:20]).out == answer.out
+    assert item in ask("search", "--fulltext", "sessions").out
+    assert ask("memories", "forget", item).out == f"{item}  forgotten\n"
     ask("consolidate", "--since", "1d")
-    assert one not in ask("search", "--fulltext", "sessions").out
+    assert item not in ask("search", "--fulltext", "sessions").out
     assert ask("memories", "list").code == ask("list", "memories").code == 1
     assert "Decided and learned" not in ask("handoff").out
-    assert ref(ask("memories", "list", "--forgotten")) == one
-    assert parsed(ask("memories", "restore", one, "--json")) == {"ref": one}
-    assert one in ask("search", "--fulltext", "sessions").out
+    assert ref(ask("memories", "list", "--forgotten")) == item
+    assert parsed(ask("memories", "restore", item, "--json")) == {"ref": item}
+    assert item in ask("search", "--fulltext", "sessions").out
 
 
 def test_status_tells_how_much_is_new_and_a_threshold_begins_an_epoch(ask: Ask) -> None:
     def state(**env: str) -> tuple[int, float]:
-        told = parsed(ask("status", "--json", **env))["consolidation"]
-        return told["epoch"], told["surprise"]
+        output = parsed(ask("status", "--json", **env))["consolidation"]
+        return output["epoch"], output["surprise"]
 
     assert state() == (0, 0)
     ask("checkpoint", "one", *DECISION, "keep sessions in Postgres, as Redis loses them")
@@ -444,24 +448,24 @@ def test_a_closed_capsule_is_drawn_from_unless_that_is_turned_off(ask: Ask) -> N
 
 def test_a_context_is_of_a_file_a_session_or_the_work_at_hand(ask: Ask, repo: Repository) -> None:
     capsule = ref(ask("capsule", "open", "--intent", "sign cookies", "--session", "s1"))
-    said = ("log", "edited it", "--kind", "file_diff", "--session", "s1")
-    ask(*said, "--file", "src/auth.py")
+    message = ("log", "edited it", "--kind", "file_diff", "--session", "s1")
+    ask(*message, "--file", "src/auth.py")
     ask("log", "We decided to sign cookies with Ed25519.", "--session", "s1")
     ask("capsule", "close", capsule)
-    kept = ref(ask("checkpoint", "Signing is half done", "--next", "the other half"))
+    remaining = ref(ask("checkpoint", "Signing is half done", "--next", "the other half"))
     ask("plan", "save", "Sign all", "- [ ] headers", "--activate")
     by_path = ask("context", "--file", "src/auth.py").out
     for heading in ("## Plan", "## Sessions", "## Checkpoints", "## Commits", "## Changes with it"):
         assert heading in by_path, heading
-    assert kept in by_path
+    assert remaining in by_path
     assert ask("context", "--file", "auth.py").out == by_path
     assert ask("context", "--file", "auth.py", cwd=repo.root / "src").out == by_path
     assert ask("context").out == by_path  # it is what is changed
     deep = ask("context", "--file", "auth.py", "--depth", "2").out
     assert set(cited(by_path)) < set(cited(deep))
     assert "## Decided and learned" in ask("context", "--session", "s1").out
-    given = parsed(ask("context", "--budget", "150", "--depth", "3", "--json"))
-    assert given["tokens"] <= given["budget"] == 150
+    values = parsed(ask("context", "--budget", "150", "--depth", "3", "--json"))
+    assert values["tokens"] <= values["budget"] == 150
     handoff = ask("handoff").out
     for line in ("on main at", "1 changed: src/auth.py", "- [ ] headers", "- the other half"):
         assert line in handoff, line

@@ -28,10 +28,10 @@ pytestmark = pytest.mark.usefixtures("without_agents")
 
 @pytest.fixture
 def repo(space: Path) -> Repository:
-    made = Repository(space, "existing")
-    made.git("init", "-q", "-b", "main", "--template=")
-    made.commit("feat: begin", {"a.py": "1"})
-    return made
+    repository = Repository(space, "existing")
+    repository.git("init", "-q", "-b", "main", "--template=")
+    repository.commit("feat: begin", {"a.py": "1"})
+    return repository
 
 
 def worked(space: Path, session: str, intent: str, *steps: tuple[str, int, str], end: str) -> None:
@@ -57,7 +57,7 @@ def test_commits_with_equal_subjects_are_folded(ask: Ask, repo: Repository) -> N
         assert out.count("chore: update the lock file") == 1
         assert "- chore: update the lock file ×18 (" in out
     commits = json.loads(ask("standup", "--since", LONG_AGO, "--json").out)["commits"]
-    assert [(one["subject"], one["count"]) for one in commits] == [
+    assert [(commit["subject"], commit["count"]) for commit in commits] == [
         ("fix: sign once", 1),
         ("chore: update the lock file", 18),
         ("feat: begin", 1),
@@ -95,8 +95,8 @@ def test_commits_that_no_remote_branch_has_are_named(ask: Ask, repo: Repository)
             "- test: sign once",
             "- fix: sign once",
         ]
-    named = json.loads(ask("handoff", "--json").out)["not_pushed"]
-    assert [one["subject"] for one in named] == ["test: sign once", "fix: sign once"]
+    data = json.loads(ask("handoff", "--json").out)["not_pushed"]
+    assert [item["subject"] for item in data] == ["test: sign once", "fix: sign once"]
     repo.git("update-ref", "refs/remotes/origin/main", "HEAD")
     assert "Not pushed" not in ask("handoff").out
 
@@ -125,7 +125,7 @@ def test_an_error_that_a_later_session_solved_is_not_told(ask: Ask, space: Path)
     assert "ImportError" not in out
     assert "## Unresolved errors\n- `git push` (exit 128): fatal: could not read" in out
     errors = json.loads(ask("standup", "--json").out)["errors"]
-    assert [one["text"].partition(" (")[0] for one in errors] == ["`git push`"]
+    assert [error["text"].partition(" (")[0] for error in errors] == ["`git push`"]
     assert errors[0]["ref"].startswith("observation:")
     assert "Unresolved" not in ask("handoff").out
 
@@ -136,11 +136,11 @@ def test_decisions_come_from_checkpoints_and_memories_each_once(ask: Ask, space:
     ask("consolidate")
     assert json.loads(ask("memories", "list", "--json").out)["memories"]
     decisions = json.loads(ask("handoff", "--json").out)["decisions"]
-    assert [one["text"] for one in decisions] == ["keep sessions in Postgres, Redis loses them"]
+    assert [entry["text"] for entry in decisions] == ["keep sessions in Postgres, Redis loses them"]
     ask("checkpoint", "one", "--type", "decision", "--decision", "sign cookies with Ed25519")
     for n in range(4):
         ask("checkpoint", f"more {n}")
-    texts = [one["text"] for one in json.loads(ask("handoff", "--json").out)["decisions"]]
+    texts = [item["text"] for item in json.loads(ask("handoff", "--json").out)["decisions"]]
     assert any("keep sessions in Postgres" in text for text in texts)
 
 
@@ -181,8 +181,8 @@ def test_reports_of_all_spaces_are_headed_by_their_names(
         assert sorted(heads) == ["# other", "# space"]
         assert "Tokens rotate now" in out
         assert "The parser is linear now" in out
-        shown = json.loads(ask(command, "--space", "all", "--json").out)["spaces"]
-        assert sorted(one["space"] for one in shown) == ["other", "space"]
+        data = json.loads(ask(command, "--space", "all", "--json").out)["spaces"]
+        assert sorted(item["space"] for item in data) == ["other", "space"]
         two = ask(command, "--space", "other", "--space", "silent").out
         assert [line for line in two.splitlines() if line.startswith("# ")] == ["# other"]
     nothing = ask("standup", "--space", "silent", "--space", "silent", "--json")
@@ -192,16 +192,16 @@ def test_reports_of_all_spaces_are_headed_by_their_names(
 
 def test_the_json_of_a_report_has_real_fields(ask: Ask, repo: Repository) -> None:
     ask("checkpoint", "Cookies are signed", "--next", "headers too", "--unknown", "who else?")
-    shown = json.loads(ask("handoff", "--json").out)
+    data = json.loads(ask("handoff", "--json").out)
     for name in ("sessions", "commits", "not_pushed", "decisions", "lessons", "errors"):
-        assert isinstance(shown[name], list), name
-    assert (shown["branch"], shown["next"], shown["unknowns"]) == (
+        assert isinstance(data[name], list), name
+    assert (data["branch"], data["next"], data["unknowns"]) == (
         "main",
         ["headers too"],
         ["who else?"],
     )
-    assert shown["checkpoints"][0]["text"] == "Cookies are signed"
-    assert shown["markdown"].startswith("## State\n")
+    assert data["checkpoints"][0]["text"] == "Cookies are signed"
+    assert data["markdown"].startswith("## State\n")
 
 
 def test_an_empty_report_says_what_to_try(ask: Ask) -> None:

@@ -300,10 +300,10 @@ def test_metadata_is_a_filter(notes) -> None:
 
 
 def test_match_type_counts_words_and_vectors_only(notes) -> None:
-    found = results(notes("search", "--fulltext", "kettle boils water", "--json"))
-    assert {hit["match_type"] for hit in found} == {"fulltext"}
-    found = results(notes("search", "--semantic", "hot drinks", "--min-score", "0", "--json"))
-    assert {hit["match_type"] for hit in found} == {"semantic"}
+    result = results(notes("search", "--fulltext", "kettle boils water", "--json"))
+    assert {hit["match_type"] for hit in result} == {"fulltext"}
+    result = results(notes("search", "--semantic", "hot drinks", "--min-score", "0", "--json"))
+    assert {hit["match_type"] for hit in result} == {"semantic"}
 
 
 @pytest.fixture

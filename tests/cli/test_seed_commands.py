@@ -106,8 +106,8 @@ def repository(space: Path, write, kinen):
 def test_provenance_has_the_whole_message(space: Path, repository) -> None:
     revisions = call(space, "kinen_get_provenance", path="src/auth/login.py")["revisions"]
     assert "Because users asked." in revisions[0]["message"]
-    shown = json.loads(repository("history", "src/auth/login.py", "--json").out)["revisions"]
-    assert any("Because users asked." in item["message"] for item in shown)
+    data = json.loads(repository("history", "src/auth/login.py", "--json").out)["revisions"]
+    assert any("Because users asked." in item["message"] for item in data)
 
 
 def test_an_artifact_at_a_commit_has_its_tags_and_earlier_commits(space: Path, repository) -> None:
@@ -123,8 +123,8 @@ def test_an_artifact_at_a_commit_has_its_tags_and_earlier_commits(space: Path, r
 
 def test_staged_tags_have_those_of_the_active_plan(space: Path, write, repository) -> None:
     options = ("--tag", "login-rework", "--activate")
-    made = repository("plan", "save", "Sign in", *options, stdin="- [ ] x")
-    assert made.code == 0, made.err
+    created = repository("plan", "save", "Sign in", *options, stdin="- [ ] x")
+    assert created.code == 0, created.err
     write("src/auth/login.py", "x = 3\n")
     git(space, "add", "src")
     assert repository("tags", "--staged").out == "tags: auth, login-rework\n"

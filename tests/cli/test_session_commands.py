@@ -36,8 +36,8 @@ def transcript(folder: Path, name: str, day: str, lines: list[dict[str, Any]]) -
     return path
 
 
-def used(id_: str, tool: str, **given: Any) -> dict[str, Any]:
-    use = {"type": "tool_use", "id": id_, "name": tool, "input": given}
+def used(id_: str, tool: str, **values: Any) -> dict[str, Any]:
+    use = {"type": "tool_use", "id": id_, "name": tool, "input": values}
     return {"role": "assistant", "content": [use]}
 
 
@@ -64,9 +64,11 @@ def talk() -> list[dict[str, Any]]:
 def recorded(space: Path, session: str, *events: dict[str, Any]) -> None:
     """A session as hooks record it."""
     for event in events:
-        said = {"session_id": session, "cwd": str(space), "transcript_path": "/x.jsonl", **event}
+        payload = {"session_id": session, "cwd": str(space), "transcript_path": "/x.jsonl", **event}
         command = [sys.executable, "-m", "kinen", "hook", "claude-code"]
-        subprocess.run(command, input=json.dumps(said).encode(), cwd=space, check=True, timeout=300)
+        subprocess.run(
+            command, input=json.dumps(payload).encode(), cwd=space, check=True, timeout=300
+        )
 
 
 def test_recorded_imported_and_hand_kept_sessions_are_listed_alike(
@@ -89,7 +91,9 @@ def test_recorded_imported_and_hand_kept_sessions_are_listed_alike(
     assert "2026-03-01" in lines[-1]
     assert "Fix the flaky limiter test, please. → The limiter waits for the clock now" in lines[-1]
     assert [*lines[-1].split("  ")[0:1]] != [""]
-    kinds = [one["kind"] for one in json.loads(ask("session", "list", "--json").out)["sessions"]]
+    kinds = [
+        session["kind"] for session in json.loads(ask("session", "list", "--json").out)["sessions"]
+    ]
     assert sorted(kinds) == ["agent", "agent", "folder"]
     assert "fa812bfe-1" in ask("list", "capsules").out
 
@@ -99,7 +103,7 @@ def test_a_list_of_sessions_is_narrowed_and_counted(ask: Ask, tmp_path: Path) ->
         path = transcript(tmp_path / "past", f"s{n}-session", f"2026-03-0{n}", talk())
         ask("import", "transcripts", str(path))
     every = json.loads(ask("session", "list", "--json").out)["sessions"]
-    assert [one["started"][:10] for one in every] == ["2026-03-03", "2026-03-02", "2026-03-01"]
+    assert [item["started"][:10] for item in every] == ["2026-03-03", "2026-03-02", "2026-03-01"]
     assert {name: every[0][name] for name in ("prompts", "edits", "commands", "errors")} == {
         "prompts": 1,
         "edits": 3,
@@ -107,7 +111,7 @@ def test_a_list_of_sessions_is_narrowed_and_counted(ask: Ask, tmp_path: Path) ->
         "errors": 1,
     }
     assert every[0]["seconds"] == 15
-    assert len({one["id"] for one in every}) == 3
+    assert len({entry["id"] for entry in every}) == 3
     assert len(ask("session", "list", "--limit", "2").out.splitlines()) == 3
     assert len(ask("session", "list", "--since", "2026-03-03").out.splitlines()) == 2
     assert len(ask("session", "list", "--agent", "claude").out.splitlines()) == 4
@@ -129,8 +133,8 @@ def test_without_sessions_the_list_says_how_to_get_some(ask: Ask) -> None:
 
 def test_a_session_is_shown_as_a_timeline(ask: Ask, tmp_path: Path) -> None:
     ask("import", "transcripts", str(transcript(tmp_path / "p", "fa812bfe", "2026-03-01", talk())))
-    shown = ask("session", "show", "last").out
-    lines = [line[7:] for line in shown.splitlines()]
+    out = ask("session", "show", "last").out
+    lines = [line[7:] for line in out.splitlines()]
     marks = [line for line in lines if line[:2] in ("> ", "✗ ", "✎ ", "✓ ", "· ")]
     assert marks == [
         "> Fix the flaky limiter test, please.",
@@ -139,21 +143,21 @@ def test_a_session_is_shown_as_a_timeline(ask: Ask, tmp_path: Path) -> None:
         "✓ looked at clock.py, sleep.py ×2",
         "✓ pytest -q tests/test_limiter.py",
     ]
-    assert "AssertionError: slept twice" in shown
-    assert "1 passed" in shown
-    assert "Outcome\n  The limiter waits for the clock now, and its test passes." in shown
+    assert "AssertionError: slept twice" in out
+    assert "1 passed" in out
+    assert "Outcome\n  The limiter waits for the clock now, and its test passes." in out
     for name in ("fa81", "fa812bfe", ""):
-        assert ask("session", "show", *filter(None, [name])).out == shown
+        assert ask("session", "show", *filter(None, [name])).out == out
     id_ = json.loads(ask("session", "list", "--json").out)["sessions"][0]["id"]
-    assert ask("session", "show", id_.lower()).out == shown
+    assert ask("session", "show", id_.lower()).out == out
 
 
 def test_a_timeline_is_narrowed_to_what_is_asked_for(ask: Ask, tmp_path: Path) -> None:
     ask("import", "transcripts", str(transcript(tmp_path / "p", "fa812bfe", "2026-03-01", talk())))
 
     def steps(*words: str) -> list[str]:
-        shown = json.loads(ask("session", "show", "last", "--json", *words).out)
-        return [f"{step['kind']} {step['count']}" for step in shown["steps"]]
+        data = json.loads(ask("session", "show", "last", "--json", *words).out)
+        return [f"{step['kind']} {step['count']}" for step in data["steps"]]
 
     assert steps("--only", "prompts") == ["prompt 1"]
     assert steps("--only", "edits", "--only", "errors") == ["command 1", "edit 3"]
@@ -176,12 +180,12 @@ def test_a_long_session_is_one_page_that_says_how_to_see_the_rest(
             lines.append(result(f"{n}-{k}", "done"))
         lines.append({"role": "assistant", "content": f"Part {n} is there and it is tested."})
     ask("import", "transcripts", str(transcript(tmp_path / "p", "long", "2026-03-01", lines)))
-    shown = ask("session", "show").out.splitlines()
-    assert len(shown) <= 100
-    assert "Do part 0 of" in "\n".join(shown)
-    assert "Do part 39 of" in "\n".join(shown)
-    assert "more steps: `kinen session show " in shown[-1]
-    command = shown[-1].split("`")[1].split()[1:]
+    output = ask("session", "show").out.splitlines()
+    assert len(output) <= 100
+    assert "Do part 0 of" in "\n".join(output)
+    assert "Do part 39 of" in "\n".join(output)
+    assert "more steps: `kinen session show " in output[-1]
+    command = output[-1].split("`")[1].split()[1:]
     full = ask(*command).out
     assert all(f"make part-{n}-{k}" in full for n in range(40) for k in range(12))
     assert len(json.loads(ask("session", "show", "--json").out)["steps"]) == 40 * 14
@@ -195,20 +199,20 @@ def test_a_timeline_masks_secrets_and_spells_out_control_characters(ask: Ask, sp
         text = f"$ curl {ESCAPE}\nerror: {ESCAPE}"
         memory.observe(text, kind="command", scope={"session": "s1"}, provenance=about)
     for words in ((), ("--full",), ("--json",)):
-        shown = ask("session", "show", *words).out
-        assert SECRET not in shown
-        assert "\x1b" not in shown
+        out = ask("session", "show", *words).out
+        assert SECRET not in out
+        assert "\x1b" not in out
     assert "\x1b" not in ask("session", "list").out
 
 
 def test_what_was_redacted_is_not_in_a_timeline(ask: Ask, space: Path) -> None:
     with Memory.open(space) as memory:
         memory.journal.open_capsule("look", scope={"session": "s1"})
-        kept = memory.observe("a word to keep in mind", scope={"session": "s1"})
+        entry = memory.observe("a word to keep in mind", scope={"session": "s1"})
         gone = memory.observe("a word to forget", scope={"session": "s1"})
         memory.journal.redact(gone.ref)
         timeline = memory.sessions.timeline("s1")
-    assert [step.ref for step in timeline.steps] == [kept.ref]
+    assert [step.ref for step in timeline.steps] == [entry.ref]
 
 
 def test_an_ambiguous_session_is_refused(ask: Ask, tmp_path: Path) -> None:
@@ -223,10 +227,10 @@ def test_an_ambiguous_session_is_refused(ask: Ask, tmp_path: Path) -> None:
 def test_a_hand_kept_session_shows_its_rounds(ask: Ask, space: Path) -> None:
     path = ask("session", "new", "Where sessions live").out.strip()
     ask("round", "new", "Which store")
-    shown = ask("session", "show", "where-sessions").out
-    assert shown.startswith("Where sessions live\n")
-    assert "· Round 1: Which store" in shown
-    assert f"{path}/rounds/01-which-store.md" in shown
+    out = ask("session", "show", "where-sessions").out
+    assert out.startswith("Where sessions live\n")
+    assert "· Round 1: Which store" in out
+    assert f"{path}/rounds/01-which-store.md" in out
 
 
 def test_a_session_that_worked_elsewhere_has_a_context_too(

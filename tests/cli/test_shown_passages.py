@@ -32,8 +32,8 @@ def search(write, kinen):
 
     def run(*words: str) -> list[dict[str, object]]:
         assert kinen("index", KINEN_INDEX_EMBEDDING_PROVIDER="none").code == 0
-        found = kinen("search", "--fulltext", "--json", *words)
-        return json.loads(found.out)["results"] if found.out else []
+        result = kinen("search", "--fulltext", "--json", *words)
+        return json.loads(result.out)["results"] if result.out else []
 
     run.text = lambda *words: kinen("search", "--fulltext", *words).out  # type: ignore[attr-defined]
     return run

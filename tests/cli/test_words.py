@@ -69,21 +69,21 @@ ALL = dict(commands())
 @pytest.mark.parametrize("path", ALL)
 def test_an_option_has_the_names_of_the_table(path: str) -> None:
     table = options()
-    taken = {name: option for option, names in table.items() for name in set.union(*names)}
+    measured = {name: option for option, names in table.items() for name in set.union(*names)}
     for param in ALL[path].params:
         if not isinstance(param, click.Option):
             continue
         names = {name for name in param.opts if (path, name) not in OWN}
         longs = [name for name in param.opts if name.startswith("--") and name in names]
         if longs and longs[0] in table:
-            shown, aliases = table[longs[0]]
-            assert names <= shown | aliases, f"{path}: {names} are not all names of {longs[0]}"
+            output, aliases = table[longs[0]]
+            assert names <= output | aliases, f"{path}: {names} are not all names of {longs[0]}"
             if path not in NO_SHORT:
-                assert shown <= names, f"{path}: {longs[0]} is also {shown - names}"
+                assert output <= names, f"{path}: {longs[0]} is also {output - names}"
             if longs[0] in ("--since", "--until", "--tag"):
                 assert aliases <= names, f"{path}: {longs[0]} is also {aliases - names}"
         else:
-            used = {name: taken[name] for name in names if name in taken}
+            used = {name: measured[name] for name in names if name in measured}
             assert not used, f"{path}: {used} mean something else in the table"
             short = {name for name in names if len(name) == 2}
             assert not short, f"{path}: {short} are not in the table"
@@ -138,8 +138,8 @@ def test_the_plain_forms_of_a_command_line(kinen, space) -> None:
     kinen("log", "the kettle is on")
     assert kinen("help", "plan", "save").out == kinen("plan", "save", "--help").out
     assert kinen("version").out == kinen("--version").out
-    found = kinen("--space", str(space), "query", "--mode", "fts", "kettle", cwd=space.parent)
-    assert "the kettle is on" in found.out, found.err
+    result = kinen("--space", str(space), "query", "--mode", "fts", "kettle", cwd=space.parent)
+    assert "the kettle is on" in result.out, result.err
     assert kinen("query", "--tags", "a,b").err == kinen("files", "--tags", "a,b").err
     listed = kinen("--space", str(space), "list", "observations", cwd=space.parent)
     assert "the kettle is on" in listed.out

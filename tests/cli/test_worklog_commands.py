@@ -135,9 +135,9 @@ def test_the_context_of_the_plan_has_the_files_it_names_and_their_companions(kin
         git("-c", "user.name=Ada", "-c", "user.email=a@b.c", "commit", "-qm", f"totals {number}")
     assert kinen("context", "--plan").code == 2
     kinen("plan", "save", "Round totals", "- [ ] round half up in `cart.py`", "--activate")
-    shown = kinen("context", "--plan")
-    assert shown.code == 0, shown.err
-    assert "Round totals" in shown.out
-    assert "totals 3" in shown.out
-    assert "test_cart.py" in shown.out
+    result = kinen("context", "--plan")
+    assert result.code == 0, result.err
+    assert "Round totals" in result.out
+    assert "totals 3" in result.out
+    assert "test_cart.py" in result.out
     assert kinen("context", "--plan", "--file", "cart.py").code == 2

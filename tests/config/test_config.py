@@ -410,8 +410,8 @@ def test_a_later_layer_replaces_words_and_mappings_but_adds_to_globs(
 def test_a_mapping_may_be_a_variable_or_a_flag(data: Path, home: Path) -> None:
     env = plain_env(home, KINEN_GIT_COMPONENTS=IN_ONE_LINE)
     assert config.load(data, None, env).git.components == COMPONENTS
-    for given in (IN_ONE_LINE, dict(COMPONENTS)):
-        loaded = config.load(data, None, plain_env(home), {"git.components": given})
+    for value in (IN_ONE_LINE, dict(COMPONENTS)):
+        loaded = config.load(data, None, plain_env(home), {"git.components": value})
         assert loaded.git.components == COMPONENTS
 
 
@@ -462,8 +462,8 @@ def test_words_and_mappings_are_set_in_place(
     text, value = (IN_ONE_LINE, COMPONENTS) if dotted == "components" else ("x, z", ("x", "z"))
     assert config.set_value(ours, f"git.{dotted}", text) == value
     mapping = '{"packages/core/**": [core, manifest], "docs/**": [docs]}'
-    shown = mapping if dotted == "components" else "[x, z]"
-    assert ours.read_bytes().decode() == after.replace("%s", shown)
+    output = mapping if dotted == "components" else "[x, z]"
+    assert ours.read_bytes().decode() == after.replace("%s", output)
     empty = "{}" if dotted == "components" else "[]"
     assert config.set_value(ours, f"git.{dotted}", empty) == ()
 
@@ -472,9 +472,9 @@ def test_the_command_shows_and_sets_a_mapping(space: Path, kinen: Any) -> None:
     assert kinen("config", "set", "git.components", IN_ONE_LINE).code == 0
     assert kinen("config", "get", "git.components").out == IN_ONE_LINE + "\n"
     assert f"git.components: {IN_ONE_LINE}  # " in kinen("config", "show").out
-    shown = json.loads(kinen("config", "show", "--json").out)
-    assert shown["git.components"] == {glob: list(tags) for glob, tags in COMPONENTS}
-    assert shown["git.exclude"] == list(Config().git.exclude)
+    output = json.loads(kinen("config", "show", "--json").out)
+    assert output["git.components"] == {glob: list(tags) for glob, tags in COMPONENTS}
+    assert output["git.exclude"] == list(Config().git.exclude)
     assert kinen("config", "get", "git.exclude").out == "node_modules/**, dist/**, *.lock\n"
 
 

@@ -44,7 +44,7 @@ def edited(path: str) -> Observation:
 
 
 def drawn(*events: Observation) -> list[tuple[str, str]]:
-    return [(one.type, one.content) for one in from_session(events)]
+    return [(item.type, item.content) for item in from_session(events)]
 
 
 ALIASES = "used only inside `rescue` blocks are reported as unused"
@@ -160,7 +160,7 @@ def test_a_fix_after_a_failure_is_told_with_what_failed() -> None:
         "`cargo build` failed with `error[E0277]: the trait 'Clone' is not implemented for"
         " 'AgentCommand'`: derive `Clone` for `AgentCommand` so that several agents get it."
     )
-    assert set(lesson.sources) == {one.ref for one in events}
+    assert set(lesson.sources) == {item.ref for item in events}
 
 
 def test_a_guess_counts_only_if_something_was_changed_for_it() -> None:
@@ -215,10 +215,10 @@ def test_a_compaction_gives_its_errors_and_solutions_and_not_what_is_pending() -
 
 
 def test_the_same_said_twice_in_a_session_is_one_memory_with_both_sources() -> None:
-    one = agent("GitHub rejected the approval because the account `cysp` is also the author.")
+    item = agent("GitHub rejected the approval because the account `cysp` is also the author.")
     two = agent("GitHub rejected the approval because `cysp` is the author of the request.")
-    (memory,) = from_session([user("approve it"), one, user("why?"), two])
-    assert set(memory.sources) == {one.ref, two.ref}
+    (memory,) = from_session([user("approve it"), item, user("why?"), two])
+    assert set(memory.sources) == {item.ref, two.ref}
 
 
 def test_files_and_symbols_are_those_in_backticks() -> None:
@@ -231,7 +231,7 @@ def transcript(path: Path, session: str, day: int, *contents: tuple[str, Any, An
     """A transcript of Claude Code: role, content and the result of a tool for each line."""
     lines = []
     for n, (role, content, result) in enumerate(contents):
-        said = {
+        payload = {
             "type": role,
             "sessionId": session,
             "uuid": f"{session}-{n}",
@@ -240,7 +240,7 @@ def transcript(path: Path, session: str, day: int, *contents: tuple[str, Any, An
             "timestamp": f"2026-03-{day:02}T10:00:{n:02}.000Z",
             "message": {"role": role, "content": content},
         }
-        lines.append(json.dumps({**said, **({"toolUseResult": result} if result else {})}))
+        lines.append(json.dumps({**payload, **({"toolUseResult": result} if result else {})}))
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 

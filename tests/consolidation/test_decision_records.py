@@ -36,7 +36,7 @@ REF = "note:docs/adr/0007-sessions.md"
 
 
 def decisions(text: str, ref: str = REF) -> list[str]:
-    return [one.content for one in from_document(ref, text)]
+    return [item.content for item in from_document(ref, text)]
 
 
 @pytest.mark.parametrize("status", ["Accepted", "accepted", "**Accepted** 2025-12-09", "done"])

@@ -175,8 +175,8 @@ def test_words_are_split_and_stemmed_alike(engine: Opened) -> None:
     ids=lambda value: str(value) if isinstance(value, dict) else "refs",
 )
 def test_filters_mean_the_same(engine: Opened, filters: Any, expected: set[Any]) -> None:
-    named = {f"observation:{ref}" if isinstance(ref, int) else ref for ref in expected}
-    assert set(refs(engine, "boil water", **filters)) == named
+    names = {f"observation:{ref}" if isinstance(ref, int) else ref for ref in expected}
+    assert set(refs(engine, "boil water", **filters)) == names
     with engine.reader() as reader:
         engine.vectors(reader)  # stores what is missing: a snapshot does not see it
     with engine.reader() as reader:
@@ -187,7 +187,7 @@ def test_filters_mean_the_same(engine: Opened, filters: Any, expected: set[Any])
         cited = [allowed[unit] for unit, _ in near]
         semantic = {record.ref for record, _ in reader.load(cited).values()}
         # a segment is one unit, and its first chunk that passes is cited
-        assert named - {"observation:1", "observation:2"} <= semantic
+        assert names - {"observation:1", "observation:2"} <= semantic
 
 
 def test_records_chunks_and_places_are_read_back(engine: Opened) -> None:

@@ -140,8 +140,8 @@ def test_a_session_that_was_left_open_is_closed(journal: Journal) -> None:
     journal.open_capsule("two", "session", MIRA, NOW + 100, id_="01TWO")
     left = journal.entry("capsule", first.id)
     assert (left.status, left.reason, left.closed_at) == ("closed", "abandoned", NOW + 5)
-    (made,) = journal.entries("summaries", EntryFilter(capsule=first.id))[0]
-    assert (made.written, made.confidence) == (False, 0.5)
+    (created,) = journal.entries("summaries", EntryFilter(capsule=first.id))[0]
+    assert (created.written, created.confidence) == (False, 0.5)
 
 
 def test_pins_are_changed_and_removed(journal: Journal) -> None:
@@ -182,9 +182,9 @@ def test_erased_text_is_nowhere(
     journal.open_capsule(text, "session", MIRA, NOW, id_="01CAPSULE")
     journal.observe(event(text, NOW + 1, "01A", provenance={"role": "user", "say": text}))
     journal.observe(event("please boil the water", NOW + 2, "01B", provenance={"role": "user"}))
-    _, made = journal.close_capsule("01CAPSULE", "", NOW + 3)
+    _, created = journal.close_capsule("01CAPSULE", "", NOW + 3)
     journal.pin("observation:01A", "look", 0, Scope(), NOW)
-    assert made is not None
+    assert created is not None
     assert text in everything(journal)
     erased = journal.erase("observation:01A", forget=forget, now=NOW + 9)
     assert erased.refs == ("observation:01A",)
@@ -192,12 +192,12 @@ def test_erased_text_is_nowhere(
     assert (left.content, left.provenance) == ("" if forget else REDACTED, {})
     assert (left.redacted, left.forgotten_at) == (not forget, NOW + 9 if forget else 0)
     assert "seven" not in everything(journal)
-    assert "01A" not in journal.entry("summary", made.id).evidence or not forget
+    assert "01A" not in journal.entry("summary", created.id).evidence or not forget
     assert len(ids(journal, "pins")) == (0 if forget else 1)
     journal.observe(event(text, NOW + 20, "01A"))
     assert "seven" not in everything(journal)
     every = journal.erase("capsule:01CAPSULE", forget=forget, now=NOW + 30)
-    assert set(every.refs) >= {"capsule:01CAPSULE", "observation:01B", f"summary:{made.id}"}
+    assert set(every.refs) >= {"capsule:01CAPSULE", "observation:01B", f"summary:{created.id}"}
     assert "water" not in everything(journal)
     assert (ids(journal, "capsules") == []) is forget
 

@@ -48,8 +48,8 @@ class Running:
         return control.look(str(self.home)).state
 
     def space(self, root: Path) -> dict[str, Any]:
-        found = [one for one in self.state().get("spaces", ()) if one["root"] == str(root)]
-        return found[0] if found else {}
+        spaces = [space for space in self.state().get("spaces", ()) if space["root"] == str(root)]
+        return spaces[0] if spaces else {}
 
     def until(
         self, holds: Callable[[dict[str, Any]], bool], seconds: float = HANGING

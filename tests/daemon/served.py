@@ -70,8 +70,8 @@ def opened(folder: str) -> Memory:
 
 
 def application(**more: Any) -> Guard:
-    given: dict[str, Any] = {"hub": Hub(), "state": lambda: {"pid": 1}, **more}
-    return create_app(MemoryPool(opened), **given)
+    values: dict[str, Any] = {"hub": Hub(), "state": lambda: {"pid": 1}, **more}
+    return create_app(MemoryPool(opened), **values)
 
 
 @contextmanager
@@ -110,8 +110,10 @@ def tcp_door() -> tuple[socket.socket, int]:
 def client(path: str, **headers: str) -> Iterator[httpx.Client]:
     """Asks over a Unix socket."""
     over = httpx.HTTPTransport(uds=path)
-    with httpx.Client(transport=over, base_url="http://kinen", headers=headers, timeout=300) as one:
-        yield one
+    with httpx.Client(
+        transport=over, base_url="http://kinen", headers=headers, timeout=300
+    ) as item:
+        yield item
 
 
 class Raw:

@@ -34,13 +34,13 @@ class Checkouts(NamedTuple):
 def checkouts(tmp_path: Path) -> Checkouts:
     origin = Repository(tmp_path / "origin")
     origin.commit("feat: tea", {"tea.md": "# Tea\n\nThe kettle whistles.\n"})
-    one = clone(origin.root, tmp_path / "one")
+    item = clone(origin.root, tmp_path / "one")
     two = clone(origin.root, tmp_path / "two")
-    one.git("worktree", "add", "-q", "-b", "side", str(tmp_path / "tree"))
-    found = Checkouts(one.root, two.root, tmp_path / "tree")
-    for name, root in found._asdict().items():
+    item.git("worktree", "add", "-q", "-b", "side", str(tmp_path / "tree"))
+    results = Checkouts(item.root, two.root, tmp_path / "tree")
+    for name, root in results._asdict().items():
         (root / f"{name}.md").write_text(f"# Fruit\n\nOnly here: {WORDS[name]}.\n")
-    return found
+    return results
 
 
 def words_of(root: Path) -> set[str]:

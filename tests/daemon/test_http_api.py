@@ -55,11 +55,11 @@ class Asked:
         kind = got.headers["content-type"]
         place = self.place(got.request.url.path, method.lower())
         self.seen.add((method, place))
-        told = self.schema["paths"][place][method.lower()]["responses"][str(code)]
-        for step in told.get("$ref", "").split("/")[1:]:
-            told = self.schema if step == "components" else told
-            told = told[step]
-        form = {**told["content"][kind]["schema"], "components": self.schema["components"]}
+        schema = self.schema["paths"][place][method.lower()]["responses"][str(code)]
+        for step in schema.get("$ref", "").split("/")[1:]:
+            schema = self.schema if step == "components" else schema
+            schema = schema[step]
+        form = {**schema["content"][kind]["schema"], "components": self.schema["components"]}
         if kind == "application/json":
             Draft202012Validator(form).validate(got.json())
             return got.json()
@@ -67,10 +67,10 @@ class Asked:
 
     def place(self, path: str, method: str) -> str:
         """The path of OpenAPI that one belongs to, the most exact first."""
-        for one in sorted(self.schema["paths"], key=lambda one: one.count("{")):
-            pattern = re.sub(r"\\{\w+\\}", "[^/]+" if "ref" not in one else ".+", re.escape(one))
-            if re.fullmatch(pattern, path) and method in self.schema["paths"][one]:
-                return one
+        for file in sorted(self.schema["paths"], key=lambda item: item.count("{")):
+            pattern = re.sub(r"\\{\w+\\}", "[^/]+" if "ref" not in file else ".+", re.escape(file))
+            if re.fullmatch(pattern, path) and method in self.schema["paths"][file]:
+                return file
         raise LookupError(path)
 
 
@@ -88,9 +88,9 @@ def observed(ask: Asked, content: str, session: str, **more: Any) -> Any:
     )
 
 
-def listed(ask: Asked, **asked: Any) -> list[str]:
-    found = ask("POST", "/observations/list", json=asked)["observations"]
-    return [one["content"] for one in found]
+def listed(ask: Asked, **request: Any) -> list[str]:
+    answer = ask("POST", "/observations/list", json=request)["observations"]
+    return [item["content"] for item in answer]
 
 
 # All of it
@@ -101,8 +101,10 @@ def test_every_endpoint_answers_in_the_form_that_it_declares(ask: Asked) -> None
     ask("GET", "/status")
     scope = {"session": "whole", "agent": "tester"}
     capsule = ask("POST", "/capsules", json={"intent": "try all", "scope": scope})["id"]
-    kept = observed(ask, "the kettle boiled over", "whole", files=[NOTE], provenance={"a": [1]})
-    assert kept["capsule"] == capsule
+    observation = observed(
+        ask, "the kettle boiled over", "whole", files=[NOTE], provenance={"a": [1]}
+    )
+    assert observation["capsule"] == capsule
     pin = ask("POST", "/pins", json={"target": NOTE, "note": "read it first", "ttl": 600})
     for method in ("POST", "GET"):
         more = {"json" if method == "POST" else "params": {"query": "why drop redis", "limit": 3}}
@@ -110,16 +112,16 @@ def test_every_endpoint_answers_in_the_form_that_it_declares(ask: Asked) -> None
         assert ask(method, "/recall", **more)["items"]
     digest = ask("POST", "/recall", json={"query": "why drop redis", "distiller": "extract"})
     assert (digest["digest"]["by"], digest["items"][-1]["tier"]) == ("extract", "pins")
-    told = ask("POST", "/retrieve", json={"query": "kettle", "scope": {"session": "whole"}})
-    assert [one["ref"] for one in told["pins"]] == [f"note:{NOTE}"]
-    assert any("kettle" in one["text"] for one in told["hits"])
+    answer = ask("POST", "/retrieve", json={"query": "kettle", "scope": {"session": "whole"}})
+    assert [item["ref"] for item in answer["pins"]] == [f"note:{NOTE}"]
+    assert any("kettle" in hit["text"] for hit in answer["hits"])
     for name in ("session-start", "pre-compact"):
         assert "read it first" in ask("POST", f"/context/{name}", json={"session": "s"})["text"]
     assert "Redis" in ask("POST", "/context/prompt", json={"prompt": PROMPT})["text"]
     assert ask("POST", "/observations/list", json={"scope": scope | {"agent": ""}})["observations"]
     assert ask("GET", "/capsules", params={"session": "whole"})["capsules"]
     assert ask("GET", "/capsules/open", params={"session": "whole"})["capsules"][0]["id"] == capsule
-    assert ask("GET", f"/capsules/{capsule}")["observations"][0]["id"] == kept["id"]
+    assert ask("GET", f"/capsules/{capsule}")["observations"][0]["id"] == observation["id"]
     closed = ask("PATCH", f"/capsules/{capsule}/close", json={"summary": "it did"})
     assert (closed["status"], closed["summary"]["content"]) == ("closed", "it did")
     assert ask("GET", "/pins")["pins"][0]["target"] == f"note:{NOTE}"
@@ -141,7 +143,7 @@ def test_every_endpoint_answers_in_the_form_that_it_declares(ask: Asked) -> None
     bundle = ask("GET", "/export")
     ask("POST", "/import", json=bundle, params={"dry_run": True})
     ask("POST", "/vectors", 409, json={"texts": ["a"], "model": "another"})
-    ask("POST", f"/observations/{kept['id']}/forget")
+    ask("POST", f"/observations/{observation['id']}/forget")
     assert ask("POST", "/web", 409)["error"]["code"] == "conflict"  # no port is open here
     paths = ask.schema["paths"].items()
     every = {(method.upper(), path) for path, methods in paths for method in methods}
@@ -149,10 +151,10 @@ def test_every_endpoint_answers_in_the_form_that_it_declares(ask: Asked) -> None
 
 
 def test_an_exact_search_is_for_the_words_as_one_phrase(ask: Asked) -> None:
-    asked = {"query": "the dns provider has most likely", "exact": True}
-    found = ask("POST", "/search", json=asked)["results"]
-    assert [hit["source"]["path"] for hit in found] == [NOTE]
-    assert "the DNS provider has most likely" in found[0]["chunk"]["content"]
+    request = {"query": "the dns provider has most likely", "exact": True}
+    answer = ask("POST", "/search", json=request)["results"]
+    assert [hit["source"]["path"] for hit in answer] == [NOTE]
+    assert "the DNS provider has most likely" in answer[0]["chunk"]["content"]
     scrambled = {"query": "most likely the provider has dns", "exact": True}
     assert ask("POST", "/search", json=scrambled)["results"] == []
 
@@ -168,14 +170,14 @@ def test_a_search_is_answered_with_the_bytes_that_the_command_prints(
     ask: Asked, kinen: Callable[..., Any], project: Project, how: Any, words: list[str]
 ) -> None:
     ask.over.post("/v1/search", json={"query": "redis"})  # the first one also indexes
-    found = ask.over.post("/v1/search", json={"query": "why drop redis", **how})
+    response = ask.over.post("/v1/search", json={"query": "why drop redis", **how})
     ran = kinen("search", *words, "why drop redis", cwd=project.root)
-    assert (found.text + "\n", found.headers["x-kinen-code"]) == (ran.out, "0")
+    assert (response.text + "\n", response.headers["x-kinen-code"]) == (ran.out, "0")
     plain = {"accept": "text/plain"}
-    found = ask.over.post("/v1/search", json={"query": "why drop redis", **how}, headers=plain)
+    response = ask.over.post("/v1/search", json={"query": "why drop redis", **how}, headers=plain)
     ran = kinen("search", *words[1:], "why drop redis", cwd=project.root)
-    assert found.text + "\n" == ran.out
-    assert found.headers["content-type"].startswith("text/plain")
+    assert response.text + "\n" == ran.out
+    assert response.headers["content-type"].startswith("text/plain")
 
 
 def test_a_search_as_text_has_files_votes_and_colours_if_asked(
@@ -184,31 +186,31 @@ def test_a_search_as_text_has_files_votes_and_colours_if_asked(
     with Memory.open(project.root) as memory:
         hits = memory.search(Query("drop redis", limit=10))
     for name in ("files", "explain", "colour"):
-        said = {"query": "drop redis", "limit": 10, name: True}
-        found = ask.over.post("/v1/search", json=said, headers={"accept": "text/plain"})
-        assert found.text == render.search_text(hits, **{name: True})
+        payload = {"query": "drop redis", "limit": 10, name: True}
+        response = ask.over.post("/v1/search", json=payload, headers={"accept": "text/plain"})
+        assert response.text == render.search_text(hits, **{name: True})
 
 
 def test_a_recall_is_answered_with_what_the_command_prints(ask: Asked, project: Project) -> None:
     with Memory.open(project.root) as memory:
-        given = memory.recall(Query("drop redis", limit=20))
-    said = {"query": "drop redis"}
-    assert ask.over.post("/v1/recall", json=said).text == render.to_json(recall_json(given))
-    plain = ask.over.post("/v1/recall", json=said, headers={"accept": "text/plain"})
-    assert plain.text == recall_text(given)
+        recalled = memory.recall(Query("drop redis", limit=20))
+    payload = {"query": "drop redis"}
+    assert ask.over.post("/v1/recall", json=payload).text == render.to_json(recall_json(recalled))
+    plain = ask.over.post("/v1/recall", json=payload, headers={"accept": "text/plain"})
+    assert plain.text == recall_text(recalled)
 
 
 def test_a_search_that_finds_nothing_says_so_by_its_code(ask: Asked) -> None:
-    said = {"query": "zzyzx", "mode": "fulltext", "types": ["commits"]}
-    found = ask.over.post("/v1/search", json=said)
-    assert (found.status_code, found.headers["x-kinen-code"]) == (200, "1")
-    assert found.json()["results"] == []
+    payload = {"query": "zzyzx", "mode": "fulltext", "types": ["commits"]}
+    response = ask.over.post("/v1/search", json=payload)
+    assert (response.status_code, response.headers["x-kinen-code"]) == (200, "1")
+    assert response.json()["results"] == []
 
 
 def test_remarks_come_in_a_header_percent_encoded(ask: Asked) -> None:
-    found = ask.over.post("/v1/search", json={"query": "redis", "mode": "hybrid"})
-    notes = httpx.URL("?" + "n=" + found.headers["x-kinen-notes"]).params["n"]
-    assert notes.split("\n") == found.json()["notes"]
+    response = ask.over.post("/v1/search", json={"query": "redis", "mode": "hybrid"})
+    notes = httpx.URL("?" + "n=" + response.headers["x-kinen-notes"]).params["n"]
+    assert notes.split("\n") == response.json()["notes"]
     assert "embedding_provider" in notes
 
 
@@ -222,36 +224,36 @@ def test_kindlings_words_are_understood(ask: Asked) -> None:
     assert ask("POST", "/capsules", json={**opened_, "id": "kindled-1"}) == capsule  # begun once
     assert capsule["id"] == "kindled-1"
     assert (capsule["session"], capsule["agent"], capsule["task"]) == ("kindled", "old", "t")
-    said = {"id": "k-1", "kind": "command", "content": "$ make", "ts": 1_700_000_000_000}
+    payload = {"id": "k-1", "kind": "command", "content": "$ make", "ts": 1_700_000_000_000}
     more = {"scopeIds": scope, "capsuleId": capsule["id"], "provenance": {"toolName": "Bash"}}
-    kept = ask("POST", "/observations", json={**said, **more})
-    assert (kept["at"], kept["capsule"]) == ("2023-11-14T22:13:20.000Z", capsule["id"])
-    asked = {"scopeIds": scope, "kinds": ["command"], "includeRedacted": True}
-    assert listed(ask, **asked, since=1_700_000_000_000, until=1_700_000_000_001) == ["$ make"]
+    remaining = ask("POST", "/observations", json={**payload, **more})
+    assert (remaining["at"], remaining["capsule"]) == ("2023-11-14T22:13:20.000Z", capsule["id"])
+    request = {"scopeIds": scope, "kinds": ["command"], "includeRedacted": True}
+    assert listed(ask, **request, since=1_700_000_000_000, until=1_700_000_000_001) == ["$ make"]
     pin = {"targetType": "observation", "targetId": "k-1", "reason": "so", "ttlMs": 60_000}
-    made = ask("POST", "/pins", json=pin)
-    assert (made["target"], made["note"]) == ("observation:k-1", "so")
-    assert made["expires_at"] > made["created_at"]
+    created = ask("POST", "/pins", json=pin)
+    assert (created["target"], created["note"]) == ("observation:k-1", "so")
+    assert created["expires_at"] > created["created_at"]
     close = {"generateSummary": False, "summaryContent": "done", "confidence": 0.5}
     closed = ask("PATCH", f"/capsules/{capsule['id']}/close", json=close)
     assert closed["summary"]["confidence"] == 0.5
     assert ask("GET", "/capsules/open?sessionId=kindled")["capsules"] == []
-    found = ask("POST", "/retrieve", json={"query": "make", "scopeIds": scope, "tokenBudget": 500})
-    assert (found["budget"], found["pins"][0]["ref"]) == (500, "observation:k-1")
-    ask("DELETE", f"/pins/{made['id']}")
+    answer = ask("POST", "/retrieve", json={"query": "make", "scopeIds": scope, "tokenBudget": 500})
+    assert (answer["budget"], answer["pins"][0]["ref"]) == (500, "observation:k-1")
+    ask("DELETE", f"/pins/{created['id']}")
 
 
 def test_a_scope_may_be_said_at_once_or_field_by_field(ask: Asked) -> None:
-    said = [
+    message = [
         {"scope": {"session": "ways", "task": "t"}},
         {"scopeIds": {"sessionId": "ways", "taskId": "t"}},
         {"session": "ways", "taskId": "t"},
         {"sessionId": "ways", "scope": {"task": "t"}},
     ]
-    for n, scope in enumerate(said):
-        kept = ask("POST", "/observations", json={"content": f"way {n}", **scope})
-        assert (kept["session"], kept["task"]) == ("ways", "t")
-    for scope in said[:3]:
+    for n, scope in enumerate(message):
+        answer = ask("POST", "/observations", json={"content": f"way {n}", **scope})
+        assert (answer["session"], answer["task"]) == ("ways", "t")
+    for scope in message[:3]:
         assert ask("POST", "/context/session-start", json=scope)["tokens"] >= 0
 
 
@@ -283,25 +285,30 @@ def test_an_observation_is_kept_once_and_its_secret_never(ask: Asked) -> None:
 
 
 def test_what_kinen_told_an_agent_is_not_kept_as_something_new(ask: Asked) -> None:
-    told = ask("POST", "/context/prompt", json={"prompt": PROMPT})["text"]
-    kept = observed(ask, f"Well. {told}", "loop")
-    assert kept["content"].strip() == "Well."
-    fault = ask("POST", "/observations", 400, json={"content": told})["error"]
+    answer = ask("POST", "/context/prompt", json={"prompt": PROMPT})["text"]
+    observation = observed(ask, f"Well. {answer}", "loop")
+    assert observation["content"].strip() == "Well."
+    fault = ask("POST", "/observations", 400, json={"content": answer})["error"]
     assert fault["message"].startswith("the text is empty")
 
 
 def test_pages_show_each_observation_once_while_more_are_written(ask: Asked) -> None:
     for n in range(7):
         observed(ask, f"step {n}", "paged", at=1_700_000_000_000 + n // 3)
-    shown, cursor = [], ""
+    output, cursor = [], ""
     while cursor is not None:
-        asked = {"scope": {"session": "paged"}, "limit": 2, "cursor": cursor, "until": "2024-01-01"}
-        page = ask("POST", "/observations/list", json=asked)
-        shown += [one["content"] for one in page["observations"]]
+        request = {
+            "scope": {"session": "paged"},
+            "limit": 2,
+            "cursor": cursor,
+            "until": "2024-01-01",
+        }
+        page = ask("POST", "/observations/list", json=request)
+        output += [observation["content"] for observation in page["observations"]]
         cursor = page["next"]
         observed(ask, "newer", "paged")
-    assert sorted(shown) == [f"step {n}" for n in range(7)]
-    assert shown[0] == "step 6"
+    assert sorted(output) == [f"step {n}" for n in range(7)]
+    assert output[0] == "step 6"
 
 
 def test_since_is_inclusive_and_until_is_not(ask: Asked) -> None:
@@ -338,23 +345,23 @@ def test_what_was_emptied_is_listed_only_if_asked_and_what_was_forgotten_never(
 def test_pages_of_capsules_pins_and_tags_come_to_the_whole_list(ask: Asked) -> None:
     for n in range(3):
         ask("POST", "/capsules", json={"intent": f"n {n}", "scope": {"session": f"list-{n}"}})
-        kept = observed(ask, f"pinned {n}", f"list-{n}")
-        ask("POST", "/pins", json={"target": kept["ref"], "scope": {"task": "list"}})
+        observation = observed(ask, f"pinned {n}", f"list-{n}")
+        ask("POST", "/pins", json={"target": observation["ref"], "scope": {"task": "list"}})
     for path, plural in (("/capsules", "capsules"), ("/pins?task=list", "pins"), ("/tags", "tags")):
         whole = ask("GET", path, params={"limit": 1000, "task": "list"} if plural == "pins" else {})
-        found, cursor = [], ""
+        results, cursor = [], ""
         while cursor is not None:
-            given = {"limit": 1, "cursor": cursor} | ({"task": "list"} if plural == "pins" else {})
-            page = ask("GET", path.partition("?")[0], params=given)
-            found += page[plural]
+            values = {"limit": 1, "cursor": cursor} | ({"task": "list"} if plural == "pins" else {})
+            page = ask("GET", path.partition("?")[0], params=values)
+            results += page[plural]
             cursor = page["next"]
-        assert found == whole[plural]
-        assert len(found) > 2
+        assert results == whole[plural]
+        assert len(results) > 2
 
 
 @pytest.mark.parametrize(
     "cursor",
-    ["x", "not base64!", "é", *(base64.urlsafe_b64encode(one).decode() for one in (
+    ["x", "not base64!", "é", *(base64.urlsafe_b64encode(item).decode() for item in (
         b"[1]", b"{}", b'["a", 1]', b'[1, "a", 2]', b'[1e400, "a"]',
         b'[123456789012345678901234567890, "a"]', b'[1, "\\ud800"]', b"\xff\xfe", b"[" * 700,
     ))],
@@ -371,13 +378,13 @@ def test_an_agent_is_told_what_the_hook_tells_it(
     payload = {"session_id": "new", "cwd": str(project.root), "hook_event_name": "SessionStart"}
     ran = kinen("hook", "claude-code", stdin=json.dumps(payload | {"source": "startup"}))
     hooked = json.loads(ran.out)["hookSpecificOutput"]["additionalContext"]
-    said = {"session": "new", "agent": "claude-code"}
-    told = ask("POST", "/context/session-start", json=said)
-    assert (told["text"], told["tokens"] > 0) == (hooked, True)
+    message = {"session": "new", "agent": "claude-code"}
+    answer = ask("POST", "/context/session-start", json=message)
+    assert (answer["text"], answer["tokens"] > 0) == (hooked, True)
     ran = kinen(
         "hook", "claude-code", stdin=json.dumps(payload | {"hook_event_name": "PreCompact"})
     )
-    assert ask("POST", "/context/pre-compact", json=said)["text"] == ran.out
+    assert ask("POST", "/context/pre-compact", json=message)["text"] == ran.out
     ask("DELETE", f"/pins/{pin['id']}")
 
 
@@ -431,15 +438,15 @@ def test_an_import_that_does_not_fit_is_refused_and_changes_nothing(ask: Asked) 
 def test_a_space_is_found_by_name_id_path_or_folder(ask: Asked, project: Project) -> None:
     about = ask("GET", "/status")["space"]["space"]
     for name in ("parcelry", about["id"], about["id"][:12], f"{project.root}/notes"):
-        found = ask("GET", "/status", headers={"X-Kinen-Space": name})
-        assert found["space"]["space"] == about
+        answer = ask("GET", "/status", headers={"X-Kinen-Space": name})
+        assert answer["space"]["space"] == about
 
 
 def test_the_name_of_a_space_may_be_percent_encoded(ask: Asked, tmp_path: Path) -> None:
     (tmp_path / "Küche 100%" / ".kinen").mkdir(parents=True)
     name = f"{tmp_path}/K%C3%BCche%20100%25"
-    found = ask("GET", "/status", headers={"X-Kinen-Space": name})
-    assert found["space"]["space"]["root"] == f"{tmp_path}/Küche 100%"
+    answer = ask("GET", "/status", headers={"X-Kinen-Space": name})
+    assert answer["space"]["space"]["root"] == f"{tmp_path}/Küche 100%"
 
 
 @pytest.mark.parametrize("name", ["nowhere", "/", "/nowhere", "notes", "..", "~", "%FF", "all"])
@@ -470,13 +477,13 @@ OUTSIDE = ["../elsewhere.md", "notes/../../elsewhere.md", "/etc/passwd", "..\\el
 def test_a_path_that_leads_outside_is_refused(ask: Asked, path: str) -> None:
     for get in ("/history", "/cochange"):
         assert ask.over.get(f"/v1{get}", params={"path": path}).status_code in (400, 404)
-    for named in (path, f"note:{path}", f"file:{path}"):
-        quoted = named.replace("/", "%2F")
+    for value in (path, f"note:{path}", f"file:{path}"):
+        quoted = value.replace("/", "%2F")
         assert ask.over.get(f"/v1/records/{quoted}").status_code in (400, 404)
-        assert ask.over.get("/v1/links", params={"ref": named}).status_code in (400, 404)
-        assert ask.over.post("/v1/pins", json={"target": named}).status_code in (400, 404)
-    said = {"content": "a", "files": [path]}
-    assert ask.over.post("/v1/observations", json=said).status_code in (400, 404)
+        assert ask.over.get("/v1/links", params={"ref": value}).status_code in (400, 404)
+        assert ask.over.post("/v1/pins", json={"target": value}).status_code in (400, 404)
+    payload = {"content": "a", "files": [path]}
+    assert ask.over.post("/v1/observations", json=payload).status_code in (400, 404)
     assert ask.over.post("/v1/search", json={"query": "a", "near": [path]}).status_code in (
         400,
         404,
@@ -487,8 +494,8 @@ def test_a_path_that_is_never_captured_is_forbidden(
     ask: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KINEN_PRIVACY_EXCLUDE", "notes/**")
-    said = {"content": "edited", "files": [NOTE]}
-    assert ask("POST", "/observations", 403, json=said)["error"]["code"] == "forbidden"
+    payload = {"content": "edited", "files": [NOTE]}
+    assert ask("POST", "/observations", 403, json=payload)["error"]["code"] == "forbidden"
 
 
 HUGE = 10**40
@@ -534,8 +541,8 @@ def test_provenance_that_cannot_be_kept_is_refused(ask: Asked) -> None:
     deep: Any = "a"
     for _ in range(200):
         deep = {"a": deep}
-    for said in (b'{"a": NaN}', json.dumps(deep).encode()):
-        sent = b'{"content": "a", "provenance": ' + said + b"}"
+    for value in (b'{"a": NaN}', json.dumps(deep).encode()):
+        sent = b'{"content": "a", "provenance": ' + value + b"}"
         ask(
             "POST", "/observations", 400, content=sent, headers={"content-type": "application/json"}
         )
@@ -625,12 +632,12 @@ def test_a_space_with_much_to_do_holds_up_no_other(tmp_path: Path) -> None:
             codes.append(over.post("/v1/observations/list", json={}, headers=slow).status_code)
 
         waiting = [threading.Thread(target=wait) for _ in range(40)]
-        for one in waiting:
-            one.start()
+        for item in waiting:
+            item.start()
         assert over.post("/v1/observations/list", json={}, headers=quick).status_code == 200
         assert codes == []
         hold.set()
         holding.result(20)
-        for one in waiting:
-            one.join(20)
+        for item in waiting:
+            item.join(20)
     assert codes == [200] * 40

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 def events(lines: Iterator[str], count: int) -> list[tuple[int, str, dict[str, object]]]:
     """So many events of a stream."""
-    found, about = [], dict[str, str]()
+    results, about = [], dict[str, str]()
     for line in lines:
         name, _, value = line.partition(": ")
         if name in ("id", "event", "data"):
             about[name] = value
         elif not line and about:
-            found.append((int(about["id"]), about["event"], json.loads(about["data"])))
+            results.append((int(about["id"]), about["event"], json.loads(about["data"])))
             about = {}
-            if len(found) == count:
+            if len(results) == count:
                 break
-    return found
+    return results
 
 
 @pytest.fixture
@@ -44,8 +44,8 @@ def hub() -> Hub:
 def over(hub: Hub, space: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[httpx.Client]:
     monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
     door, path = unix_door()
-    with serving(application(hub=hub, default=str(space)), door), client(path) as one:
-        yield one
+    with serving(application(hub=hub, default=str(space)), door), client(path) as item:
+        yield item
         hub.close()
 
 
@@ -66,7 +66,7 @@ def test_a_listener_that_comes_back_hears_what_it_missed(hub: Hub, over: httpx.C
     for n in range(4):
         hub.publish("sync", {"n": n})
     with over.stream("GET", "/v1/events", headers={"Last-Event-ID": "2"}) as heard:
-        assert [one[0] for one in events(heard.iter_lines(), 2)] == [3, 4]
+        assert [event[0] for event in events(heard.iter_lines(), 2)] == [3, 4]
     for unknown in ("99", "-1"):
         with over.stream("GET", "/v1/events", headers={"Last-Event-ID": unknown}) as heard:
             lines = heard.iter_lines()
@@ -82,9 +82,9 @@ def test_a_slow_listener_loses_the_oldest_and_is_told_how_many(
     for n in range(12):
         hub.publish("sync", {"n": n})
     with over.stream("GET", "/v1/events", headers={"Last-Event-ID": "2"}) as heard:
-        found = events(heard.iter_lines(), 6)
-    assert found[0] == (7, "lost", {"count": 5})
-    assert [one[0] for one in found[1:]] == [8, 9, 10, 11, 12]
+        results = events(heard.iter_lines(), 6)
+    assert results[0] == (7, "lost", {"count": 5})
+    assert [result[0] for result in results[1:]] == [8, 9, 10, 11, 12]
 
 
 def test_publishing_waits_for_nobody(hub: Hub, over: httpx.Client) -> None:
@@ -100,14 +100,14 @@ def test_listeners_end_when_the_hub_closes_and_have_heard_all(hub: Hub, over: ht
         lines = heard.iter_lines()
         next(lines)
         threads = [threading.Thread(target=hub.publish, args=("sync", {"n": n})) for n in range(5)]
-        for one in threads:
-            one.start()
-        for one in threads:
-            one.join()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
         hub.close()
-        found = events(lines, 99)
-    assert [one[0] for one in found] == [1, 2, 3, 4, 5]
-    assert sorted(str(one[2]["n"]) for one in found) == list("01234")
+        results = events(lines, 99)
+    assert [result[0] for result in results] == [1, 2, 3, 4, 5]
+    assert sorted(str(item[2]["n"]) for item in results) == list("01234")
     assert over.get("/v1/events").text == ": listening\n\n"
 
 

@@ -71,11 +71,11 @@ def served(
 ) -> Iterator[Served]:
     """The server; `@head(seconds)` has it wait so long for the head of a request."""
     monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
-    made = Served(tmp_path / "space")
+    created = Served(tmp_path / "space")
     seconds: float = getattr(request, "param", HANGING)
     limits = httpserver.Limits(tcp=256, unix=256, tcp_head=seconds, unix_head=seconds)
-    with serving(made.app, made.door, made.tcp, limits=limits):
-        yield made
+    with serving(created.app, created.door, created.tcp, limits=limits):
+        yield created
 
 
 def head(seconds: float) -> pytest.MarkDecorator:
@@ -119,9 +119,9 @@ def test_a_foreign_host_is_refused(served: Served, host: str) -> None:
 
 
 def test_a_request_without_a_host_is_refused(served: Served) -> None:
-    shown = f"Authorization: Bearer {TOKEN}\r\n\r\n".encode()
+    data = f"Authorization: Bearer {TOKEN}\r\n\r\n".encode()
     with Raw(("127.0.0.1", served.port)) as raw:
-        heard = raw.say(b"GET /v1/health HTTP/1.0\r\n", shown).hear()
+        heard = raw.say(b"GET /v1/health HTTP/1.0\r\n", data).hear()
     assert fault(heard)[0] == 403
 
 
@@ -141,9 +141,9 @@ def test_a_page_of_another_site_is_refused(served: Served, site: str) -> None:
 
 
 def test_no_page_is_ever_told_that_it_may_read(served: Served) -> None:
-    asked = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
+    request = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
     for got in (
-        httpx.options(f"{served.url}/search", headers=asked),
+        httpx.options(f"{served.url}/search", headers=request),
         served.get(**SHOWN),
         served.get(),
     ):
@@ -157,36 +157,36 @@ def test_without_a_token_or_a_port_nobody_is_answered_over_tcp(token: str, port:
     door, at = tcp_door()
     with serving(application(access=guard.Access(token, port)), door):
         host = f"127.0.0.1:{port}" if port else f"127.0.0.1:{at}"
-        for shown in (f"Bearer {token}".strip(), "Bearer x", ""):
-            headers = {"Authorization": shown, "Host": host}
+        for value in (f"Bearer {token}".strip(), "Bearer x", ""):
+            headers = {"Authorization": value, "Host": host}
             got = httpx.get(f"http://127.0.0.1:{at}/v1/health", headers=headers)
             assert got.status_code in (401, 403)
 
 
 def test_a_client_that_has_hung_up_already_is_not_taken_for_the_socket() -> None:
     """Of such a connection the server does not know the other end, as of a Unix socket."""
-    said: list[Any] = []
+    text: list[Any] = []
 
     async def receive() -> Any:
         return {"type": "http.request", "body": b"", "more_body": False}
 
     async def send(message: Any) -> None:
-        said.append(message)
+        text.append(message)
 
     scope = {"type": "http", "method": "GET", "path": "/v1/health", "headers": []}
     app = application(access=guard.Access(TOKEN, 80))
     for server in (("127.0.0.1", 80), None):
         ends = {"client": None, "server": server}
         asyncio.run(app({**scope, **ends}, receive, send))
-    assert [one["status"] for one in said if "status" in one] == [403, 403]
+    assert [item["status"] for item in text if "status" in item] == [403, 403]
 
 
 def test_a_websocket_is_refused(served: Served) -> None:
-    asked = (
+    text = (
         b"GET /v1/events HTTP/1.1\r\nHost: kinen\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     )
     with Raw(served.path, 1.0) as raw:
-        raw.say(asked, b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: eA==\r\n\r\n")
+        raw.say(text, b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: eA==\r\n\r\n")
         assert b" 101 " not in raw.socket.recv(4096)
 
 
@@ -224,9 +224,9 @@ def test_a_bundle_of_unknown_length_ends_at_its_own_limit(
 
 
 def test_a_bundle_may_be_larger_than_other_bodies(served: Served) -> None:
-    one = {"kind": "message", "content": "a" * 1000, "ts": 1, "provenance": {}, "scopeIds": {}}
-    said = [{**one, "id": f"o{n}", "redacted": False} for n in range(2000)]
-    bundle = json.dumps({"version": "1.0", "exported_at": 1, "observations": said}).encode()
+    item = {"kind": "message", "content": "a" * 1000, "ts": 1, "provenance": {}, "scopeIds": {}}
+    message = [{**item, "id": f"o{n}", "redacted": False} for n in range(2000)]
+    bundle = json.dumps({"version": "1.0", "exported_at": 1, "observations": message}).encode()
     assert len(bundle) > guard.REQUEST_BYTES
     with client(served.path) as over:
         got = over.post("/v1/import", content=bundle)
@@ -280,13 +280,13 @@ def test_a_body_that_breaks_off_breaks_nothing(served: Served) -> None:
         raw.say(head, b"5\r\n{")
     with Raw(served.path) as raw:
         assert fault(raw.say(head, b"zz\r\n").hear())[0] == 400
-    assert b" 200 " in asked(served)
+    assert b" 200 " in health_response(served)
 
 
 # How long
 
 
-def asked(served: Served) -> bytes:
+def health_response(served: Served) -> bytes:
     with Raw(served.path) as raw:
         return raw.say(HEALTH, END).hear()
 
@@ -299,7 +299,7 @@ def test_a_head_that_dribbles_is_cut_off_and_keeps_nobody_waiting(served: Served
             slow.say(b"G")
             while True:  # until it is cut off
                 slow.say(b"E")
-                assert b" 200 " in asked(served)
+                assert b" 200 " in health_response(served)
                 answered += 1
         assert answered
         assert silent.hear() == b""
@@ -343,7 +343,7 @@ def test_a_body_that_dribbles_is_refused_and_keeps_nobody_waiting(
         slow.say(head)
         while not select.select([slow.socket], [], [], 0.05)[0]:
             slow.say(b"a")
-            assert b" 200 " in asked(served)
+            assert b" 200 " in health_response(served)
         assert fault(slow.hear()) == (408, "too_slow")
 
 
@@ -368,8 +368,8 @@ def late_observations(served: Served, monkeypatch: pytest.MonkeyPatch, seconds: 
         stored: list[str] = []
         deadline = time.monotonic() + 10 * seconds
         while f"late {seconds}" not in stored and time.monotonic() < deadline:
-            found = over.post("/v1/observations/list", json={}).json()["observations"]
-            stored = [observation["content"] for observation in found]
+            data = over.post("/v1/observations/list", json={}).json()["observations"]
+            stored = [observation["content"] for observation in data]
     return [content.split()[0] for content in stored if content.endswith(f" {seconds}")]
 
 
@@ -378,11 +378,11 @@ def test_an_answer_that_takes_too_long_is_an_error_and_the_work_goes_on(
 ) -> None:
     # On a busy machine the time can be over before the request reaches its lane: try with more.
     seconds = 0.3
-    kept = late_observations(served, monkeypatch, seconds)
-    while "late" not in kept and seconds < 60:
+    observations = late_observations(served, monkeypatch, seconds)
+    while "late" not in observations and seconds < 60:
         seconds *= 3
-        kept = late_observations(served, monkeypatch, seconds)
-    assert kept == ["late"]
+        observations = late_observations(served, monkeypatch, seconds)
+    assert observations == ["late"]
 
 
 def test_two_hundred_at_once_are_all_answered(served: Served) -> None:
@@ -399,17 +399,17 @@ def test_two_hundred_at_once_are_all_answered(served: Served) -> None:
     with ThreadPoolExecutor(200) as pool:
         assert list(pool.map(keep, range(200))) == [b"200"] * 200
     with client(served.path) as over:
-        found = over.post("/v1/observations/list", json={"limit": 1000}).json()["observations"]
-    assert {one["id"] for one in found} == {f"o{n}" for n in range(200)}
+        data = over.post("/v1/observations/list", json={"limit": 1000}).json()["observations"]
+    assert {item["id"] for item in data} == {f"o{n}" for n in range(200)}
 
 
 def test_two_hundred_silent_connections_keep_nobody_waiting(served: Served) -> None:
     silent = [Raw(served.path) for _ in range(200)]
-    for one in silent[::2]:
-        one.say(b"POST /v1/search HTTP/1.1\r\nHost: kinen\r\nContent-Length: 9\r\n\r\n{")
-    assert b" 200 " in asked(served)
-    for one in silent:
-        one.socket.close()
+    for item in silent[::2]:
+        item.say(b"POST /v1/search HTTP/1.1\r\nHost: kinen\r\nContent-Length: 9\r\n\r\n{")
+    assert b" 200 " in health_response(served)
+    for item in silent:
+        item.socket.close()
 
 
 # The server itself
@@ -476,11 +476,11 @@ def test_the_server_leaves_signals_to_others_and_ends_when_told() -> None:
     server = httpserver.make(application(), guard.failure)
 
     async def run() -> None:
-        handlers = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
+        handlers = [signal.getsignal(item) for item in (signal.SIGINT, signal.SIGTERM)]
         serving_ = asyncio.create_task(server.serve(sockets=[door]))
         while not server.started:
             await asyncio.sleep(0.01)
-        now = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
+        now = [signal.getsignal(value) for value in (signal.SIGINT, signal.SIGTERM)]
         assert now == handlers
         threading.Timer(0.05, server.stop).start()
         await asyncio.wait_for(serving_, HANGING)

@@ -125,14 +125,14 @@ def is_listening(raw: socket.socket) -> bool:
 @pytest.mark.skipif(sys.platform != "linux", reason="counts in /proc")
 def test_listeners_are_limited_and_lock_nobody_out(space: Path, home: Path) -> None:
     with serve(space, home, 1024) as served:
-        asked = b"GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n" % served.port
+        request = b"GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n" % served.port
 
         def listen() -> socket.socket:
             raw = Raw(("127.0.0.1", served.port), HANGING)
-            return raw.say(asked, SHOWN % served.token, b"\r\n").socket
+            return raw.say(request, SHOWN % served.token, b"\r\n").socket
 
         with flood(listen, 200) as listeners:
-            listening = [is_listening(one) for one in listeners]
+            listening = [is_listening(listener) for listener in listeners]
             assert 0 < sum(listening) <= LISTENERS
             assert served.over_tcp() == b"200"
             assert served.over_socket() == 200
@@ -145,11 +145,11 @@ def test_the_oldest_silent_connection_makes_room() -> None:
         with client(path) as over:
             assert over.get("/v1/health").status_code == 200
         assert silent[0].hear() == b""
-        for one in silent[1:]:  # these two are served as ever
+        for item in silent[1:]:  # these two are served as ever
             head = b"GET /v1/health HTTP/1.1\r\nHost: kinen\r\n"
-            assert one.say(head, END).hear().startswith(b"HTTP/1.1 200")
-        for one in silent:
-            one.socket.close()
+            assert item.say(head, END).hear().startswith(b"HTTP/1.1 200")
+        for item in silent:
+            item.socket.close()
 
 
 def test_connections_that_are_busy_are_not_ended_for_a_new_one() -> None:
@@ -157,17 +157,17 @@ def test_connections_that_are_busy_are_not_ended_for_a_new_one() -> None:
     hub = Hub()
     with serving(application(hub=hub), door, limits=Limits(tcp=1, unix=2)):
         busy = [Raw(path, HANGING) for _ in range(2)]
-        for one in busy:
-            one.say(b"GET /v1/events HTTP/1.1\r\nHost: kinen\r\n\r\n")
-            while b"listening" not in one.socket.recv(4096):
+        for item in busy:
+            item.say(b"GET /v1/events HTTP/1.1\r\nHost: kinen\r\n\r\n")
+            while b"listening" not in item.socket.recv(4096):
                 pass
         with Raw(path, HANGING) as late:
             assert late.hear() == b""
         hub.publish("sync", {"n": 1})
-        for one in busy:
+        for item in busy:
             heard = b""
             while b"event: sync" not in heard:
-                part = one.socket.recv(4096)
+                part = item.socket.recv(4096)
                 assert part, "the stream was cut"
                 heard += part
         busy.pop().socket.close()
@@ -201,13 +201,13 @@ DOUBLED = [
 def test_a_doubled_header_is_refused(doubled: bytes, transport: str) -> None:
     tcp, port = tcp_door()
     unix, path = unix_door()
-    told = {b"port": port, b"token": TOKEN.encode()}
+    text = {b"port": port, b"token": TOKEN.encode()}
     if transport == "unix" and b"uthorization: Bearer wrong" in doubled:
         doubled = doubled * 2  # over the socket no other is shown
     where = ("127.0.0.1", port) if transport == "tcp" else path
-    shown = b"" if transport == "unix" and b"uthorization" not in doubled else b"yes"
+    output = b"" if transport == "unix" and b"uthorization" not in doubled else b"yes"
     with serving(application(access=Access(TOKEN, port)), tcp, unix), Raw(where, HANGING) as raw:
-        raw.say(HEALTH % port, SHOWN % TOKEN.encode() if shown else b"", doubled % told, END)
+        raw.say(HEALTH % port, SHOWN % TOKEN.encode() if output else b"", doubled % text, END)
         heard = raw.hear()
     assert heard.startswith(b"HTTP/1.1 400 ")
     assert b'"code": "invalid"' in heard

@@ -45,7 +45,7 @@ def over_the_socket(app: Any) -> Any:
 
 API = schemathesis.openapi.from_asgi("/v1/openapi.json", over_the_socket(application()))
 SPEC: Any = API.raw_schema
-OPERATIONS = {one.ok().label: one.ok() for one in API.get_all_operations()}
+OPERATIONS = {item.ok().label: item.ok() for item in API.get_all_operations()}
 FUZZED = [label for label in OPERATIONS if label != "GET /v1/events"]  # which has no end
 
 
@@ -76,7 +76,7 @@ def test_whatever_is_asked_is_answered_as_declared(label: str, project: Project)
             suppress_health_check=list(HealthCheck),
         )
         @given(case=OPERATIONS[label].as_strategy(generation_mode=mode))
-        def asked(case: schemathesis.Case) -> None:
+        def check_case(case: schemathesis.Case) -> None:
             case.headers = {**(case.headers or {}), "X-Kinen-Space": str(project.root)}
             answer = case.call()
             # NULs are dropped before lengths are checked, so a text may fit after all.
@@ -85,32 +85,32 @@ def test_whatever_is_asked_is_answered_as_declared(label: str, project: Project)
             wrong = [] if lenient else [negative_data_rejection]
             case.validate_response(answer, checks=[*CHECKS, *wrong])
 
-        asked()
+        check_case()
 
 
 def test_every_endpoint_says_what_it_is_for_and_how_it_fails() -> None:
     for label, operation in OPERATIONS.items():
-        told: Any = operation.definition.raw
-        assert told["summary"], label
-        assert told["description"], label
-        assert told["tags"], label
-        assert set(told["responses"]) == {"200", *map(str, FAULTS)}, label
+        raw: Any = operation.definition.raw
+        assert raw["summary"], label
+        assert raw["description"], label
+        assert raw["tags"], label
+        assert set(raw["responses"]) == {"200", *map(str, FAULTS)}, label
     assert SPEC["info"]["title"] == "kinen"
     assert "HTTPValidationError" not in SPEC["components"]["schemas"]
 
 
 def bodies() -> list[tuple[str, Any]]:
     """Every body in JSON that is declared, asked or answered."""
-    found = []
+    results = []
     for label, operation in OPERATIONS.items():
-        told: Any = operation.definition.raw
-        for part in (told.get("requestBody", {}), told["responses"]["200"]):
-            found += [(label, one) for one in part.get("content", {}).values()]
-    found += [
-        (status, one["content"]["application/json"])
-        for status, one in SPEC["components"]["responses"].items()
+        raw: Any = operation.definition.raw
+        for part in (raw.get("requestBody", {}), raw["responses"]["200"]):
+            results += [(label, value) for value in part.get("content", {}).values()]
+    results += [
+        (status, item["content"]["application/json"])
+        for status, item in SPEC["components"]["responses"].items()
     ]
-    return found
+    return results
 
 
 def test_every_body_has_an_example_that_fits_it() -> None:
@@ -123,8 +123,8 @@ def test_every_body_has_an_example_that_fits_it() -> None:
 
 def test_an_answer_has_no_field_that_is_not_declared() -> None:
     for label, operation in OPERATIONS.items():
-        told: Any = operation.definition.raw["responses"]["200"]["content"]
-        schema = told.get("application/json", {}).get("schema", {})
+        raw: Any = operation.definition.raw["responses"]["200"]["content"]
+        schema = raw.get("application/json", {}).get("schema", {})
         if "$ref" in schema:
             name = schema["$ref"].rpartition("/")[2]
             assert SPEC["components"]["schemas"][name]["additionalProperties"] is False, label

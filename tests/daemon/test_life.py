@@ -29,8 +29,8 @@ LONG = bool(os.environ.get("KINEN_STRESS"))
 
 def left_over(home: Path) -> list[str]:
     """What only a running daemon has: processes, a socket, a held lock."""
-    found = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True)
-    lines = [line for line in found.stdout.splitlines() if "kinen daemon run" in line]
+    result = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True)
+    lines = [line for line in result.stdout.splitlines() if "kinen daemon run" in line]
     ours = [line for line in lines if _home_of(line.split()[0]) == str(home)]
     names = [name for name in (client.SOCKET, client.PORT) if (home / name).exists()]
     return [*ours, *names, *(["lock"] if home.exists() and client.running(str(home)) else [])]
@@ -54,24 +54,24 @@ def _home_of(pid: str) -> str:
         env = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:
         return ""
-    return next((one[11:].decode() for one in env if one.startswith(b"KINEN_HOME=")), "")
+    return next((item[11:].decode() for item in env if item.startswith(b"KINEN_HOME=")), "")
 
 
 def test_it_starts_listens_to_its_owner_only_and_stops(home: Path, kinen: Any) -> None:
     data = home / "kinen"
-    said = kinen("daemon", "status")
-    assert (said.code, said.out) == (1, "has not run yet: the first search starts it\n")
+    result = kinen("daemon", "status")
+    assert (result.code, result.out) == (1, "has not run yet: the first search starts it\n")
     started = kinen("daemon", "start")
     assert started.code == 0 and started.out.startswith("started (pid ")
     assert kinen("daemon", "start").out.startswith("already running (pid ")
     assert stat.S_IMODE((data / "daemon.sock").stat().st_mode) == 0o600
     assert stat.S_IMODE(data.stat().st_mode) == 0o700
-    told = json.loads(kinen("daemon", "status", "--json").out)["daemon"]
-    assert f"pid {told['pid']}" in started.out
+    output = json.loads(kinen("daemon", "status", "--json").out)["daemon"]
+    assert f"pid {output['pid']}" in started.out
     second = kinen("daemon", "run")
     assert second.code == 2 and "a daemon is already running" in second.err
     assert "pid" in kinen("daemon", "logs").out
-    assert kinen("daemon", "stop").out == f"stopped (pid {told['pid']})\n"
+    assert kinen("daemon", "stop").out == f"stopped (pid {output['pid']})\n"
     assert left_over(data) == []
     assert "on request" in kinen("daemon", "status").out
     assert kinen("daemon", "stop").out == "not running\n"
@@ -100,14 +100,16 @@ def test_the_doctor_puts_a_dead_one_away_and_ends_one_that_hangs(
     pid = daemon.start()
     daemon.kill()
     assert "was killed" in kinen("daemon", "status").out
-    found = json.loads(kinen("doctor", "--json").out)["findings"]
-    said = [one for one in found if one["what"] == "daemon"]
-    assert said[0]["fine"] and f"it was dead (pid {pid}); its files were removed" in said[0]["said"]
+    data = json.loads(kinen("doctor", "--json").out)["findings"]
+    lines = [item for item in data if item["what"] == "daemon"]
+    assert (
+        lines[0]["fine"] and f"it was dead (pid {pid}); its files were removed" in lines[0]["said"]
+    )
     assert left_over(daemon.home) == []
     hung = daemon.start()
     os.kill(hung, signal.SIGSTOP)
-    said = [line for line in kinen("doctor").out.splitlines() if "daemon" in line]
-    assert f"did not answer (pid {hung}) and was ended" in said[0]
+    lines = [line for line in kinen("doctor").out.splitlines() if "daemon" in line]
+    assert f"did not answer (pid {hung}) and was ended" in lines[0]
     daemon.kill(signal.SIGCONT)
     assert left_over(daemon.home) == []
 
@@ -237,19 +239,19 @@ def test_it_says_why_it_cannot_start(home: Path, kinen: Any) -> None:
 
 def test_the_clock_may_jump(tmp_path: Path) -> None:
     wall, steady = [1_000_000.0], [50.0]
-    told = diary.Diary(str(tmp_path), clock=lambda: wall[0], steady=lambda: steady[0])
+    output = diary.Diary(str(tmp_path), clock=lambda: wall[0], steady=lambda: steady[0])
     wall[0] += 100
     steady[0] += 100
-    told.check_clock()
-    assert told.happened == []
+    output.check_clock()
+    assert output.happened == []
     wall[0] -= 7200
-    told.check_clock()
+    output.check_clock()
     wall[0] += 86_400
-    told.check_clock()
-    said = [one["what"] for one in told.happened]
-    assert said[0] == "the clock went back by 7,200 s"
-    assert "forward" in said[1] and "86,400 s" in said[1]
-    told.end("done")
+    output.check_clock()
+    message = [item["what"] for item in output.happened]
+    assert message[0] == "the clock went back by 7,200 s"
+    assert "forward" in message[1] and "86,400 s" in message[1]
+    output.end("done")
     assert not diary.killed(diary.read(str(tmp_path)))
 
 
@@ -260,9 +262,9 @@ def test_a_diary_that_is_no_diary_is_begun_anew(tmp_path: Path) -> None:
 
 
 def test_systems_can_start_it_at_login(tmp_path: Path, kinen: Any, home: Path) -> None:
-    shown = kinen("daemon", "install", "--print", KINEN_HOME="/data/100% $mine/kinen")
-    assert 'Environment="KINEN_HOME=/data/100%% $$mine/kinen"' in shown.out
-    assert '"daemon" "run" "--stay"' in shown.out
+    result = kinen("daemon", "install", "--print", KINEN_HOME="/data/100% $mine/kinen")
+    assert 'Environment="KINEN_HOME=/data/100%% $$mine/kinen"' in result.out
+    assert '"daemon" "run" "--stay"' in result.out
     assert kinen("daemon", "install").code == 0
     unit = home / ".config" / "systemd" / "user" / "kinen.service"
     assert "WantedBy=default.target" in unit.read_text()
@@ -271,11 +273,11 @@ def test_systems_can_start_it_at_login(tmp_path: Path, kinen: Any, home: Path) -
     assert not unit.exists()
     import plistlib
 
-    made = units.unit("/a & b/<kinen>", {"HOME": "/Users/ada"}, "darwin")
-    told = plistlib.loads(made.text.encode())
-    assert told["EnvironmentVariables"]["KINEN_HOME"] == "/a & b/<kinen>"
-    assert told["ProgramArguments"][-2:] == ["run", "--stay"]
-    assert made.path == "/Users/ada/Library/LaunchAgents/dev.kinen.daemon.plist"
+    created = units.unit("/a & b/<kinen>", {"HOME": "/Users/ada"}, "darwin")
+    data = plistlib.loads(created.text.encode())
+    assert data["EnvironmentVariables"]["KINEN_HOME"] == "/a & b/<kinen>"
+    assert data["ProgramArguments"][-2:] == ["run", "--stay"]
+    assert created.path == "/Users/ada/Library/LaunchAgents/dev.kinen.daemon.plist"
     with pytest.raises(KinenError):
         units.unit("/x", {}, "win32")
 

@@ -16,9 +16,9 @@ TOKEN = "gh" + "p_" + "Zq7Rk2Vx9Lm4Tn8Wb3Yc6Hd1Jf5Gs0Pa4Ke7"
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    made = Project(tmp_path)
-    made.enter(monkeypatch)
-    return made
+    created = Project(tmp_path)
+    created.enter(monkeypatch)
+    return created
 
 
 def body_of(schema: dict[str, Any], whole: dict[str, Any]) -> Any:
@@ -31,7 +31,7 @@ def body_of(schema: dict[str, Any], whole: dict[str, Any]) -> Any:
         return schema["enum"][0]
     kind = schema.get("type")
     if kind == "object" and "properties" in schema:
-        return {name: body_of(one, whole) for name, one in schema["properties"].items()}
+        return {name: body_of(item, whole) for name, item in schema["properties"].items()}
     if kind == "object":
         return {TOKEN: TOKEN}
     if kind == "array":
@@ -60,12 +60,16 @@ def test_no_field_of_a_request_leaks_a_secret(project: Project) -> None:
                     continue
                 content = about.get("requestBody", {}).get("content", {}).get("application/json")
                 url = place.replace("{id}", TOKEN)
-                named = [one["name"] for one in about.get("parameters", ()) if one["in"] == "query"]
+                names = [
+                    parameter["name"]
+                    for parameter in about.get("parameters", ())
+                    if parameter["in"] == "query"
+                ]
                 for less in LESS:
-                    given = body_of(content["schema"], spec) if content else {}
-                    given |= {key: value for key, value in less.items() if key in given}
-                    query = {name: less.get(name, TOKEN) for name in named}
-                    got = ask.request(method, url, json=given or None, params=query)
+                    values = body_of(content["schema"], spec) if content else {}
+                    values |= {key: value for key, value in less.items() if key in values}
+                    query = {name: less.get(name, TOKEN) for name in names}
+                    got = ask.request(method, url, json=values or None, params=query)
                     assert got.status_code < 500
                     if got.is_success:
                         accepted.add((method.upper(), place))
@@ -90,5 +94,5 @@ def test_odd_characters_are_kept_as_elsewhere(project: Project) -> None:
                 "/v1/observations", content=body, headers={"content-type": "application/json"}
             )
             assert got.status_code == 200, got.text
-        kept = ask.post("/v1/observations/list", json={}).json()["observations"]
-        assert {one["content"] for one in kept} == {"half \ufffd", "nul nul"}
+        data = ask.post("/v1/observations/list", json={}).json()["observations"]
+        assert {item["content"] for item in data} == {"half \ufffd", "nul nul"}

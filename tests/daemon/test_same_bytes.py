@@ -65,7 +65,7 @@ def parcelry(demo_space: Path, tmp_path: Path) -> Path:
 
 def all_of(kinen: Callable[..., Any], lines: list[list[str]], cwd: Path) -> list[Any]:
     ran = [kinen(*line, cwd=cwd) for line in lines]
-    return [(one.code, one.out, one.err) for one in ran]
+    return [(item.code, item.out, item.err) for item in ran]
 
 
 def test_every_line_prints_the_same_with_and_without_it(
@@ -79,9 +79,9 @@ def test_every_line_prints_the_same_with_and_without_it(
     daemon.start()
     daemon.settled(parcelry)
     before = daemon.state()["answered"]
-    asked = all_of(kinen, LINES, parcelry)
+    request = all_of(kinen, LINES, parcelry)
     assert daemon.state()["answered"] - before == len(LINES)  # all of them were its answers
-    assert asked == alone[: len(LINES)]
+    assert request == alone[: len(LINES)]
     assert all_of(kinen, WRONG, parcelry) == alone[len(LINES) :]
 
 
@@ -152,20 +152,20 @@ def test_an_agent_is_told_the_same_on_its_prompt(
 ) -> None:
     kinen("config", "set", "hooks.inject_on_prompt", "true", cwd=parcelry)
     kinen("index", cwd=parcelry)
-    said = {"hook_event_name": "UserPromptSubmit", "cwd": str(parcelry)}
-    said["prompt"] = "why was redis dropped for sessions in postgres?"
+    message = {"hook_event_name": "UserPromptSubmit", "cwd": str(parcelry)}
+    message["prompt"] = "why was redis dropped for sessions in postgres?"
 
-    def told(session: str) -> str:
-        payload = json.dumps({**said, "session_id": session})
+    def hook_output(session: str) -> str:
+        payload = json.dumps({**message, "session_id": session})
         return str(kinen("hook", "claude-code", stdin=payload, cwd=parcelry).out)
 
-    alone = told("s9")
+    alone = hook_output("s9")
     assert "Possibly relevant" in alone
     daemon.start()
     daemon.settled(parcelry)
-    assert told("s10") == alone
+    assert hook_output("s10") == alone
     assert daemon.state()["answered"] == 1
-    assert told("s10") == ""  # it has that already
+    assert hook_output("s10") == ""  # it has that already
 
 
 def test_a_daemon_that_hangs_costs_a_moment_and_nothing_else(

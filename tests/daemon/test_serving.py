@@ -45,8 +45,8 @@ def served(noted: Path, home: Path) -> Iterator[str]:
         yield process.stdout.readline().strip()
     finally:
         process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=300)[1]
-    assert process.returncode == 0 and "http.token" in said
+        message = process.communicate(timeout=300)[1]
+    assert process.returncode == 0 and "http.token" in message
     assert not control.look(str(home / "kinen")).held
 
 
@@ -60,27 +60,27 @@ def test_it_answers_for_its_folder_to_whoever_shows_the_token(
     served: str, home: Path, kinen: Any
 ) -> None:
     assert served.startswith("http://127.0.0.1:")
-    asked = {"query": "kettle", "mode": "fulltext"}
-    refused = httpx.post(f"{served}/search", json=asked)
+    request = {"query": "kettle", "mode": "fulltext"}
+    refused = httpx.post(f"{served}/search", json=request)
     assert (refused.status_code, refused.json()["error"]["code"]) == (401, "unauthorized")
     wrong = {"Authorization": token(home)["Authorization"] + "x"}
-    assert httpx.post(f"{served}/search", json=asked, headers=wrong).status_code == 401
-    found = httpx.post(f"{served}/search", json=asked, headers=token(home))
-    assert found.json()["results"][0]["source"]["path"] == "tea.md"
+    assert httpx.post(f"{served}/search", json=request, headers=wrong).status_code == 401
+    response = httpx.post(f"{served}/search", json=request, headers=token(home))
+    assert response.json()["results"][0]["source"]["path"] == "tea.md"
     for name, value in (("Host", "evil.example"), ("Origin", "http://evil.example")):
-        foreign = httpx.post(f"{served}/search", json=asked, headers={**token(home), name: value})
+        foreign = httpx.post(f"{served}/search", json=request, headers={**token(home), name: value})
         assert foreign.status_code == 403
-    assert "access-control-allow-origin" not in found.headers
+    assert "access-control-allow-origin" not in response.headers
     stop = httpx.post(f"{served}/stop", json={})
     assert stop.status_code == 401
     alone = kinen("search", "--fulltext", "kettle", "--json")  # over the socket, without a token
-    assert alone.out == found.text + "\n"
+    assert alone.out == response.text + "\n"
 
 
 def test_what_it_knows_of_itself_is_told_to_nobody_else(served: str) -> None:
     for headers in ({"X-Kinen-Version": "0.0.1"}, {"X-Kinen-Config": "/elsewhere"}):
-        told = httpx.get(f"{served}/health", headers=headers)
-        assert told.status_code == 401 and "config" not in told.text
+        response = httpx.get(f"{served}/health", headers=headers)
+        assert response.status_code == 401 and "config" not in response.text
 
 
 def test_a_daemon_that_runs_makes_room(daemon: Running, noted: Path, kinen: Any) -> None:
@@ -102,10 +102,10 @@ def test_a_daemon_that_runs_makes_room(daemon: Running, noted: Path, kinen: Any)
 
 
 def test_a_port_that_is_taken_is_one_line(noted: Path, kinen: Any, home: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = str(taken.getsockname()[1])
+    with socket.socket() as used:
+        used.bind(("127.0.0.1", 0))
+        used.listen()
+        port = str(used.getsockname()[1])
         ran = kinen("serve", "--port", port)
     assert ran.code == 2
     assert ran.err == f"kinen: --port: {port}: Address already in use · choose another\n"
@@ -139,8 +139,8 @@ def test_changes_are_told_as_they_are_indexed(
     daemon.end()
     thread.join(300)
     assert not thread.is_alive()  # the stream ends with the daemon
-    told = json.loads(lines[lines.index("event: synced") + 1].removeprefix("data: "))
-    assert told == {"space": noted.name, "root": str(noted)} | {
+    data = json.loads(lines[lines.index("event: synced") + 1].removeprefix("data: "))
+    assert data == {"space": noted.name, "root": str(noted)} | {
         "added": 1,
         "changed": 0,
         "removed": 0,
@@ -152,11 +152,11 @@ def test_status_and_doctor_show_it(daemon: Running, noted: Path, kinen: Any) -> 
     assert "has not run yet" in kinen("status").out
     pid = daemon.start()
     daemon.settled(noted)
-    said = kinen("status")
-    assert f"pid {pid}" in said.out and ", idle" in said.out and " MB" in said.out
-    assert f"{noted.name}  idle, inotify, 20" in said.out and "nothing changed" in said.out
-    told = json.loads(kinen("status", "--json").out)["daemon"]
-    assert told["spaces"][0]["watch"] in ("inotify", "polling", "watchfiles")
-    assert told["spaces"][0]["synced"] and told["queue"] == []
-    found = json.loads(kinen("doctor", "--json").out)["findings"]
-    assert {"what": "daemon", "fine": True, "said": f"running (pid {pid})", "mend": ""} in found
+    result = kinen("status")
+    assert f"pid {pid}" in result.out and ", idle" in result.out and " MB" in result.out
+    assert f"{noted.name}  idle, inotify, 20" in result.out and "nothing changed" in result.out
+    output = json.loads(kinen("status", "--json").out)["daemon"]
+    assert output["spaces"][0]["watch"] in ("inotify", "polling", "watchfiles")
+    assert output["spaces"][0]["synced"] and output["queue"] == []
+    data = json.loads(kinen("doctor", "--json").out)["findings"]
+    assert {"what": "daemon", "fine": True, "said": f"running (pid {pid})", "mend": ""} in data

@@ -57,7 +57,7 @@ def counts(daemon: Running, space: Path) -> tuple[int, Counter[str]]:
     return len(done), total
 
 
-def known(space: Path, word: str) -> bool:
+def has_word(space: Path, word: str) -> bool:
     """Whether full text has a word, by the database itself: a question would look for news."""
     with Memory.open(space) as memory:
         path = memory.core.file("index.db")
@@ -74,7 +74,7 @@ def test_an_edit_is_one_sync_after_the_interval(
         draft.write_text(f"# Tea\n\nword{n}\n")
         began = time.monotonic()
         draft.replace(tended / ("tea.md" if n % 2 else f"new-{n}.md"))
-        while not known(tended, f"word{n}"):
+        while not has_word(tended, f"word{n}"):
             assert time.monotonic() - began < HANGING, daemon.log()
             time.sleep(0.005)
         times.append(time.monotonic() - began)
@@ -106,7 +106,7 @@ def test_a_storm_is_indexed_in_few_syncs(
         draft = path.with_suffix(".tmp")
         draft.write_text(f"# Note {n}\n\ncalm{n}\n")
         draft.replace(path)
-    daemon.until(lambda _: all(known(tended, f"calm{n}") for n in range(0, count, 2)))
+    daemon.until(lambda _: all(has_word(tended, f"calm{n}") for n in range(0, count, 2)))
     daemon.until(lambda state: not state["queue"])
     more, after = counts(daemon, tended)
     assert after["changed"] - total["changed"] == count // 2
@@ -139,7 +139,7 @@ def test_a_checkout_is_indexed_once_with_its_history(tmp_path: Path, daemon: Run
     daemon.start()
     daemon.settled(root)
     git("checkout", "-q", "other")
-    daemon.until(lambda _: known(root, "a branchful of them") and known(root, "branch199"))
+    daemon.until(lambda _: has_word(root, "a branchful of them") and has_word(root, "branch199"))
     daemon.until(lambda state: not state["queue"])
     turns, total = counts(daemon, root)
     assert total["added"] == 201 and turns <= 20
@@ -170,18 +170,18 @@ def test_a_space_that_vanishes_keeps_its_index_and_is_known_again(
     assert "is gone" in daemon.space(tended)["error"]
     away.rename(tended)
     daemon.settled(tended)
-    said = [one["what"] for one in daemon.state()["happened"]]
-    assert "is gone" in said[-2] and said[-1].endswith("works again")
+    message = [item["what"] for item in daemon.state()["happened"]]
+    assert "is gone" in message[-2] and message[-1].endswith("works again")
     assert syncs(daemon, tended)[-1] == "nothing changed"
     (tended / "more.md").write_text("# More\n\nafterwards\n")
-    daemon.until(lambda _: known(tended, "afterwards"))
+    daemon.until(lambda _: has_word(tended, "afterwards"))
 
 
 def test_a_folder_moved_away_and_back_is_one_sync(
     tended: Path, daemon: Running, tmp_path: Path, write: Callable[[str, str], Path]
 ) -> None:
     write("deep/down/here.md", "# Here\n\ndeepword\n")
-    daemon.until(lambda _: known(tended, "deepword"))
+    daemon.until(lambda _: has_word(tended, "deepword"))
     daemon.settled(tended)
     before = len(syncs(daemon, tended))
     (tended / "deep").rename(tmp_path / "deep")
@@ -192,7 +192,7 @@ def test_a_folder_moved_away_and_back_is_one_sync(
     # A busy machine may pause between the two moves.
     assert done in (["nothing changed"], ["1 removed", "1 added"])
     write("deep/down/here.md", "# Here\n\notherword\n")  # it is watched where it is now
-    daemon.until(lambda _: known(tended, "otherword"))
+    daemon.until(lambda _: has_word(tended, "otherword"))
 
 
 def test_new_spaces_are_met_and_removed_ones_left(
@@ -206,7 +206,7 @@ def test_new_spaces_are_met_and_removed_ones_left(
     assert kinen("search", "firstword", cwd=other).code == 0
     daemon.settled(other)
     (other / "b.md").write_text("# B\n\nsecondword\n")
-    daemon.until(lambda _: known(other, "secondword"))
+    daemon.until(lambda _: has_word(other, "secondword"))
     assert kinen("space", "remove", "other", cwd=other).code == 0
     daemon.until(lambda _: not daemon.space(other))
 
@@ -215,7 +215,7 @@ def test_vectors_follow_by_themselves(
     tended: Path, daemon: Running, write: Callable[[str, str], Path]
 ) -> None:
     write("more.md", "# More\n\nA balloon rose above the harbour.\n")
-    daemon.until(lambda _: known(tended, "balloon"))
+    daemon.until(lambda _: has_word(tended, "balloon"))
     daemon.settled(tended)
     with Memory.open(tended) as memory:
         assert memory.index.status().pending == 0
@@ -234,7 +234,7 @@ def test_what_waits_in_the_spool_is_taken_in(tended: Path, daemon: Running, kine
     assert [name for name in os.listdir(spool) if "." not in name]
     db.execute("ROLLBACK")
     db.close()
-    daemon.until(lambda _: known(tended, "spoolword"))
+    daemon.until(lambda _: has_word(tended, "spoolword"))
     assert not [name for name in os.listdir(spool) if "." not in name]
 
 
@@ -242,7 +242,7 @@ def test_a_damaged_index_is_built_again_and_the_journal_untouched(
     tended: Path, daemon: Running, write: Callable[[str, str], Path], kinen: Any
 ) -> None:
     with Memory.open(tended) as memory:
-        kept = memory.observe("what must not be lost").id
+        remaining = memory.observe("what must not be lost").id
         index, journal = memory.core.file("index.db"), memory.core.store.path
     daemon.settled(tended)
     with sqlite3.connect(journal) as db:
@@ -254,14 +254,14 @@ def test_a_damaged_index_is_built_again_and_the_journal_untouched(
                 file.truncate(0)
                 file.write(os.urandom(60_000))
     write("more.md", "# More\n\nmorewords\n")
-    daemon.until(lambda state: any("was damaged" in one["what"] for one in state["happened"]))
+    daemon.until(lambda state: any("was damaged" in item["what"] for item in state["happened"]))
     daemon.settled(tended)
-    assert known(tended, "morewords") and known(tended, "what must not be lost")
+    assert has_word(tended, "morewords") and has_word(tended, "what must not be lost")
     with sqlite3.connect(journal) as db:
         assert list(db.iterdump()) == before
     db.close()
-    found = json.loads(kinen("search", "--fulltext", "must not be lost", "--json").out)
-    assert found["results"][0]["source"]["ref"] == f"observation:{kept}"
+    data = json.loads(kinen("search", "--fulltext", "must not be lost", "--json").out)
+    assert data["results"][0]["source"]["ref"] == f"observation:{remaining}"
     assert "was damaged" in kinen("daemon", "status").out
 
 
@@ -282,7 +282,7 @@ def test_killed_in_the_middle_of_a_sync_it_comes_back_to_the_same_index(
         daemon.kill()
     daemon.start()
     daemon.settled(space)
-    happened = [one["what"] for one in daemon.state()["happened"]]
+    happened = [item["what"] for item in daemon.state()["happened"]]
     assert any("was killed" in what for what in happened)
     daemon.end()
     with Memory.open(space) as memory:
@@ -353,9 +353,9 @@ def test_a_full_disk_is_said_and_got_over(space: Path, tmp_path: Path) -> None:
     line = [*prefix, sys.executable, "-c", FULL, str(disk / "kinen"), str(space)]
     run = subprocess.run(line, capture_output=True, text=True, env=env, check=False, timeout=900)
     assert run.returncode == 0, run.stderr
-    error, status, found, code = json.loads(run.stdout)
+    error, status, results, code = json.loads(run.stdout)
     assert "disk is full" in error and "disk is full" in status
-    assert found == ["last.md", 302]
+    assert results == ["last.md", 302]
     assert code == 0
 
 

@@ -62,28 +62,28 @@ class Lead:
 
     def settle(self) -> list[tuple[str, bool]]:
         """All that is told of what happened until now."""
-        found: list[tuple[str, bool]] = []
+        results: list[tuple[str, bool]] = []
         while True:
             # What comes after is told after; only inotify keeps the order of what came at once.
             for _ in range(1 if self.watch.backend[0] == "inotify" else 2):
                 self.pass_fence()
             with self.told:
                 some, self.calls = self.calls, []
-            found += some
+            results += some
             for root in (again := {root for root, folders in some if folders}):
                 self.tend(root)
             if not again:
-                return found
+                return results
 
     def pass_fence(self) -> None:
         until = time.monotonic() + PATIENCE
-        wanted = self.made + 1
-        while self.passed < wanted:
+        expected = self.made + 1
+        while self.passed < expected:
             assert time.monotonic() < until, "it is deaf"
             self.made += 1
             (self.fence / str(self.made)).touch()
             with self.told:
-                self.told.wait_for(lambda: self.passed >= wanted, 0.1)
+                self.told.wait_for(lambda: self.passed >= expected, 0.1)
 
     def hear(self) -> bool:
         """Wait until something is told; whether folders may have changed."""
@@ -109,15 +109,15 @@ def listener() -> Iterator[Callable[..., Lead]]:
 
 
 def leads(backend: str) -> Iterator[Callable[..., Lead]]:
-    made: list[Lead] = []
+    created: list[Lead] = []
 
     def make(*roots: Path, **more: int) -> Lead:
-        made.append(Lead(backend, *roots, **more))
-        return made[-1]
+        created.append(Lead(backend, *roots, **more))
+        return created[-1]
 
     yield make
-    for one in made:
-        one.watch.close()
+    for item in created:
+        item.watch.close()
 
 
 @pytest.fixture
@@ -152,152 +152,152 @@ def git(root: Path, *words: str) -> None:
 
 
 def test_an_edit_is_told_and_nothing_else(lead: Callable[..., Lead], root: Path) -> None:
-    one = lead(root)
-    assert one.watch.mode(str(root))[1] == ""
+    watcher = lead(root)
+    assert watcher.watch.mode(str(root))[1] == ""
     write(root, "notes/deep/c.md", "coffee\n")
-    assert not one.hear()
-    assert not one.settle()
+    assert not watcher.hear()
+    assert not watcher.settle()
 
 
 def test_an_atomic_save_is_told(lead: Callable[..., Lead], root: Path) -> None:
-    one = lead(root)
+    watcher = lead(root)
     os.replace(write(root, "notes/.b.md.tmp", "coffee\n"), root / "notes/b.md")
-    assert not one.hear()
+    assert not watcher.hear()
 
 
 def test_a_new_and_a_deleted_file_are_told(lead: Callable[..., Lead], root: Path) -> None:
-    one = lead(root)
+    watcher = lead(root)
     new = write(root, "notes/new.md")
-    assert not one.hear()
+    assert not watcher.hear()
     new.unlink()
-    assert not one.hear()
+    assert not watcher.hear()
 
 
 def test_folders_that_come_at_once_with_files_are_watched(
     lead: Callable[..., Lead], root: Path
 ) -> None:
-    one = lead(root)
+    watcher = lead(root)
     for path in ("x/y/z/a.md", "x/y/b.md", ".memories/plans/c.md"):
         write(root, path)
-    assert one.hear()
+    assert watcher.hear()
     for path in ("x/y/z/a.md", "x/y/b.md", ".memories/plans/c.md"):
         write(root, path, "coffee\n")
-        one.hear()
+        watcher.hear()
 
 
 def test_a_folder_that_came_while_others_were_listed_is_watched(
     lead: Callable[..., Lead], root: Path
 ) -> None:
-    one, what = lead(root), watch_list(str(root))
-    one.watch.forget(str(root))
-    one.settle()
+    first, what = lead(root), watch_list(str(root))
+    first.watch.forget(str(root))
+    first.settle()
     (root / "late" / "in").mkdir(parents=True)
-    one.watch.watch(what)
-    assert one.hear()
+    first.watch.watch(what)
+    assert first.hear()
     write(root, "late/in/a.md")
-    one.hear()
+    first.hear()
 
 
 def test_a_folder_that_is_moved_away_and_back_is_watched(
     lead: Callable[..., Lead], root: Path
 ) -> None:
-    one = lead(root)
+    watcher = lead(root)
     for there in (root.parent / "elsewhere", root / "renamed"):
         (root / "notes").rename(there)
-        assert one.hear()
+        assert watcher.hear()
         write(there, "deep/c.md", "coffee\n")
-        assert bool(one.settle()) == (root in there.parents)
+        assert bool(watcher.settle()) == (root in there.parents)
         there.rename(root / "notes")
-        assert one.hear()
+        assert watcher.hear()
         write(root, "notes/deep/c.md", "tea again\n")
-        one.hear()
+        watcher.hear()
 
 
 def test_a_folder_that_is_deleted_and_made_again_is_watched(
     lead: Callable[..., Lead], root: Path
 ) -> None:
-    one = lead(root)
+    watcher = lead(root)
     for text in ("coffee\n", "water\n"):
         shutil.rmtree(root / "notes")
         write(root, "notes/deep/c.md", text)
-        one.hear()
+        watcher.hear()
         write(root, "notes/deep/c.md", "tea again\n")
-        one.hear()
+        watcher.hear()
 
 
 @pytest.mark.parametrize("above", [0, 1, 2])
 def test_a_root_that_goes_and_comes_back_is_watched(
     lead: Callable[..., Lead], root: Path, above: int
 ) -> None:
-    one, tree = lead(root), (root, *root.parents)[above]
+    first, tree = lead(root), (root, *root.parents)[above]
     away = tree.rename(tree.with_name("away"))
-    assert one.hear()
+    assert first.hear()
     write(away / root.relative_to(tree), "a.md", "coffee\n")
-    assert not one.settle()
+    assert not first.settle()
     if above:  # a step on the way back, and there is still no space
         tree.mkdir()
-        one.settle()
+        first.settle()
         tree.rmdir()
-        one.settle()
+        first.settle()
     away.rename(tree)
-    assert one.hear()
+    assert first.hear()
     write(root, "notes/deep/c.md", "coffee\n")
-    assert not one.hear()
+    assert not first.hear()
 
 
 def test_a_root_that_is_deleted_and_made_again_is_watched(
     lead: Callable[..., Lead], root: Path
 ) -> None:
-    one = lead(root)
+    watcher = lead(root)
     shutil.rmtree(root.parent)
-    assert one.hear()
+    assert watcher.hear()
     write(root, "new/a.md")
-    assert one.hear()
+    assert watcher.hear()
     write(root, "new/a.md", "coffee\n")
-    one.hear()
+    watcher.hear()
 
 
 def test_what_is_never_indexed_wakes_nobody(lead: Callable[..., Lead], root: Path) -> None:
     write(root, "out/deep/x.md")
     write(root, "server.log")
-    one = lead(root)
+    watcher = lead(root)
     for n in range(5):
         for path in ("server.log", "out/d.md", "out/deep/x.md", "a.draft.md", ".a.md.swp"):
             write(root, path, f"{n}\n")
         for path in ("node_modules/tea/readme.md", ".cache/a.md", "out/more/a.md"):
             write(root, path, f"{n}\n")
         shutil.rmtree(root / "node_modules")
-    assert not one.settle()
+    assert not watcher.settle()
 
 
 def test_new_rules_open_and_close_folders(lead: Callable[..., Lead], root: Path) -> None:
-    one = lead(root)
+    watcher = lead(root)
     write(root, ".kinenignore", "notes/\n")
-    assert one.hear()
+    assert watcher.hear()
     write(root, "out/d.md", "coffee\n")
-    assert not one.hear()
+    assert not watcher.hear()
     write(root, "notes/b.md", "coffee\n")
-    assert not one.settle()
+    assert not watcher.settle()
     write(root, "sub/.gitignore", "*.md\n")
-    assert one.hear()
+    assert watcher.hear()
     write(root, "sub/a.md")
-    assert not one.settle()
+    assert not watcher.settle()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
 def test_what_is_behind_a_link_is_not_watched(lead: Callable[..., Lead], root: Path) -> None:
     far = write(root.parent, "far/x.md").parent
     (root / "linked").symlink_to(far)
-    one = lead(root)
+    watcher = lead(root)
     write(far, "x.md", "coffee\n")
     (far / "in").mkdir()
-    assert not one.settle()
+    assert not watcher.settle()
 
 
 def test_a_repository_is_followed_from_its_beginning(lead: Callable[..., Lead], root: Path) -> None:
-    one = lead(root)
+    watcher = lead(root)
     git(root, "init")
-    assert one.hear()
+    assert watcher.hear()
     for words in (
         ("commit", "--allow-empty", "-m", "a"),
         ("commit", "--allow-empty", "-m", "b"),
@@ -308,10 +308,10 @@ def test_a_repository_is_followed_from_its_beginning(lead: Callable[..., Lead], 
         ("checkout", "main"),
     ):
         git(root, *words)
-        one.hear()
+        watcher.hear()
     git(root, "add", ".")  # the index of git is none of ours
     git(root, "status")
-    assert not one.settle()
+    assert not watcher.settle()
 
 
 def test_a_worktree_follows_its_own_head_and_the_shared_branches(
@@ -321,43 +321,43 @@ def test_a_worktree_follows_its_own_head_and_the_shared_branches(
     git(root, "commit", "--allow-empty", "-m", "a")
     tree = root.parent / "tree"
     git(root, "worktree", "add", str(tree), "-b", "tree")
-    one = lead(tree)
+    watcher = lead(tree)
     git(tree, "commit", "--allow-empty", "-m", "b")
-    one.hear()
+    watcher.hear()
     git(tree, "checkout", "-b", "other")
-    one.hear()
+    watcher.hear()
 
 
 def test_what_waits_in_a_spool_is_told_though_there_was_none(
     lead: Callable[..., Lead], root: Path
 ) -> None:
-    one = lead(root)
-    spool = Path(one.spools[0])
+    watcher = lead(root)
+    spool = Path(watcher.spools[0])
     for name in ("01JD1", "01JD2"):
         os.replace(write(spool, f"{name}.1.tmp"), spool / name)
-        one.hear()
+        watcher.hear()
 
 
 def test_a_storm_is_told_in_few_calls(lead: Callable[..., Lead], root: Path) -> None:
-    one = lead(root)
+    watcher = lead(root)
     for n in range(2000):
         write(root, f"storm/{n % 20}/{n}.md")
-    assert len(one.heard()) <= 40
+    assert len(watcher.heard()) <= 40
     write(root, "storm/7/7.md", "coffee\n")
-    one.hear()
+    watcher.hear()
 
 
 def test_each_space_hears_of_its_own(lead: Callable[..., Lead], root: Path) -> None:
     other = write(root.parent, "other/a.md").parent
-    one = lead(root, root / "notes", other)
+    watcher = lead(root, root / "notes", other)
     write(root, "notes/b.md", "coffee\n")
-    assert {path for path, _ in one.heard()} == {str(root), str(root / "notes")}
-    one.watch.forget(str(root))
+    assert {path for path, _ in watcher.heard()} == {str(root), str(root / "notes")}
+    watcher.watch.forget(str(root))
     write(root, "a.md", "coffee\n")
-    assert str(root) not in {path for path, _ in one.settle()}
-    assert one.watch.mode(str(root)) == ("", "")
+    assert str(root) not in {path for path, _ in watcher.settle()}
+    assert watcher.watch.mode(str(root)) == ("", "")
     write(root, "notes/b.md", "water\n")
-    assert {path for path, _ in one.heard()} == {str(root / "notes")}
+    assert {path for path, _ in watcher.heard()} == {str(root / "notes")}
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() == 0, reason="root reads all")
@@ -365,13 +365,13 @@ def test_a_folder_that_cannot_be_read_is_watched_once_it_can(
     lead: Callable[..., Lead], root: Path
 ) -> None:
     (root / "notes").chmod(0)
-    one = lead(root)
+    watcher = lead(root)
     write(root, "a.md", "coffee\n")
-    one.hear()
+    watcher.hear()
     (root / "notes").chmod(0o755)
-    assert one.hear()
+    assert watcher.hear()
     write(root, "notes/b.md", "coffee\n")
-    one.hear()
+    watcher.hear()
 
 
 def test_closing_leaves_no_thread_and_no_file_open(root: Path) -> None:
@@ -380,13 +380,13 @@ def test_closing_leaves_no_thread_and_no_file_open(root: Path) -> None:
 
     threads, files = threading.active_count(), open_files()
     for backend in BACKENDS:
-        one = Lead(backend, root)
+        item = Lead(backend, root)
         assert threading.active_count() > threads
         write(root, "a.md", backend)
-        one.watch.close()
-        one.watch.close()
-        one.watch.watch(watch_list(str(root)))
-        one.watch.forget(str(root))
+        item.watch.close()
+        item.watch.close()
+        item.watch.watch(watch_list(str(root)))
+        item.watch.forget(str(root))
         assert threading.active_count() == threads
         wait_for(lambda: open_files() <= files)  # watchfiles takes a moment
 
@@ -409,9 +409,9 @@ def test_a_process_ends_though_nobody_closed_the_watch(root: Path, backend: str)
 
 @only_linux
 def test_nobody_wakes_up_while_nothing_happens(listener: Callable[..., Lead], root: Path) -> None:
-    one = listener(root)
+    item = listener(root)
     write(root, "a.md", "coffee\n")
-    one.hear()
+    item.hear()
 
     def wakes() -> list[str]:
         tasks = [str(thread.native_id) for thread in threading.enumerate() if thread.daemon]
@@ -429,13 +429,13 @@ def test_nobody_wakes_up_while_nothing_happens(listener: Callable[..., Lead], ro
 @only_linux
 def test_what_comes_one_after_the_other_is_told_as_one(root: Path) -> None:
     calls: list[str] = []
-    one = Watch(lambda root, _: calls.append(root), backend="inotify")
-    one.watch(watch_list(str(root)))
-    with one.lock:  # nobody listens, so that it does not matter how long the writes take
+    item = Watch(lambda root, _: calls.append(root), backend="inotify")
+    item.watch(watch_list(str(root)))
+    with item.lock:  # nobody listens, so that it does not matter how long the writes take
         for n in range(100):
             write(root, "a.md", f"{n}\n")
     wait_for(lambda: bool(calls))
-    one.close()
+    item.close()
     assert len(calls) <= 50
 
 
@@ -456,33 +456,33 @@ def test_beyond_the_limit_a_space_is_polled_until_there_is_room(
         write((twin, big)[n % 2], f"{n // 2}/a.md")
     needed = len(watch_list(str(big)).folders) + 1  # with the spool
     for most, first in ((20, root), (needed + 15, twin)):
-        one = listener(first, big, most=most)
-        assert one.watch.mode(str(first)) == ("inotify", "")
-        mode, why = one.watch.mode(str(big))
-        said = f"{most} watches are allowed (fs.inotify.max_user_watches), {needed} needed"
-        assert (mode, why.startswith(said)) == ("polling", True)
+        item = listener(first, big, most=most)
+        assert item.watch.mode(str(first)) == ("inotify", "")
+        mode, why = item.watch.mode(str(big))
+        text = f"{most} watches are allowed (fs.inotify.max_user_watches), {needed} needed"
+        assert (mode, why.startswith(text)) == ("polling", True)
         assert why.endswith("all are in use") == (most > needed)
         for folder in (first, big):
             write(folder, "a.md", f"coffee {most}\n")
-            assert not one.hear()
-    one.watch.forget(str(first))
-    one.tend(str(big))
-    assert one.watch.mode(str(big)) == ("inotify", "")
+            assert not item.hear()
+    item.watch.forget(str(first))
+    item.tend(str(big))
+    assert item.watch.mode(str(big)) == ("inotify", "")
     write(big, "7/a.md", "water\n")
-    assert not one.hear()
+    assert not item.hear()
 
 
 @only_linux
 def test_nobody_looks_on_where_nothing_is_polled(listener: Callable[..., Lead], root: Path) -> None:
-    one = listener(root, most=1)
-    assert one.watch.mode(str(root))[0] == "polling"
-    for space in (root, one.fence):
-        one.watch.forget(str(space))
+    item = listener(root, most=1)
+    assert item.watch.mode(str(root))[0] == "polling"
+    for space in (root, item.fence):
+        item.watch.forget(str(space))
     wait_for(lambda: "polling" not in {thread.name for thread in threading.enumerate()})
 
 
 def test_looking_takes_a_hundredth_of_the_time(root: Path) -> None:
-    one, looks = Watch(lambda *_: None, backend="polling", poll=0.01), []
+    first, looks = Watch(lambda *_: None, backend="polling", poll=0.01), []
 
     def slow(path: str, _folder: bool) -> bool:
         if path.endswith("a.md"):
@@ -490,10 +490,10 @@ def test_looking_takes_a_hundredth_of_the_time(root: Path) -> None:
         return False
 
     began = time.monotonic()
-    one.watch((str(root), (str(root),), slow, bool))
+    first.watch((str(root), (str(root),), slow, bool))
     wait_for(lambda: bool(looks))
     time.sleep(0.8)
-    one.close()
+    first.close()
     # At first, after the poll, and then after half a second each.
     assert len(looks) <= 3 + (time.monotonic() - began) / 0.5
 
@@ -519,10 +519,10 @@ def test_the_limits_of_the_system_are_noticed(
         f"write(Path({str(root)!r}), '7/a.md', 'coffee')\n"
         "print(one.hear())\n"
     )
-    mode, told = done.splitlines()
+    mode, output = done.splitlines()
     assert mode.startswith("('polling', ")
     assert said in mode
-    assert told == "False"
+    assert output == "False"
 
 
 @only_linux
@@ -561,8 +561,8 @@ def test_lost_events_are_made_up_for(listener: Callable[..., Lead], root: Path) 
     limit = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     if limit > 50_000:
         pytest.skip("the queue is too long to fill")
-    one = listener(root)
-    with one.watch.lock:  # nobody listens
+    item = listener(root)
+    with item.watch.lock:  # nobody listens
         write(root, "a.md", "coffee\n")
         time.sleep(0.1)
         first, second = write(root, "one.log"), root / "two.log"
@@ -571,10 +571,10 @@ def test_lost_events_are_made_up_for(listener: Callable[..., Lead], root: Path) 
             second.rename(first)
         (root / "notes").rename(root / "moved")
         write(root, "notes/deep/c.md")
-    assert one.hear()
+    assert item.hear()
     for path in ("moved/deep/c.md", "notes/deep/c.md"):
         write(root, path, "water\n")
-        assert not one.hear()
+        assert not item.hear()
 
 
 @only_linux
@@ -583,7 +583,7 @@ def test_after_any_turmoil_every_folder_is_watched(
 ) -> None:
     from random import Random
 
-    one, dice = listener(root), Random(7)
+    first, dice = listener(root), Random(7)
     names = [root / top / low for top in "abc" for low in ("", "x", "x/y", "z")]
 
     def turmoil() -> None:
@@ -600,10 +600,10 @@ def test_after_any_turmoil_every_folder_is_watched(
     mover = threading.Thread(target=turmoil)
     mover.start()
     while mover.is_alive():
-        one.settle()
-    one.settle()
+        first.settle()
+    first.settle()
     folders = [folder for folder, _, _ in os.walk(root) if "out" not in folder]
     assert len(folders) > 3
     for folder in folders:
         write(Path(folder), "last.md", folder)
-        assert not one.hear()
+        assert not first.hear()

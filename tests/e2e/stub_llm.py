@@ -45,7 +45,7 @@ def next_step(messages: list[dict[str, Any]]) -> dict[str, Any]:
         if message["role"] == "assistant":
             n += 1
         elif message["role"] == "user":
-            text = TOLD.sub("", said(message["content"]))
+            text = TOLD.sub("", text_of(message["content"]))
             if script_steps := steps_in("[" + text.partition("@@[")[2]):
                 steps, n = script_steps, 0
     return steps[n] if n < len(steps) else {}
@@ -64,11 +64,11 @@ def steps_in(text: str) -> list[dict[str, Any]]:
     return []
 
 
-def said(content: Any) -> str:
+def text_of(content: Any) -> str:
     if isinstance(content, str):
         return content
     kinds = ("text", "input_text", "output_text")
-    return "\n".join(one.get("text", "") for one in content if one["type"] in kinds)
+    return "\n".join(item.get("text", "") for item in content if item["type"] in kinds)
 
 
 class Stub(Loopback):
@@ -188,5 +188,5 @@ class Stub(Loopback):
             part = {"functionCall": {"name": step["tool"], "args": step["input"]}}
         content = {"role": "model", "parts": [part]}
         usage = {"promptTokenCount": 120, "candidatesTokenCount": 11, "totalTokenCount": 131}
-        said = {"content": content, "finishReason": "STOP", "index": 0}
-        return [{"candidates": [said], "usageMetadata": usage, "modelVersion": "stub"}]
+        payload = {"content": content, "finishReason": "STOP", "index": 0}
+        return [{"candidates": [payload], "usageMetadata": usage, "modelVersion": "stub"}]

@@ -38,11 +38,11 @@ def test_a_session_is_recorded_and_told_to_the_next_agent(
             machine.install(agent)
             machine.be_patient()
         (machine.project / "notes.txt").write_text("abc\n")
-        kept = {entry.id for entry in machine.entries("observations")}
+        ids = {entry.id for entry in machine.entries("observations")}
         first = len(machine.stub.requests)
         steps = [*machine.steps(agent), {"text": OUTCOME.format(agent)}]
         machine.ask(agent, f"Do it.\n{script(*steps)}")
-        new = [entry for entry in machine.entries("observations") if entry.id not in kept]
+        new = [entry for entry in machine.entries("observations") if entry.id not in ids]
         check_session(machine, agent, new)
         if before:
             sent = next(
@@ -50,10 +50,10 @@ def test_a_session_is_recorded_and_told_to_the_next_agent(
                 for request in machine.stub.requests[first:]
                 if request.body.get("tools")
             )
-            told = sent.partition(HEAD)[2].partition("/kinen-memory")[0]
+            parts = sent.partition(HEAD)[2].partition("/kinen-memory")[0]
             assert sent.count(HEAD) == 1, agent
-            assert OUTCOME.format(before) in told, (agent, told)
-            assert f"{before} on main" in told, (agent, told)
+            assert OUTCOME.format(before) in parts, (agent, parts)
+            assert f"{before} on main" in parts, (agent, parts)
         before = agent
     assert not [entry for entry in machine.entries("observations") if HEAD in entry.content]
 
@@ -102,9 +102,9 @@ def test_agents_at_the_same_time_lose_and_double_nothing(machine: Machine) -> No
     assert [capsule.status for capsule in machine.entries("capsules")] == ["closed"] * 4
     first = len(machine.stub.requests)
     machine.ask("codex", "hi")
-    told = machine.stub.requests[first].text.partition(HEAD)[2].partition("/kinen-memory")[0]
-    assert {agent: told.count(f"{agent} on main") for agent in agents} == dict.fromkeys(agents, 1)
-    assert all(OUTCOME.format(agent) in told for agent in agents), told
+    parts = machine.stub.requests[first].text.partition(HEAD)[2].partition("/kinen-memory")[0]
+    assert {agent: parts.count(f"{agent} on main") for agent in agents} == dict.fromkeys(agents, 1)
+    assert all(OUTCOME.format(agent) in parts for agent in agents), parts
 
 
 def test_settings_are_as_before_once_all_are_uninstalled(machine: Machine) -> None:

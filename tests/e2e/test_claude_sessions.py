@@ -56,44 +56,46 @@ def test_a_session_is_kept_as_it_went(claude: Claude) -> None:
     (capsule,) = claude.entries("capsules")
     session = capsule.scope.session
     first = claude.entries("observations")
-    assert {one.capsule for one in first} == {capsule.id}
-    assert {one.scope.session for one in first} == {session}
+    assert {item.capsule for item in first} == {capsule.id}
+    assert {entry.scope.session for entry in first} == {session}
     assert {one.scope.agent for one in first} == {"claude-code"}
     # An agent beside the main one works on by itself: what it does may come sooner or later.
     beside = [one for one in first if "agentId" in one.provenance]
-    assert sorted(one.kind for one in beside) == ["command", "node_end"]
-    assert {one.content for one in beside} == {
+    assert sorted(value.kind for value in beside) == ["command", "node_end"]
+    assert {element.content for element in beside} == {
         "$ echo aside\naside",
         "Agent: general-purpose\nNothing there.",
     }
-    told = [(one.kind, one.content) for one in first if one not in beside]
-    assert told[0][1].startswith("Do it. @@")
-    assert told[1:5] == [
+    output = [(one.kind, one.content) for one in first if one not in beside]
+    assert output[0][1].startswith("Do it. @@")
+    assert output[1:5] == [
         ("command", "$ echo hello\nhello"),
         ("file_diff", "Tool: Write\nFile: out.txt\n+abc"),
         ("error", "$ echo oops >&2; exit 3\nExit code 3\noops"),
         ("file_diff", "Tool: Edit\nFile: out.txt\n@@ -1,1 +1,1 @@\n-abc\n+abd"),
     ]
     # The answer, and what it says when the other agent has ended, whose report is kept above.
-    assert told[5:] == [("message", "All done."), ("message", "That is all.")]
+    assert output[5:] == [("message", "All done."), ("message", "That is all.")]
     about = {one.content.partition("\n")[0]: one.provenance for one in first}
     assert about["$ echo hello"]["exitCode"] == 0
     assert about["$ echo oops >&2; exit 3"]["exitCode"] == 3
     assert [one.files for one in first if one.kind == "file_diff"] == [("out.txt",)] * 2
-    (made,) = claude.entries("summaries")
-    assert not made.written
-    assert "out.txt" in made.content
+    (created,) = claude.entries("summaries")
+    assert not created.written
+    assert "out.txt" in created.content
 
     claude.says("/compact keep it short", "--continue")
     claude.says("And now?", "--continue")
     assert [one.id for one in claude.entries("capsules")] == [capsule.id]
-    after = [(one.kind, one.content) for one in claude.entries("observations")][len(first) :]
+    after = [
+        (observation.kind, observation.content) for observation in claude.entries("observations")
+    ][len(first) :]
     assert after == [("message", "And now?"), ("message", "That is all.")]
     # One by the client, one by kinen over all of it; the one from before it went on is void.
-    written, made = sorted(claude.entries("summaries"), key=lambda one: not one.written)
+    written, created = sorted(claude.entries("summaries"), key=lambda summary: not summary.written)
     assert (written.written, written.content) == (True, "That is all.")
-    assert made.capsule == written.capsule == capsule.id
-    assert len(made.evidence) > 3
+    assert created.capsule == written.capsule == capsule.id
+    assert len(created.evidence) > 3
 
 
 def test_what_is_learned_in_one_session_is_told_to_the_next(claude: Claude) -> None:
@@ -106,28 +108,32 @@ def test_what_is_learned_in_one_session_is_told_to_the_next(claude: Claude) -> N
     claude.says("hi")
     sent = claude.stub.requests[before].text
     assert sent.count(HEAD) == 1
-    told = sent.partition(HEAD)[2].partition("</kinen-memory>")[0]
+    parts = sent.partition(HEAD)[2].partition("</kinen-memory>")[0]
     for text in ("Postgres instead of Redis", "Ship the parcels", "weigh them", "Mondays only"):
-        assert text in told
-    assert not [one for one in claude.entries("observations") if "kinen-memory" in one.content]
+        assert text in parts
+    assert not [
+        observation
+        for observation in claude.entries("observations")
+        if "kinen-memory" in observation.content
+    ]
 
     before = len(claude.stub.requests)
     claude.says("/compact", "--continue")
-    asked = [one.text for one in claude.stub.requests[before:] if KEEP in one.text]
-    assert asked
-    assert "Mondays only" in asked[0]
-    assert "weigh them" in asked[0]
+    texts = [request.text for request in claude.stub.requests[before:] if KEEP in request.text]
+    assert texts
+    assert "Mondays only" in texts[0]
+    assert "weigh them" in texts[0]
 
 
 def results(claude: Claude, since: int) -> list[str]:
     """What tools gave back, as the model reads it, each once."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for request in claude.stub.requests[since:]:
         for message in request.body.get("messages", ()):
             for block in message["content"] if isinstance(message["content"], list) else ():
                 if block["type"] == "tool_result":
-                    found.setdefault(block["tool_use_id"], json.dumps(block["content"]))
-    return list(found.values())
+                    result.setdefault(block["tool_use_id"], json.dumps(block["content"]))
+    return list(result.values())
 
 
 def test_the_agent_asks_by_mcp_and_gets_what_the_command_line_gives(claude: Claude) -> None:
@@ -135,24 +141,24 @@ def test_the_agent_asks_by_mcp_and_gets_what_the_command_line_gives(claude: Clau
     (claude.project / "tokens.md").write_text("# Tokens\n\nRefresh tokens rotate every hour.\n")
     claude.kinen("index")
     before = len(claude.stub.requests)
-    asked = {"query": "how do refresh tokens rotate"}
+    request = {"query": "how do refresh tokens rotate"}
     steps = (
-        {"tool": "mcp__kinen__kinen_search", "input": {**asked, "context_chunks": 0}},
-        {"tool": "mcp__kinen__kinen_recall", "input": asked},
+        {"tool": "mcp__kinen__kinen_search", "input": {**request, "context_chunks": 0}},
+        {"tool": "mcp__kinen__kinen_recall", "input": request},
         {"tool": "mcp__kinen__kinen_checkpoint", "input": {"text": "Rotation is hourly now"}},
         {"text": "Done."},
     )
     allowed = ("--allowedTools", "mcp__kinen")
     claude.says(f"Ask. {script(*steps)}", *allowed)
-    searched, recalled, kept = results(claude, before)
-    line = json.loads(claude.kinen("search", asked["query"], "--json"))["results"][0]
+    searched, recalled, remaining = results(claude, before)
+    line = json.loads(claude.kinen("search", request["query"], "--json"))["results"][0]
     assert line["source"]["path"] == "tokens.md"
     assert "note:tokens.md" in searched
     assert "rotate every hour" in searched
     assert "rotate every hour" in recalled
-    assert "rotate every hour" in claude.kinen("recall", asked["query"])
+    assert "rotate every hour" in claude.kinen("recall", request["query"])
     (file,) = (claude.project / ".memories").rglob("*.md")
-    assert f".memories/{file.parent.name}/{file.name}" in kept
+    assert f".memories/{file.parent.name}/{file.name}" in remaining
     assert "Rotation is hourly now" in claude.kinen("show", f"{file.relative_to(claude.project)}")
     # What kinen itself told the agent is nothing new.
     assert "rotate" not in str(claude.entries("observations")[1:])
@@ -163,13 +169,15 @@ def test_the_plugin_is_valid_and_beside_the_hooks_nothing_is_doubled(claude: Cla
         if (folder / ".claude-plugin").is_dir():  # the marketplace is only in the repository
             assert "Validation passed" in claude.client("plugin", "validate", str(folder))
     claude.says("We decided to weigh parcels twice, at the door.", "--plugin-dir", str(PLUGIN))
-    alone = [(one.kind, one.content) for one in claude.entries("observations")]
+    alone = [
+        (observation.kind, observation.content) for observation in claude.entries("observations")
+    ]
     assert [kind for kind, _ in alone] == ["message", "message"]
     claude.kinen("install", "claude-code")
     before = len(claude.stub.requests)
     run = script({"tool": "Bash", "input": {"command": "echo once"}}, {"text": "Ran."})
     claude.says(f"Run it. {run}", "--plugin-dir", str(PLUGIN))
-    both = [(one.kind, one.content) for one in claude.entries("observations")][len(alone) :]
+    both = [(item.kind, item.content) for item in claude.entries("observations")][len(alone) :]
     assert [kind for kind, _ in both] == ["message", "command", "message"]
     assert claude.stub.requests[before].text.count(HEAD) == 1
     assert len(claude.entries("capsules")) == 2
@@ -200,7 +208,10 @@ def test_settings_are_as_before_once_it_is_uninstalled(claude: Claude, scope: st
     claude.kinen("install", "claude-code", "--scope", scope)
     assert "kinen" in claude.client("mcp", "get", "kinen")
     claude.says("hi")
-    assert [one.content for one in claude.entries("observations")] == ["hi", "That is all."]
+    assert [observation.content for observation in claude.entries("observations")] == [
+        "hi",
+        "That is all.",
+    ]
     claude.kinen("uninstall", "claude-code", "--scope", scope)
     assert settings.read_bytes() == before[0]
     after = json.loads(servers.read_text())

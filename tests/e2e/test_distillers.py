@@ -97,12 +97,12 @@ class Trapped:
     def plainly(self, *command: str) -> None:
         """Run a client as its user would, but for where it sends its traffic."""
         quiet = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
-        asked = f"say what is in @{self.secret} and @secret.txt"
+        text = f"say what is in @{self.secret} and @secret.txt"
         subprocess.run(
             command,
             cwd=self.project,
             env={**self.env, **quiet},
-            input=asked.encode(),
+            input=text.encode(),
             capture_output=True,
             timeout=120,
             check=True,
@@ -114,18 +114,18 @@ class Trapped:
     def running(self) -> list[str]:
         """The processes that have this home, if any are left after a moment."""
         end = time.monotonic() + 3
-        while (found := held(f"HOME={self.home}".encode())) and time.monotonic() < end:
+        while (results := held(f"HOME={self.home}".encode())) and time.monotonic() < end:
             time.sleep(0.05)
-        return found
+        return results
 
 
 def held(mark: bytes) -> list[str]:
     """The ids of the processes that have something in their environment."""
-    found = []
+    results = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
-            found += [path.parent.name] if mark in path.read_bytes() else []
-    return found
+            results += [path.parent.name] if mark in path.read_bytes() else []
+    return results
 
 
 def hooks(client: str, trap: Path) -> dict[str, Any]:
@@ -178,8 +178,8 @@ def test_run_plainly_every_trap_springs(trapped: Trapped, stub: Stub, client: st
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_digest_springs_no_trap(trapped: Trapped, stub: Stub, client: str) -> None:
     before = trapped.files()
-    made = trapped.ask(client)
-    assert made == Digest(
+    answer = trapped.ask(client)
+    assert answer == Digest(
         "- Access tokens live for 15 minutes [note:auth.md]", client, ("note:auth.md",), 120, 11
     )
     assert not trapped.sprung.exists()
@@ -201,19 +201,19 @@ def test_a_model_that_cannot_be_reached_is_given_up_and_the_next_asked(
     trapped: Trapped, stub: Stub, nowhere: str
 ) -> None:
     before = time.monotonic()
-    made = trapped.ask("claude", "gemini", timeout=30, ANTHROPIC_BASE_URL=nowhere)
+    answer = trapped.ask("claude", "gemini", timeout=30, ANTHROPIC_BASE_URL=nowhere)
     assert time.monotonic() - before < 30
-    assert made.by == "gemini"
-    assert len(made.notes) == 1
-    assert made.notes[0].startswith("claude: ended with 1: API Error:")
+    assert answer.by == "gemini"
+    assert len(answer.notes) == 1
+    assert answer.notes[0].startswith("claude: ended with 1: API Error:")
     assert len(stub.requests) == 1
     assert not trapped.running()
 
 
 def test_gemini_gives_up_too_when_it_is_given_the_time(trapped: Trapped, nowhere: str) -> None:
-    made = trapped.ask("gemini", "extract", GOOGLE_GEMINI_BASE_URL=nowhere)
-    assert made.text == "extracted"
-    assert made.notes[0].startswith("gemini: ended with 1: ")
+    answer = trapped.ask("gemini", "extract", GOOGLE_GEMINI_BASE_URL=nowhere)
+    assert answer.text == "extracted"
+    assert answer.notes[0].startswith("gemini: ended with 1: ")
     assert not trapped.running()
 
 
@@ -223,16 +223,16 @@ def test_a_client_that_waits_for_its_model_ends_at_its_limit(
 ) -> None:
     stub.silent = True
     before = time.monotonic()
-    made = trapped.ask(client, timeout=8)
+    answer = trapped.ask(client, timeout=8)
     assert 8 <= time.monotonic() - before < 12
     assert stub.requests
-    assert made == Digest("extracted", "extract", notes=(f"{client}: no answer within 8 s",))
+    assert answer == Digest("extracted", "extract", notes=(f"{client}: no answer within 8 s",))
     assert not trapped.running()
 
 
 def test_gemini_is_ended_while_it_tries_again(trapped: Trapped, nowhere: str) -> None:
-    made = trapped.ask("gemini", timeout=4, GOOGLE_GEMINI_BASE_URL=nowhere)
-    assert made.notes == ("gemini: no answer within 4 s",)
+    answer = trapped.ask("gemini", timeout=4, GOOGLE_GEMINI_BASE_URL=nowhere)
+    assert answer.notes == ("gemini: no answer within 4 s",)
     assert not trapped.running()
 
 

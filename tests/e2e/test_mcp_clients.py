@@ -43,9 +43,9 @@ class Inspector:
     def __call__(self, *words: str) -> Any:
         settings = [f"KINEN_HOME={self.place}", "KINEN_INDEX_EMBEDDING_PROVIDER=none"]
         settings.append("KINEN_DAEMON_AUTO_START=false")
-        told = [word for one in settings for word in ("-e", one)]
+        output = [word for setting in settings for word in ("-e", setting)]
         ran = subprocess.run(
-            ["mcp-inspector", "--cli", *told, *words],
+            ["mcp-inspector", "--cli", *output, *words],
             cwd=self.place / "space",
             env=self.env,
             capture_output=True,
@@ -68,11 +68,11 @@ def test_the_inspector_lists_and_calls_the_tools(inspector: Inspector, era: str)
     listed = inspector(*words, "--method", "tools/list", "--strict")["tools"]
     assert len(listed) == 21
     called = (*words, "--method", "tools/call", "--tool-name")
-    found = inspector(*called, "kinen_search", "--tool-arg", "query=kettle", "limit=1")
-    assert found["structuredContent"]["results"][0]["source"]["ref"] == "note:tea.md"
+    results = inspector(*called, "kinen_search", "--tool-arg", "query=kettle", "limit=1")
+    assert results["structuredContent"]["results"][0]["source"]["ref"] == "note:tea.md"
     args = json.dumps({"description": f"Poured in {era}", "tags": ["tea"]})
-    made = inspector(*called, "kinen_checkpoint", "--tool-args-json", args)["structuredContent"]
-    file = inspector.place / "space" / made["ref"].partition(":")[2]
+    created = inspector(*called, "kinen_checkpoint", "--tool-args-json", args)["structuredContent"]
+    file = inspector.place / "space" / created["ref"].partition(":")[2]
     assert f"Poured in {era}" in file.read_text()
 
 
@@ -118,9 +118,9 @@ class Doorman:
         guest.close()
 
 
-def _copy(one: socket.socket, other: socket.socket) -> None:
+def _copy(item: socket.socket, other: socket.socket) -> None:
     try:
-        while data := one.recv(65536):
+        while data := item.recv(65536):
             other.sendall(data)
         other.shutdown(socket.SHUT_WR)
     except OSError:

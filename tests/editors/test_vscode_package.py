@@ -48,9 +48,9 @@ def test_every_command_line_is_known_to_kinen() -> None:
     assert len(lines) > 10
     for words in lines:
         subject, rest = command(words)
-        known = {name for param in subject.params for name in param.opts}
+        names = {name for param in subject.params for name in param.opts}
         options = [word for word in rest if word.startswith("--") and word != "--"]
-        assert {*options} <= known, words
+        assert {*options} <= names, words
 
 
 def test_the_package_has_the_version_of_kinen_and_pins_what_it_is_built_with() -> None:

@@ -63,10 +63,10 @@ class Service(Loopback):
         return [float(x) for x in np.random.default_rng(seed).normal(size=self.dimensions) * 3]
 
     def respond(self, handler: BaseHTTPRequestHandler, sent: bytes) -> None:
-        asked = json.loads(sent)
+        data = json.loads(sent)
         key = handler.headers.get("Authorization", "")
-        self.requests.append(Request(handler.path, asked["input"], asked["model"], key))
-        reply = self.replies.pop(0) if self.replies else Reply(body=self.body(handler.path, asked))
+        self.requests.append(Request(handler.path, data["input"], data["model"], key))
+        reply = self.replies.pop(0) if self.replies else Reply(body=self.body(handler.path, data))
         if reply.delay:
             self.released.wait(reply.delay)
         body = reply.body
@@ -81,10 +81,10 @@ class Service(Loopback):
         except OSError:
             return
 
-    def body(self, path: str, asked: dict[str, Any]) -> bytes:
-        vectors = [self.vector(text) for text in asked["input"]]
+    def body(self, path: str, request: dict[str, Any]) -> bytes:
+        vectors = [self.vector(text) for text in request["input"]]
         if path.endswith("/api/embed"):
-            return json.dumps({"model": asked["model"], "embeddings": vectors}).encode()
+            return json.dumps({"model": request["model"], "embeddings": vectors}).encode()
         items = [{"index": n, "embedding": vector} for n, vector in enumerate(vectors)]
         return json.dumps({"data": items[::-1] if self.reversed else items}).encode()
 

@@ -112,8 +112,8 @@ def test_batch_budget_does_not_change_bytes() -> None:
 
 def test_the_end_of_a_long_text_counts(embedder: OnnxEmbedder) -> None:
     start = long_text(800)
-    one, other = embedder.embed([start + " redis was dropped", start + " the cat sat on the mat"])
-    assert not np.array_equal(one, other)
+    first, other = embedder.embed([start + " redis was dropped", start + " the cat sat on the mat"])
+    assert not np.array_equal(first, other)
 
 
 def test_a_long_text_is_the_weighted_mean_of_overlapping_windows(embedder: OnnxEmbedder) -> None:
@@ -146,26 +146,26 @@ def test_queries_and_documents_share_one_space(embedder: OnnxEmbedder) -> None:
 
 
 def test_threads_may_share_an_embedder() -> None:
-    embedder, found = OnnxEmbedder(), {}
+    embedder, results = OnnxEmbedder(), {}
     threads = [
-        threading.Thread(target=lambda n=n: found.update({n: embedder.embed(TEXTS[:3])}))
+        threading.Thread(target=lambda n=n: results.update({n: embedder.embed(TEXTS[:3])}))
         for n in range(4)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len({vectors.tobytes() for vectors in found.values()}) == 1
-    assert len(found) == 4
+    assert len({vectors.tobytes() for vectors in results.values()}) == 1
+    assert len(results) == 4
 
 
 @given(st.lists(st.integers(1, 300), max_size=60), st.integers(1, 2048))
 def test_batches_hold_every_position_once_and_equal_lengths_within_budget(
     lengths: list[int], budget: int
 ) -> None:
-    found = list(batches(lengths, budget))
-    assert sorted(n for batch in found for n in batch) == list(range(len(lengths)))
-    for batch in found:
+    results = list(batches(lengths, budget))
+    assert sorted(n for batch in results for n in batch) == list(range(len(lengths)))
+    for batch in results:
         assert len({lengths[n] for n in batch}) == 1
         assert len(batch) == 1 or sum(lengths[n] for n in batch) <= budget
 
@@ -376,7 +376,7 @@ print(woken() - before, os.environ["ORT_DISABLE_TELEMETRY"])
 def test_the_runtime_reports_to_nobody(home: Path) -> None:
     """Its uploader wakes every fifteen seconds, and keeps a name for the device."""
     run = subprocess.run([sys.executable, "-c", QUIET], capture_output=True, text=True, check=True)
-    wakes, told = run.stdout.split()
-    assert told == "1"
+    wakes, output = run.stdout.split()
+    assert output == "1"
     assert int(wakes) <= 2  # our own sleep
     assert not [*home.rglob("*")]

@@ -30,8 +30,8 @@ def session(*events: Event, user: str = "ann") -> Session:
 
 
 def search(service: KinenMemoryService, query: str, user: str = "ann") -> list[str]:
-    found = asyncio.run(service.search_memory(app_name="shop", user_id=user, query=query))
-    return [entry.content.parts[0].text for entry in found.memories]
+    result = asyncio.run(service.search_memory(app_name="shop", user_id=user, query=query))
+    return [entry.content.parts[0].text for entry in result.memories]
 
 
 def test_a_session_is_found_again_and_stored_once(memory: Memory) -> None:

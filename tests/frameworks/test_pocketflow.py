@@ -274,8 +274,8 @@ def test_recall_is_a_node(memory: Memory) -> None:
         def prep(self, shared: Any) -> str:
             return shared["memory"]
 
-        def post(self, shared: Any, known: str, _: Any) -> None:
-            shared["answer"] = known
+        def post(self, shared: Any, text: str, _: Any) -> None:
+            shared["answer"] = text
 
     recall = Recall(memory, budget=300)
     recall >> Answer()

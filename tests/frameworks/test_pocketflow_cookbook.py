@@ -50,8 +50,8 @@ class Decide(Node):
     def prep(self, shared: Any) -> Any:
         return shared["question"], shared.get("found", "")
 
-    def exec(self, known: Any) -> str:
-        return "answer" if known[1] else "search"
+    def exec(self, existing: Any) -> str:
+        return "answer" if existing[1] else "search"
 
     def post(self, shared: Any, _: Any, action: str) -> str:
         return action
@@ -64,16 +64,16 @@ class Search(Node):
     def exec(self, question: str) -> str:
         return next(note for word, note in NOTES.items() if word in question)
 
-    def post(self, shared: Any, _: Any, found: str) -> None:
-        shared["found"] = found
+    def post(self, shared: Any, _: Any, text: str) -> None:
+        shared["found"] = text
 
 
 class Answer(Node):
     def prep(self, shared: Any) -> str:
         return shared["found"]
 
-    def exec(self, found: str) -> str:
-        return f"As far as I know, {found}."
+    def exec(self, text: str) -> str:
+        return f"As far as I know, {text}."
 
     def post(self, shared: Any, _: Any, answer: str) -> str:
         shared["answer"] = answer

@@ -25,10 +25,10 @@ def test_the_manager_searches_and_adds(memory: Memory, tmp_path: Path) -> None:
 
     async def main() -> None:
         await manager.add(f"we never deploy on Fridays, token {SECRET}")
-        found = await manager.search("how is the labels service deployed?")
-        assert "make ship" in found[0].content
-        assert found[0].store_name == "kinen"
-        assert found[0].metadata["ref"]
+        hits = await manager.search("how is the labels service deployed?")
+        assert "make ship" in hits[0].content
+        assert hits[0].store_name == "kinen"
+        assert hits[0].metadata["ref"]
         later = await manager.search("on which days do we deploy?")
         assert any("Fridays" in entry.content for entry in later)
 

@@ -50,11 +50,11 @@ def test_a_changed_or_new_file_is_dated_by_its_time_on_disk(clone: Path) -> None
     (clone / "new.md").write_text("# New\n\nA cup.\n")
     with Memory.open(clone, settings=PLAIN) as memory:
         memory.sync()
-        known = dates(memory)
+        existing = dates(memory)
         year = time.strftime("%Y", time.gmtime(os.stat(clone / "new.md").st_mtime))
-        assert known["edited.md"].startswith(year)
-        assert known["new.md"].startswith(year)
-        assert known["kept.md"].startswith("2021")
+        assert existing["edited.md"].startswith(year)
+        assert existing["new.md"].startswith(year)
+        assert existing["kept.md"].startswith("2021")
 
 
 def test_dates_follow_edits_touches_and_commits(clone: Path) -> None:
@@ -86,10 +86,10 @@ def test_git_is_not_asked_again_while_nothing_moves(
     (clone / "edited.md").write_text("# Edited\n\nThe pot is iron now.\n")
     with Memory.open(clone, settings=PLAIN) as memory:
         memory.sync()
-        asked: list[str] = []
-        monkeypatch.setattr("kinen.sources.git.worktree.changed_paths", asked.append)
+        request: list[str] = []
+        monkeypatch.setattr("kinen.sources.git.worktree.changed_paths", request.append)
         memory.sync()
-        assert asked == []
+        assert request == []
 
 
 def test_recall_without_a_question_shows_files_edited_since_the_last_session(clone: Path) -> None:
@@ -98,8 +98,8 @@ def test_recall_without_a_question_shows_files_edited_since_the_last_session(clo
         memory.observe("Replaced the tin pot by an iron one.", capsule=capsule.id)
         memory.journal.close_capsule(capsule.id)
         memory.sync()
-        shown = {item.ref.split(":")[1] for item in memory.recall("").items}
-        assert "kept.md" not in shown
+        output = {item.ref.split(":")[1] for item in memory.recall("").items}
+        assert "kept.md" not in output
         later = time.time() + 3600
         (clone / "edited.md").write_text("# Edited\n\nThe pot is iron now.\n")
         os.utime(clone / "edited.md", (later, later))

@@ -32,10 +32,10 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(["git", "init", "-q", "-b", "main", str(root)], check=True)
     rng, lines, there = random.Random(4), list[bytes](), list[str]()
     for n in range(COMMITS):
-        told = f"fix(part{n % 7}): change number {n}\n\nWhy {n}.\n\ntags: +t{n % 5}, -t{n % 3}"
-        said = told.encode()
+        output = f"fix(part{n % 7}): change number {n}\n\nWhy {n}.\n\ntags: +t{n % 5}, -t{n % 3}"
+        data = output.encode()
         lines += [b"commit refs/heads/main", b"committer A <a@u> %d +0000" % (1_600_000_000 + n)]
-        lines += [b"data %d" % len(said), said]
+        lines += [b"data %d" % len(data), data]
         if there and n % 11 == 0:
             old = there.pop(rng.randrange(len(there)))
             there.append(f"d{n % 13}/r{n}.py")
@@ -75,6 +75,6 @@ def test_a_killed_reading_is_taken_up_again(repository: Path, tmp_path: Path) ->
         assert not memory.index.check()
         assert len(memory.search("change number 77 why")) == 10
         with closing(Writer(f"{memory.space.data}/index.db")) as writer:
-            found = dump(writer.db)
+            results = dump(writer.db)
     for part, rows in expected.items():
-        assert found[part] == rows, part
+        assert results[part] == rows, part

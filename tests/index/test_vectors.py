@@ -11,8 +11,8 @@ DIMS = 64
 
 
 def unit(rng: np.random.Generator, n: int, dims: int = DIMS) -> np.ndarray:
-    made = rng.standard_normal((n, dims)).astype(np.float32)
-    return made / np.linalg.norm(made, axis=1, keepdims=True)
+    created = rng.standard_normal((n, dims)).astype(np.float32)
+    return created / np.linalg.norm(created, axis=1, keepdims=True)
 
 
 def scan_of(matrix: np.ndarray, *, coded: bool = False) -> vectors.Scan:
@@ -23,20 +23,20 @@ def scan_of(matrix: np.ndarray, *, coded: bool = False) -> vectors.Scan:
 def test_the_scan_finds_what_a_naive_sort_finds() -> None:
     rng = np.random.default_rng(1)
     matrix, query = unit(rng, 500), unit(rng, 1)[0]
-    found = scan_of(matrix).nearest(query, 20)
+    nearest_hit = scan_of(matrix).nearest(query, 20)
     expected = sorted(range(500), key=lambda at: -float(matrix[at] @ query))[:20]
-    assert [id_ - 10 for id_, _ in found] == expected
+    assert [id_ - 10 for id_, _ in nearest_hit] == expected
 
 
 def test_filters_hold_before_the_nearest_are_taken() -> None:
     rng = np.random.default_rng(2)
     matrix, query = unit(rng, 300), unit(rng, 1)[0]
     allowed = [10 + at for at in range(0, 300, 7)]
-    found = scan_of(matrix).nearest(query, 10, allowed)
-    assert len(found) == 10
-    assert {id_ for id_, _ in found} <= set(allowed)
+    nearest_hit = scan_of(matrix).nearest(query, 10, allowed)
+    assert len(nearest_hit) == 10
+    assert {id_ for id_, _ in nearest_hit} <= set(allowed)
     best = sorted(allowed, key=lambda id_: -float(matrix[id_ - 10] @ query))[:10]
-    assert [id_ for id_, _ in found] == best
+    assert [id_ for id_, _ in nearest_hit] == best
 
 
 def test_codes_choose_well_on_clustered_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,8 +57,8 @@ def test_codes_choose_well_on_clustered_vectors(monkeypatch: pytest.MonkeyPatch)
 def test_cosines_of_given_chunks_leave_out_those_without_a_vector() -> None:
     rng = np.random.default_rng(4)
     matrix, query = unit(rng, 20), unit(rng, 1)[0]
-    found = scan_of(matrix).of(query, [12, 999, 15, 1])
-    assert found == pytest.approx({12: float(matrix[2] @ query), 15: float(matrix[5] @ query)})
+    results = scan_of(matrix).of(query, [12, 999, 15, 1])
+    assert results == pytest.approx({12: float(matrix[2] @ query), 15: float(matrix[5] @ query)})
 
 
 def test_the_scan_file_is_made_anew_for_each_generation(tmp_path) -> None:
@@ -117,9 +117,9 @@ def test_a_large_index_gets_codes_in_its_scan_file(
     assert scan is not None
     assert scan.codes.shape == (400, DIMS // 8)
     assert (scan.codes == np.packbits(scan.matrix > 0, axis=1)).all()
-    found = scan.nearest(matrix[7], 5)
-    assert found == scan._replace(codes=None).nearest(matrix[7], 5)
-    assert found[0][0] == 8
+    nearest_hit = scan.nearest(matrix[7], 5)
+    assert nearest_hit == scan._replace(codes=None).nearest(matrix[7], 5)
+    assert nearest_hit[0][0] == 8
     allowed = list(range(1, 400, 2))
     assert {id_ for id_, _ in scan.nearest(matrix[7], 5, allowed)} <= set(allowed)
     cache.close(), db.close()

@@ -97,13 +97,13 @@ def test_who_waits_goes_on_when_the_other_ends(space: Path, lock: str) -> None:
 
 
 def test_python_learns_who_is_waited_for(space: Path, held: str) -> None:
-    told: list[str] = []
+    output: list[str] = []
     settings = {"index.embedding_provider": "none"}
     with Memory.open(space, settings=settings) as memory:
         with pytest.raises(Busy, match=r"embedding, 54 %"):
-            memory.sync(wait=0.1, on_wait=told.append)
+            memory.sync(wait=0.1, on_wait=output.append)
         work = memory.index.work()
-    assert len(told) == 1
+    assert len(output) == 1
     assert work is not None
     assert (work.pid, work.phase, work.done, work.total) == (os.getpid(), "embed", 54, 100)
 

@@ -56,11 +56,11 @@ def test_sessions_that_go_on_are_shown_as_they_are_now(space: Path) -> None:
         memory.journal.open_capsule("", scope=ADA)
         memory.observe("Why are the labels blank?", scope=ADA, at=AT)
         assert [each.prompts for each in memory.sessions.overviews()] == [1]
-        said = {"role": "assistant"}
+        payload = {"role": "assistant"}
         memory.observe(
             "The labels are blank because of a BOM; it is removed now.",
             scope=ADA,
-            provenance=said,
+            provenance=payload,
             at=AT + 1,
         )
         (session,) = memory.sessions.overviews()

@@ -114,8 +114,8 @@ def test_a_colon_at_the_end_announces_something_in_any_language() -> None:
 
 @given(st.text())
 def test_no_line_is_lost_where_results_come_first(text: str) -> None:
-    shown = results_first(text).splitlines()
-    assert sorted(filter(None, shown)) == sorted(filter(None, text.splitlines()))
+    lines = results_first(text).splitlines()
+    assert sorted(filter(None, lines)) == sorted(filter(None, text.splitlines()))
 
 
 def test_what_stands_below_a_verification_is_a_result() -> None:

@@ -51,9 +51,9 @@ def say(journal: Journal, text: str, at: int = T, **more: str) -> Any:
     return journal.observe(append.row(text, "message", at, **more))
 
 
-def now(journal: Journal, one: Any) -> Any:
+def now(journal: Journal, item: Any) -> Any:
     """An entry as it is now."""
-    return queries.entry(journal.db, one.ref.partition(":")[0], one.id)
+    return queries.entry(journal.db, item.ref.partition(":")[0], item.id)
 
 
 def holding(word: str) -> list[str]:
@@ -61,8 +61,8 @@ def holding(word: str) -> list[str]:
     home = Path(os.environ["KINEN_HOME"])
     files = [path for path in home.rglob("*") if path.is_file()]
     assert files
-    found = [path for path in files if word.lower().encode() in path.read_bytes().lower()]
-    return sorted({path.name.removesuffix("-wal") for path in found})
+    paths = [path for path in files if word.lower().encode() in path.read_bytes().lower()]
+    return sorted({path.name.removesuffix("-wal") for path in paths})
 
 
 def traces() -> dict[str, list[str]]:
@@ -79,7 +79,7 @@ def test_an_observation_is_emptied_and_keeps_what_it_belongs_to(
     journal: Journal, forget: bool
 ) -> None:
     opened = journal.open_capsule("boil water", "session", S, T)
-    one = say(
+    message = say(
         journal,
         TEXT,
         session="s",
@@ -88,28 +88,28 @@ def test_an_observation_is_emptied_and_keeps_what_it_belongs_to(
         files='["src/a.py"]',
         branch="main",
     )
-    erased = erase(journal, one.ref, forget=forget, now=T + 5)
-    assert (erased.refs, erased.also, erased.suppressed) == ((one.ref,), (), False)
-    expected = one._replace(content=REDACTED, provenance={}, redacted=True)
+    erased = erase(journal, message.ref, forget=forget, now=T + 5)
+    assert (erased.refs, erased.also, erased.suppressed) == ((message.ref,), (), False)
+    expected = message._replace(content=REDACTED, provenance={}, redacted=True)
     if forget:
-        expected = one._replace(content="", provenance={}, files=(), forgotten_at=T + 5)
-    assert now(journal, one) == expected
+        expected = message._replace(content="", provenance={}, files=(), forgotten_at=T + 5)
+    assert now(journal, message) == expected
     assert expected.capsule == opened.id
     assert now(journal, opened) == opened
 
 
 def test_a_tombstone_is_shown_by_audit_only(journal: Journal) -> None:
-    one, two = say(journal, "one"), say(journal, "two")
-    erase(journal, one.ref, forget=True, now=T)
+    first, two = say(journal, "one"), say(journal, "two")
+    erase(journal, first.ref, forget=True, now=T)
     assert queries.entries(journal.db, "observations", EntryFilter()) == ([two], 1)
     assert queries.entries(journal.db, "observations", EntryFilter(audit=True))[1] == 2
 
 
 def test_what_was_redacted_is_still_listed(journal: Journal) -> None:
-    one = say(journal, "one")
-    erase(journal, one.id[:20], forget=False, now=T)
-    (found,), count = queries.entries(journal.db, "observations", EntryFilter())
-    assert (found.content, found.redacted, count) == (REDACTED, True, 1)
+    message = say(journal, "one")
+    erase(journal, message.id[:20], forget=False, now=T)
+    (results,), count = queries.entries(journal.db, "observations", EntryFilter())
+    assert (results.content, results.redacted, count) == (REDACTED, True, 1)
 
 
 @BOTH
@@ -130,8 +130,8 @@ def test_an_intent_that_was_copied_from_the_prompt_goes_with_it(
 ) -> None:
     opened = journal.open_capsule(intent, "session", S, T)
     other = journal.open_capsule("something else entirely", "session", Scope("t"), T)
-    one = say(journal, TEXT, session="s")
-    erase(journal, one.ref, forget=forget, now=T)
+    message = say(journal, TEXT, session="s")
+    erase(journal, message.ref, forget=forget, now=T)
     assert now(journal, opened).intent == (REDACTED if gone else intent)
     assert now(journal, other).intent == "something else entirely"
 
@@ -145,7 +145,7 @@ def test_a_short_prompt_takes_an_intent_that_is_the_same(journal: Journal) -> No
 @BOTH
 def test_an_automatic_summary_is_made_again_without_it(journal: Journal, forget: bool) -> None:
     opened = journal.open_capsule("boil water", "session", S, T)
-    kept = say(journal, "The kettle is on.", T + 1, session="s")
+    message = say(journal, "The kettle is on.", T + 1, session="s")
     gone = say(journal, TEXT, T + 2, session="s")
     _, summary = journal.close_capsule(opened.ref, "", T + 3)
     assert summary is not None
@@ -155,29 +155,29 @@ def test_an_automatic_summary_is_made_again_without_it(journal: Journal, forget:
     after = now(journal, summary)
     assert WORD not in after.content
     assert "The kettle is on." in after.content
-    assert after.evidence == (kept.id,)
+    assert after.evidence == (message.id,)
     assert not after.redacted
 
 
 def test_a_summary_that_somebody_wrote_stays_and_is_told_of(journal: Journal) -> None:
     opened = journal.open_capsule("boil water", "session", S, T)
-    one = say(journal, TEXT, session="s")
+    message = say(journal, TEXT, session="s")
     _, summary = journal.close_capsule(opened.ref, f"I was asked: {TEXT}", T)
     assert summary is not None
-    cells = (json.dumps([one.id, "other"]), summary.id)
+    cells = (json.dumps([message.id, "other"]), summary.id)
     journal.db.execute("UPDATE summaries SET evidence_refs = ? WHERE id = ?", cells)
-    erased = erase(journal, one.ref, forget=True, now=T)
+    erased = erase(journal, message.ref, forget=True, now=T)
     assert erased.also == (summary.ref,)
     assert now(journal, summary) == summary._replace(evidence=("other",))
 
 
 def test_entries_that_say_the_same_are_told_of(journal: Journal) -> None:
-    one = say(journal, TEXT)
+    message = say(journal, TEXT)
     again = say(journal, f"> {TEXT}\n\nok")
     opened = journal.open_capsule(f"do: {TEXT}", "session", S, T)
     pin = journal.pin("note:a.md", TEXT, 0, Scope(), T)
     say(journal, "something else")
-    erased = erase(journal, one.ref, forget=False, now=T)
+    erased = erase(journal, message.ref, forget=False, now=T)
     assert set(erased.also) == {again.ref, opened.ref, pin.ref}
     assert erase(journal, say(journal, "ok").ref, forget=False, now=T).also == ()
 
@@ -186,21 +186,21 @@ def test_entries_that_say_the_same_are_told_of(journal: Journal) -> None:
 def test_pins_go_with_what_was_forgotten_and_stay_with_what_was_redacted(
     journal: Journal, forget: bool
 ) -> None:
-    one, two = say(journal, "one"), say(journal, "two")
-    journal.pin(one.ref, "first", 0, S, T)
+    first, two = say(journal, "one"), say(journal, "two")
+    journal.pin(first.ref, "first", 0, S, T)
     journal.pin(two.ref, "second", 0, S, T + 1)
-    erase(journal, one.ref, forget=forget, now=T)
+    erase(journal, first.ref, forget=forget, now=T)
     pins = queries.pins_in(journal.db, S, T)
     assert [pin.note for pin in pins] == (["second"] if forget else ["first", "second"])
 
 
 @BOTH
 def test_a_pin_itself_can_be_erased(journal: Journal, forget: bool) -> None:
-    one = say(journal, "one")
-    pin = journal.pin(one.ref, TEXT, 0, S, T)
+    message = say(journal, "one")
+    pin = journal.pin(message.ref, TEXT, 0, S, T)
     assert erase(journal, pin.ref, forget=forget, now=T).refs == (pin.ref,)
     assert now(journal, pin) == (None if forget else pin._replace(note=REDACTED))
-    assert now(journal, one) == one
+    assert now(journal, message) == message
 
 
 @BOTH
@@ -210,13 +210,13 @@ def test_a_capsule_takes_all_of_it(journal: Journal, forget: bool) -> None:
     outside = say(journal, "outside")
     _, summary = journal.close_capsule(opened.ref, "It boiled.", T + 9)
     assert summary is not None
-    for one in (*inside, summary, opened, outside):
-        journal.pin(one.ref, one.id, 0, S, T)
+    for value in (*inside, summary, opened, outside):
+        journal.pin(value.ref, value.id, 0, S, T)
     erased = erase(journal, opened.ref, forget=forget, now=T + 10)
-    assert set(erased.refs) == {opened.ref, summary.ref, *(one.ref for one in inside)}
+    assert set(erased.refs) == {opened.ref, summary.ref, *(entry.ref for entry in inside)}
     empty = "" if forget else REDACTED
     assert now(journal, opened).intent == empty
-    assert {now(journal, one).content for one in (*inside, summary)} == {empty}
+    assert {now(journal, item).content for item in (*inside, summary)} == {empty}
     assert now(journal, outside) == outside
     pinned = {pin.target for pin in queries.pins_in(journal.db, S, T)}
     assert pinned == ({outside.ref} if forget else {outside.ref, *erased.refs})
@@ -235,10 +235,10 @@ def test_a_forgotten_capsule_is_over(journal: Journal) -> None:
 
 def test_erasing_twice_and_in_either_order_is_harmless(journal: Journal) -> None:
     opened = journal.open_capsule(TEXT, "session", S, T)
-    one = say(journal, TEXT, session="s")
+    message = say(journal, TEXT, session="s")
     for forget in (False, False, True, True, False):
-        assert erase(journal, one.ref, forget=forget, now=T).refs == (one.ref,)
-    assert now(journal, one).forgotten_at == T
+        assert erase(journal, message.ref, forget=forget, now=T).refs == (message.ref,)
+    assert now(journal, message).forgotten_at == T
     assert TEXT not in str(list(journal.db.iterdump()))
     assert now(journal, opened).intent == REDACTED
 
@@ -270,32 +270,32 @@ class Erasing:
         assert WORD in self.summary.content
         memory.journal.pin(self.one.ref, "read this first")
         memory.sync()
-        self.ask(found=True)
+        self.ask(matches=True)
         assert {"index.db", "journal.db"} <= set(holding(WORD))
         assert {"index.db", "journal.db"} <= set(holding("tambouri"))
 
-    def ask(self, *, found: bool) -> None:
+    def ask(self, *, matches: bool) -> None:
         full = self.memory.search(Query(WORD, mode="fulltext"))
-        assert (self.one.ref in {hit.record.ref for hit in full}) is found
-        assert bool(full) is found
+        assert (self.one.ref in {hit.record.ref for hit in full}) is matches
+        assert bool(full) is matches
         for mode in ("hybrid", "semantic"):
             hits = self.memory.search(Query(TEXT, mode=mode, limit=50))
-            assert any(WORD in hit.chunk.text for hit in hits) is found
+            assert any(WORD in hit.chunk.text for hit in hits) is matches
         recall = self.memory.recall(Query(WORD, session="s"))
-        told = " ".join(item.text for item in recall.items)
-        assert (WORD in told.lower()) is found
+        text = " ".join(item.text for item in recall.items)
+        assert (WORD in text.lower()) is matches
 
     def check(self, *, forget: bool) -> None:
         """It is nowhere, and what stood beside it is still there."""
         assert traces() == {}
-        self.ask(found=False)
+        self.ask(matches=False)
         assert traces() == {}
         self.memory.sync()
         kettle = self.memory.search(Query("kettle", mode="fulltext"))
         assert "observation" in {hit.record.kind for hit in kettle}
         listed, count = self.memory.journal.entries("observations", audit=True)
         assert count == 3
-        assert [bool(one.forgotten_at) for one in listed if one.id == self.one.id] == [forget]
+        assert [bool(item.forgotten_at) for item in listed if item.id == self.one.id] == [forget]
         assert self.memory.journal.entries("observations")[1] == (2 if forget else 3)
         assert bool(self.memory.journal.entries("pins")[1]) is not forget
         assert traces() == {}
@@ -326,7 +326,7 @@ def test_what_was_erased_is_in_no_file(space: Path, forget: bool) -> None:
         assert vectors
         assert vectors <= set(memory.core.reader.digests()), "vectors of what was erased are kept"
         memory.sync(rebuild=True)
-        story.ask(found=False)
+        story.ask(matches=False)
     assert traces() == {}
 
 
@@ -387,7 +387,7 @@ def test_while_another_process_reads_the_error_says_to_run_it_again(
     space: Path, forget: bool
 ) -> None:
     with Memory.open(space, settings=PLAIN) as memory:
-        one = memory.observe(TEXT)
+        entry = memory.observe(TEXT)
         memory.search(WORD)
         before = memory.core.store
         memory.close()
@@ -398,12 +398,12 @@ def test_while_another_process_reads_the_error_says_to_run_it_again(
         try:
             assert other.stdout.readline() == "reading\n"
             with pytest.raises(Busy) as refused:
-                (memory.journal.forget if forget else memory.journal.redact)(one.ref)
+                (memory.journal.forget if forget else memory.journal.redact)(entry.ref)
             assert "run it again" in refused.value.hint
             assert not memory.search(Query(WORD, mode="fulltext"))
         finally:
             other.communicate()
-        (memory.journal.forget if forget else memory.journal.redact)(one.ref)
+        (memory.journal.forget if forget else memory.journal.redact)(entry.ref)
         assert traces() == {}
 
 
@@ -423,24 +423,24 @@ def test_a_summary_that_was_redacted_before_keeps_no_title(space: Path) -> None:
     """A summary is indexed under the intent of its capsule, which is the prompt."""
     with Memory.open(space, settings=PLAIN) as memory:
         opened = memory.journal.open_capsule(" ".join(TEXT.split()), scope={"session": "s"})
-        one = memory.observe(TEXT, scope={"session": "s"})
+        entry = memory.observe(TEXT, scope={"session": "s"})
         summary = memory.journal.close_capsule(opened.ref)[1]
         assert summary
         memory.search("kettle")
         memory.journal.redact(summary.ref)
-        memory.journal.redact(one.ref)
+        memory.journal.redact(entry.ref)
         assert traces() == {}
 
 
 def test_what_a_crash_left_in_the_spool_goes_too(space: Path) -> None:
     with Memory.open(space, settings=PLAIN) as memory:
-        one = memory.observe(TEXT)
+        entry = memory.observe(TEXT)
         (folder,) = memory.core.spools
-        file = Path(spool.put(folder, append.row(TEXT, "message", id=one.id)))
+        file = Path(spool.put(folder, append.row(TEXT, "message", id=entry.id)))
         for suffix in (".77.tmp", ".bad"):
             file.with_name(file.name + suffix).write_text(TEXT)
         spool.put(folder, append.row("The kettle is on.", "message"))
-        memory.journal.redact(one.ref)
+        memory.journal.redact(entry.ref)
         assert traces() == {}
         assert os.listdir(folder) == []
         assert memory.journal.entries("observations")[1] == 2
@@ -448,8 +448,8 @@ def test_what_a_crash_left_in_the_spool_goes_too(space: Path) -> None:
 
 def test_what_was_never_indexed_is_erased_from_the_journal(space: Path) -> None:
     with Memory.open(space, settings=PLAIN) as memory:
-        one = memory.observe(TEXT)
-        memory.journal.forget(one.ref)
+        entry = memory.observe(TEXT)
+        memory.journal.forget(entry.ref)
         assert traces() == {}
         assert not memory.search(Query(WORD, mode="fulltext"))
 
@@ -462,14 +462,14 @@ def test_what_was_never_indexed_is_erased_from_the_journal(space: Path) -> None:
 def test_an_import_does_not_bring_it_back(space: Path, forget: bool, conflict: Any) -> None:
     with Memory.open(space, settings=PLAIN) as memory:
         opened = memory.journal.open_capsule(" ".join(TEXT.split())[:60], scope={"session": "s"})
-        one = memory.observe(TEXT, scope={"session": "s"}, provenance={"note": TEXT})
+        entry = memory.observe(TEXT, scope={"session": "s"}, provenance={"note": TEXT})
         memory.observe("The kettle is on.", scope={"session": "s"})
         memory.journal.close_capsule(opened.ref)
-        memory.journal.pin(one.ref, "read this first")
+        memory.journal.pin(entry.ref, "read this first")
         out = io.StringIO()
         memory.transfer.export(out)
         assert WORD in out.getvalue()
-        (memory.journal.forget if forget else memory.journal.redact)(one.ref)
+        (memory.journal.forget if forget else memory.journal.redact)(entry.ref)
         pins = memory.journal.entries("pins")[1]
         memory.transfer.load(io.BytesIO(out.getvalue().encode()), on_conflict=conflict)
         assert memory.journal.entries("pins")[1] == pins
@@ -487,23 +487,23 @@ def test_a_file_is_only_hidden_until_it_is_restored(
     path = write("tea.md", f"# Tea\n\nThe {WORD} is on.\n")
     write("pot.md", "# Pot\n\nThe kettle is on.\n")
 
-    def found() -> list[str]:
+    def matches() -> list[str]:
         return [hit.record.path for hit in memory.search(Query(WORD, mode="fulltext"))]
 
     with Memory.open(space) as memory:
-        assert found() == ["tea.md"]
+        assert matches() == ["tea.md"]
         erased = (memory.journal.forget if forget else memory.journal.redact)("tea.md")
         assert erased == (("note:tea.md",), (), True)
-        assert found() == []
+        assert matches() == []
         assert WORD in path.read_text()
         memory.sync(rebuild=True)
-        assert found() == []
+        assert matches() == []
         path.write_text(f"# Tea\n\nThe {WORD} is on again.\n")
         memory.sync()
-        assert found() == []
+        assert matches() == []
         assert len(memory.search(Query("kettle", mode="fulltext"))) == 1
     with Memory.open(space) as memory:
         assert memory.journal.restore("tea.md") == "note:tea.md"
-        assert found() == ["tea.md"]
+        assert matches() == ["tea.md"]
         with pytest.raises(NotFound, match="is not hidden"):
             memory.journal.restore("tea.md")

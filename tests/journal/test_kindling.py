@@ -181,10 +181,10 @@ def test_an_observation_joins_the_first_capsule_that_lists_it(conflict: Any, aga
 
 def test_capsules_may_come_before_their_observations() -> None:
     rows = dict(reversed(dataset().items()))
-    one, other = journal(), journal()
-    load(one, io.BytesIO(shipped(rows)))
+    first, other = journal(), journal()
+    load(first, io.BytesIO(shipped(rows)))
     load(other, io.BytesIO(shipped(dataset())))
-    assert everything(one) == everything(other)
+    assert everything(first) == everything(other)
 
 
 def test_new_observations_join_a_capsule_that_was_there() -> None:
@@ -193,8 +193,8 @@ def test_new_observations_join_a_capsule_that_was_there() -> None:
     load(db, io.BytesIO(shipped({**rows, "observations": rows["observations"][:1]})))
     db.execute("INSERT INTO observations(id, kind, content, ts) VALUES ('gone', 'error', '', 1)")
     load(db, io.BytesIO(shipped(rows)))
-    found = db.execute("SELECT id, capsule FROM observations ORDER BY id").fetchall()
-    assert found == [("gone", ""), ("o0", "c0"), ("o1", "c0"), ("o2", "c1")]
+    results = db.execute("SELECT id, capsule FROM observations ORDER BY id").fetchall()
+    assert results == [("gone", ""), ("o0", "c0"), ("o1", "c0"), ("o2", "c1")]
 
 
 def test_a_database_is_told_by_its_tables(tmp_path: Path) -> None:
@@ -214,11 +214,11 @@ def test_a_database_gives_the_same_as_a_bundle(tmp_path: Path, mode: str, name: 
     theirs = connected(str(path))
     theirs.execute(f"PRAGMA journal_mode={mode}")
     theirs.execute("UPDATE capsules SET intent = 'build' WHERE id = 'c0'")
-    one, other = journal(), journal()
-    result = load_database(one, str(path))
+    first, other = journal(), journal()
+    result = load_database(first, str(path))
     theirs.close()
     assert result == load(other, io.BytesIO(shipped(dataset())))
-    assert everything(one) == everything(other)
+    assert everything(first) == everything(other)
 
 
 def test_a_database_is_not_changed(tmp_path: Path) -> None:

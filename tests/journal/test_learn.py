@@ -38,8 +38,8 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 
 def drawn(text: str = "Use PostgreSQL for sessions", source: str = "note:a.md") -> Learned:
     at = "2026-01-01T10:00:00.000Z"
-    (one,) = fold([Finding("decision", text, 0.9, (source,), at)]).learned
-    return one
+    (item,) = fold([Finding("decision", text, 0.9, (source,), at)]).learned
+    return item
 
 
 def bundle(db: sqlite3.Connection) -> str:
@@ -49,9 +49,9 @@ def bundle(db: sqlite3.Connection) -> str:
 
 
 def test_what_is_learned_is_there_as_it_was_given(journal: Journal) -> None:
-    one = drawn()._replace(scope=Scope(repo="r"), superseded_by="x")
-    assert learn(journal.db, [one]) == Counts(added=1)
-    assert memories(journal.db) == [one]
+    changed = drawn()._replace(scope=Scope(repo="r"), superseded_by="x")
+    assert learn(journal.db, [changed]) == Counts(added=1)
+    assert memories(journal.db) == [changed]
 
 
 def test_learning_the_same_again_changes_nothing(journal: Journal) -> None:
@@ -62,23 +62,23 @@ def test_learning_the_same_again_changes_nothing(journal: Journal) -> None:
 
 
 def test_sources_are_united_and_what_supersedes_is_noted(journal: Journal) -> None:
-    one = drawn()
-    learn(journal.db, [one])
-    later = one._replace(
-        derived_from=("commit:abc",), confidence=0.8, created_at=one.created_at + 9
+    drawing = drawn()
+    learn(journal.db, [drawing])
+    later = drawing._replace(
+        derived_from=("commit:abc",), confidence=0.8, created_at=drawing.created_at + 9
     )
     assert learn(journal.db, [later._replace(superseded_by="y")]) == Counts(changed=1)
     (now,) = memories(journal.db)
-    assert now == one._replace(derived_from=("note:a.md", "commit:abc"), superseded_by="y")
+    assert now == drawing._replace(derived_from=("note:a.md", "commit:abc"), superseded_by="y")
 
 
 def test_a_secret_is_masked_and_the_memory_still_known(journal: Journal) -> None:
     text = f"Deploys use the token {SECRET}"
     learn(journal.db, [drawn(text)])
-    (kept,) = memories(journal.db)
-    assert SECRET not in kept.content
-    found = Finding("decision", text, 0.9, ("note:a.md",), "2026-01-01T10:00:00.000Z")
-    assert fold([found], memories(journal.db)).learned == ()
+    (remaining,) = memories(journal.db)
+    assert SECRET not in remaining.content
+    results = Finding("decision", text, 0.9, ("note:a.md",), "2026-01-01T10:00:00.000Z")
+    assert fold([results], memories(journal.db)).learned == ()
 
 
 def test_all_is_learned_or_nothing(journal: Journal) -> None:
@@ -137,30 +137,30 @@ def test_memories_travel_in_a_bundle_and_stay_hidden_there(
 
 
 def test_a_hidden_memory_is_found_no_more_until_it_is_shown_again(space: Path) -> None:
-    one = drawn("The zeppelin is moored at the northern mast")
+    drawing = drawn("The zeppelin is moored at the northern mast")
     with closing(Memory.open(space, settings=PLAIN)) as memory:
         journal = memory.core.store
-        learn(journal.db, [one])
+        learn(journal.db, [drawing])
         query = Query("zeppelin")
         memory.sync(embed=False)
-        assert [hit.record.ref for hit in memory.search(query)] == [one.ref]
-        suppress(journal, one.ref, T)
+        assert [hit.record.ref for hit in memory.search(query)] == [drawing.ref]
+        suppress(journal, drawing.ref, T)
         assert list(memory.search(query)) == []
         assert memories(journal.db) == []
         memory.sync(embed=False, rebuild=True)
         assert list(memory.search(query)) == [], "nor after a rebuild"
-        assert unsuppress(journal, one.id) == one.ref
-        assert [hit.record.ref for hit in memory.search(query)] == [one.ref]
-        assert memories(journal.db) == [one]
+        assert unsuppress(journal, drawing.id) == drawing.ref
+        assert [hit.record.ref for hit in memory.search(query)] == [drawing.ref]
+        assert memories(journal.db) == [drawing]
 
 
 def test_what_a_hidden_memory_says_is_not_learned_under_another_name(journal: Journal) -> None:
-    one = drawn()
-    learn(journal.db, [one])
-    suppress(journal, one.ref, T)
+    drawing = drawn()
+    learn(journal.db, [drawing])
+    suppress(journal, drawing.ref, T)
     at = "2026-03-01T10:00:00.000Z"
-    said = Finding("decision", "Sessions are stored in PostgreSQL", 0.9, ("commit:abc",), at)
-    learn(journal.db, fold([said], memories(journal.db, everything=True)).learned)
+    message = Finding("decision", "Sessions are stored in PostgreSQL", 0.9, ("commit:abc",), at)
+    learn(journal.db, fold([message], memories(journal.db, everything=True)).learned)
     assert memories(journal.db) == []
     (hidden,) = memories(journal.db, everything=True)
     assert hidden.derived_from == ("note:a.md", "commit:abc")
@@ -169,11 +169,11 @@ def test_what_a_hidden_memory_says_is_not_learned_under_another_name(journal: Jo
 def test_a_memory_says_in_the_index_what_it_is_drawn_from_and_what_superseded_it(
     space: Path,
 ) -> None:
-    one = drawn("The zeppelin is moored at the mast")._replace(superseded_by="abc")
+    changed = drawn("The zeppelin is moored at the mast")._replace(superseded_by="abc")
     with closing(Memory.open(space, settings=PLAIN)) as memory:
-        learn(memory.core.store.db, [one])
+        learn(memory.core.store.db, [changed])
         memory.sync(embed=False)
-        metadata = memory.records.get(one.ref).metadata or {}
+        metadata = memory.records.get(changed.ref).metadata or {}
         assert metadata["superseded_by"] == "abc"
         assert metadata["derived_from"] == ["note:a.md"]
         assert metadata["type"] == "decision"

@@ -63,7 +63,7 @@ def first(data: Path) -> Path:
 def test_migrations_are_numbered_without_gaps_and_the_last_is_the_schema() -> None:
     numbers = [re.match(r"(\d{3})_[a-z_]+\.sql$", name) for name in migrate.scripts()]
     assert all(numbers)
-    assert [int(found[1]) for found in numbers if found] == [*range(1, SCHEMA + 1)]
+    assert [int(number[1]) for number in numbers if number] == [*range(1, SCHEMA + 1)]
 
 
 @pytest.mark.parametrize("name", migrate.scripts())
@@ -78,8 +78,8 @@ def test_nothing_of_a_migration_is_left_out(name: str) -> None:
 
 def test_a_fresh_journal_knows_its_version_and_how_it_came_to_it(data: Path) -> None:
     with closing(at(data)) as journal:
-        found = journal.db.execute("SELECT version, name, applied_at FROM schema_migrations")
-        applied = found.fetchall()
+        results = journal.db.execute("SELECT version, name, applied_at FROM schema_migrations")
+        applied = results.fetchall()
         assert journal.db.execute("PRAGMA user_version").fetchone() == (SCHEMA,)
         assert journal.db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert [row[1] for row in applied] == migrate.scripts()
@@ -92,11 +92,11 @@ def test_a_journal_of_the_first_version_keeps_every_row(first: Path, data: Path)
         before.executescript(FIRST)
         for table in (*TABLES, "schema_migrations"):
             columns = ", ".join(row[1] for row in before.execute(f"PRAGMA table_info({table})"))
-            kept = rows(before, table, columns)
-            assert kept, f"the fixture has nothing in {table}"
-            found = rows(journal.db, table, columns)
-            assert found[: len(kept)] == kept
-            assert len(found) == len(kept) or table == "schema_migrations"
+            remaining = rows(before, table, columns)
+            assert remaining, f"the fixture has nothing in {table}"
+            results = rows(journal.db, table, columns)
+            assert results[: len(remaining)] == remaining
+            assert len(results) == len(remaining) or table == "schema_migrations"
         assert journal.db.execute("PRAGMA user_version").fetchone() == (SCHEMA,)
 
 
@@ -155,8 +155,10 @@ def test_a_migration_that_fails_midway_leaves_the_old_version(
         with pytest.raises(StoreError, match="no such table: nowhere"):
             assert at(data).db
         assert dump(first) == before
-        kept = write.keep(str(data), [str(tmp_path / "spool" / "a")], write.row("hi", "message"))
-        assert not kept
+        remaining = write.keep(
+            str(data), [str(tmp_path / "spool" / "a")], write.row("hi", "message")
+        )
+        assert not remaining
         assert dump(first) == before
     with closing(at(data)) as journal:
         assert journal.db.execute("SELECT COUNT(*) FROM pins").fetchone() == (2,)

@@ -112,8 +112,8 @@ def test_what_was_erased_is_in_no_byte_of_a_page(tmp_path: Path, memory: Memory)
         "whole-quince",
     ]
     gone = [memory.observe(f"the {word}", kind="message", scope=SCOPE) for word in words[:2]]
-    kept = memory.observe("a plum", kind="message", scope=SCOPE)
-    pin = memory.journal.pin(kept.ref, f"because of {words[3]}")
+    entry = memory.observe("a plum", kind="message", scope=SCOPE)
+    pin = memory.journal.pin(entry.ref, f"because of {words[3]}")
     whole = memory.journal.open_capsule(f"about {words[4]}", scope={"session": "s2"})
     part = memory.observe(words[4], kind="message", scope={"session": "s2"})
     checkpoint = memory.worklog.checkpoint(f"The {words[2]} and nothing else.")

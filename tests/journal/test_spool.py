@@ -86,10 +86,10 @@ def keep(data: Path, spools: list[str], text: str) -> bool:
     return write.keep(str(data), spools, row(text))
 
 
-def kept(journal: Journal) -> list[str]:
+def contents(journal: Journal) -> list[str]:
     """The journal's observations in the order in which they were written."""
-    found = journal.db.execute("SELECT content FROM observations ORDER BY seq")
-    return [one[0] for one in found]
+    rows = journal.db.execute("SELECT content FROM observations ORDER BY seq")
+    return [item[0] for item in rows]
 
 
 def files(folder: str) -> list[str]:
@@ -109,7 +109,7 @@ def test_a_locked_journal_is_written_by_the_next_who_can(
         assert len(spool.waiting(spools)) == 2
     assert keep(data, spools, "three") is True
     assert files(spools[0]) == []
-    assert kept(journal) == ["one", "two", "three"]
+    assert contents(journal) == ["one", "two", "three"]
 
 
 def test_a_journal_that_is_locked_before_it_has_tables_loses_nothing(
@@ -121,7 +121,7 @@ def test_a_journal_that_is_locked_before_it_has_tables_loses_nothing(
         with closing(Journal(str(data), spools, patience_ms=50)) as journal:
             assert journal.observe(row("by a memory")).content == "by a memory"
     with closing(Journal(str(data), spools)) as journal:
-        assert kept(journal) == ["by a hook", "by a memory"]
+        assert contents(journal) == ["by a hook", "by a memory"]
 
 
 def test_what_was_spooled_is_written_in_the_order_of_its_ids(
@@ -129,9 +129,9 @@ def test_what_was_spooled_is_written_in_the_order_of_its_ids(
 ) -> None:
     rows = [row(str(n)) for n in range(20)]
     shuffled = random.Random(5).sample(rows, len(rows))
-    for n, one in enumerate(shuffled):
-        spool.put(spools[n % 2], one)
-    assert kept(journal) == [str(n) for n in range(20)]
+    for n, item in enumerate(shuffled):
+        spool.put(spools[n % 2], item)
+    assert contents(journal) == [str(n) for n in range(20)]
     assert files(spools[0]) == files(spools[1]) == []
 
 
@@ -141,7 +141,7 @@ def test_a_large_spool_is_written_in_batches(
     monkeypatch.setattr(spool, "BATCH", 4)
     for n in range(10):
         spool.put(spools[0], row(str(n)))
-    assert kept(journal) == [str(n) for n in range(10)]
+    assert contents(journal) == [str(n) for n in range(10)]
     assert files(spools[0]) == []
 
 
@@ -151,9 +151,9 @@ def test_a_reader_goes_without_what_cannot_be_written_now(
     journal.observe(row("there"))
     with locked(data):
         spool.put(spools[0], row("waiting"))
-        assert kept(journal) == ["there"]
+        assert contents(journal) == ["there"]
         assert len(files(spools[0])) == 1
-    assert kept(journal) == ["there", "waiting"]
+    assert contents(journal) == ["there", "waiting"]
 
 
 def test_what_was_spooled_before_a_capsule_closes_is_part_of_it(
@@ -201,7 +201,7 @@ def test_hooks_that_all_begin_a_journal_at_once_lose_nothing(
         assert process.communicate(timeout=300)[1] == ""
         assert process.returncode == 0
     with closing(Journal(str(data), spools)) as journal:
-        assert {one[0] for one in journal.db.execute("SELECT id FROM observations")} == ids
+        assert {item[0] for item in journal.db.execute("SELECT id FROM observations")} == ids
     assert len(ids) == 10
 
 
@@ -212,12 +212,12 @@ def test_a_memory_with_a_locked_journal_answers_and_finds_it_later(space: Path) 
         memory.close()
         memory.core.store = Journal(os.path.dirname(journal.path), journal.spools, patience_ms=50)
         with locked(Path(memory.space.data)):
-            one = memory.observe("The kettle whistles.", files=["stove.md"])
-            assert one.ref.startswith("observation:")
-            assert [os.path.basename(path) for path in spool.waiting(journal.spools)] == [one.id]
+            entry = memory.observe("The kettle whistles.", files=["stove.md"])
+            assert entry.ref.startswith("observation:")
+            assert [os.path.basename(path) for path in spool.waiting(journal.spools)] == [entry.id]
         hits = memory.search(Query("whistles", mode="fulltext"))
-        assert [hit.record.ref for hit in hits] == [one.ref]
-        assert memory.journal.entries("observations")[0][0] == one
+        assert [hit.record.ref for hit in hits] == [entry.ref]
+        assert memory.journal.entries("observations")[0][0] == entry
 
 
 # Once, whatever happens in between
@@ -240,17 +240,17 @@ def test_a_crash_after_the_commit_and_before_the_file_is_gone_doubles_nothing(
     with closing(sqlite3.connect(journal.path)) as db:
         assert db.execute(count).fetchone() == (2,)
     assert keep(data, spools, "three")
-    assert kept(journal) == ["one", "two", "three"]
+    assert contents(journal) == ["one", "two", "three"]
     assert files(spools[0]) == []
 
 
 def test_what_is_in_the_spool_twice_is_written_once(journal: Journal, spools: list[str]) -> None:
-    one, away = row("the same"), Path(spool.elsewhere(spools[0]))
+    first, away = row("the same"), Path(spool.elsewhere(spools[0]))
     away.parents[1].mkdir(mode=0o700)
     for folder in (*spools, str(away)):
-        spool.put(folder, one)
+        spool.put(folder, first)
     assert len(spool.waiting(spools)) == 3
-    assert kept(journal) == ["the same"]
+    assert contents(journal) == ["the same"]
     assert spool.waiting(spools) == []
 
 
@@ -259,14 +259,14 @@ def test_a_draft_that_a_crash_left_is_not_taken_for_an_observation(
 ) -> None:
     path = Path(spool.put(spools[0], row("whole")))
     path.with_name(f"{path.name}.77.tmp").write_bytes(path.read_bytes()[:40])
-    assert kept(journal) == ["whole"]
+    assert contents(journal) == ["whole"]
     assert files(spools[0]) == [f"{path.name}.77.tmp"]
 
 
 def changed(**cells: Any) -> bytes:
     """A spooled row with some cells as they cannot be; it goes to a file that its id names."""
-    told = dict(zip(COLUMNS, row("bad", id=ID), strict=True)) | cells
-    return json.dumps(list(told.values())).encode()
+    output = dict(zip(COLUMNS, row("bad", id=ID), strict=True)) | cells
+    return json.dumps(list(output.values())).encode()
 
 
 ID = "01KDWMA8G0BBBBBBBBBBBBBBBB"
@@ -297,7 +297,7 @@ def test_garbage_is_set_aside_and_nothing_else_is_lost(
         spool.put(spools[0], row("good", id=id_))
     (Path(spools[0]) / ID).write_bytes(data_)
     assert keep(data, spools, "next") is True
-    assert kept(journal) == ["good", "good", "next"]
+    assert contents(journal) == ["good", "good", "next"]
     assert files(spools[0]) == [f"{ID}.bad"]
     assert (Path(spools[0]) / f"{ID}.bad").read_bytes() == data_
 
@@ -307,7 +307,7 @@ def test_what_the_garbage_is_made_of_would_be_fine_as_it_was(
 ) -> None:
     os.makedirs(spools[0])
     (Path(spools[0]) / ID).write_bytes(changed())
-    assert kept(journal) == ["bad"]
+    assert contents(journal) == ["bad"]
 
 
 @pytest.mark.parametrize(
@@ -320,7 +320,7 @@ def test_an_id_that_is_no_name_of_a_file_is_spooled_all_the_same(
     spool.put(spools[0], row("strange", id=id_))
     assert {path for path in tmp_path.rglob("*") if "spool" not in path.parts} == before
     assert len(files(spools[0])) == 1
-    assert kept(journal) == ["strange"]
+    assert contents(journal) == ["strange"]
     assert journal.db.execute("SELECT id FROM observations").fetchone() == (id_,)
     assert files(spools[0]) == []
 
@@ -330,7 +330,7 @@ def test_an_id_that_is_no_name_of_a_file_is_spooled_all_the_same(
 
 def test_the_spool_of_an_alias_is_drained(journal: Journal, spools: list[str]) -> None:
     spool.put(spools[1], row("under the old id"))
-    assert kept(journal) == ["under the old id"]
+    assert contents(journal) == ["under the old id"]
     assert files(spools[1]) == []
 
 
@@ -361,7 +361,7 @@ def test_a_home_that_cannot_be_written_falls_back_to_the_temporary_folder(
     assert spool.waiting(there) == [path]
     assert spool.waiting(spools) == []
     journal.spools = there
-    assert kept(journal) == ["elsewhere"]
+    assert contents(journal) == ["elsewhere"]
     assert spool.waiting(there) == []
 
 
@@ -413,7 +413,7 @@ def test_a_temporary_folder_that_is_not_ours_alone_is_refused(
     Path(spool.elsewhere(there), str(foreign[0])).write_text(json.dumps(foreign))
     journal.spools = [there]
     assert spool.waiting([there]) == []
-    assert kept(journal) == []
+    assert contents(journal) == []
 
 
 def test_where_nothing_can_be_written_the_error_says_so(
@@ -516,7 +516,7 @@ def test_a_journal_that_cannot_grow_spools(journal: Journal, data: Path, spools:
     run = subprocess.run(command, capture_output=True, text=True, check=True)
     written, id_ = run.stdout.split()
     assert (written, files(spools[0])) == ("False", [id_])
-    assert kept(journal)[-1] == "small"
+    assert contents(journal)[-1] == "small"
     assert journal.check() == ""
 
 

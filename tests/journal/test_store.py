@@ -40,26 +40,26 @@ def say(journal: Journal, text: str, at: int = T, kind: str = "message", **more:
     return journal.observe(write.row(text, kind, at, **more))
 
 
-def capsule(journal: Journal, one: Capsule) -> Capsule:
+def capsule(journal: Journal, item: Capsule) -> Capsule:
     """A capsule as it is now."""
-    found = queries.entry(journal.db, "capsule", one.id)
-    assert isinstance(found, Capsule)
-    return found
+    results = queries.entry(journal.db, "capsule", item.id)
+    assert isinstance(results, Capsule)
+    return results
 
 
-def summaries(journal: Journal, one: Capsule) -> list[Any]:
-    return queries.entries(journal.db, "summaries", EntryFilter(capsule=one.id))[0]
+def summaries(journal: Journal, item: Capsule) -> list[Any]:
+    return queries.entries(journal.db, "summaries", EntryFilter(capsule=item.id))[0]
 
 
-def said(journal: Journal, one: Capsule) -> list[str]:
-    return [observation.content for observation in queries.stream(journal.db, one.id)]
+def contents(journal: Journal, item: Capsule) -> list[str]:
+    return [observation.content for observation in queries.stream(journal.db, item.id)]
 
 
 # Observations
 
 
 def test_an_observation_is_kept_as_it_was_told(journal: Journal) -> None:
-    told = write.row(
+    output = write.row(
         *("Wasser kocht 🫖", "command", T),
         id="01KDWMA8G0BBBBBBBBBBBBBBBB",
         provenance={"exitCode": 0},
@@ -76,7 +76,7 @@ def test_an_observation_is_kept_as_it_was_told(journal: Journal) -> None:
         head="9fceb02",
         files=('a "quoted".md', "ü.md"),
     )
-    assert journal.observe(told) == expected
+    assert journal.observe(output) == expected
     journal.close()
     assert queries.entry(journal.db, "observation", expected.id) == expected
 
@@ -89,15 +89,15 @@ def test_the_same_id_is_stored_once_and_the_first_stays(journal: Journal) -> Non
 
 
 def test_a_secret_never_reaches_the_disk(journal: Journal) -> None:
-    one = say(journal, f"export TOKEN={SECRET}")
+    message = say(journal, f"export TOKEN={SECRET}")
     opened = journal.open_capsule(f"use {SECRET}", "session", S, T)
-    pin = journal.pin(one.ref, f"see {SECRET}", 0, Scope(), T)
+    pin = journal.pin(message.ref, f"see {SECRET}", 0, Scope(), T)
     closed, summary = journal.close_capsule(opened.ref, f"used {SECRET}", T)
     assert summary is not None
-    for text in (one.content, opened.intent, pin.note, closed.intent, summary.content):
+    for text in (message.content, opened.intent, pin.note, closed.intent, summary.content):
         assert text
         assert SECRET not in text
-    assert one.masked["count"] == 1
+    assert message.masked["count"] == 1
     journal.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     assert SECRET.encode() not in Path(journal.path).read_bytes()
 
@@ -107,9 +107,9 @@ def test_text_that_is_no_unicode_is_kept_all_the_same(journal: Journal, column: 
     """Names of files and branches are bytes."""
     odd: dict[str, Any] = {"files": ["caf\udce9.md"], "provenance": {"x": "\udce9"}}
     half = odd.get(column, "caf\udce9")
-    one = say(journal, "half a \ud83e pair", **{column: half})
-    assert one.content == "half a \ufffd pair"
-    assert "\ufffd" in str(getattr(one, column, one.scope))
+    message = say(journal, "half a \ud83e pair", **{column: half})
+    assert message.content == "half a \ufffd pair"
+    assert "\ufffd" in str(getattr(message, column, message.scope))
 
 
 @pytest.mark.parametrize("at", [-1, 253_402_300_800_000, 10**30])
@@ -128,8 +128,8 @@ def test_a_capsule_is_opened_observed_and_closed(journal: Journal) -> None:
     scope = Scope("s", "repo", "agent", "user", "task")
     opened = journal.open_capsule("boil water", "session", scope, T)
     assert opened == Capsule(opened.id, "session", "boil water", "open", T, scope=scope)
-    one = say(journal, "the kettle is on", T + 1000, session="s")
-    assert one.capsule == opened.id
+    message = say(journal, "the kettle is on", T + 1000, session="s")
+    assert message.capsule == opened.id
     closed, summary = journal.close_capsule(opened.ref, "It boiled.", T + 2000, 0.7)
     assert closed == opened._replace(status="closed", closed_at=T + 2000)
     assert summary is not None
@@ -144,21 +144,23 @@ def test_there_is_one_open_capsule_for_each_type_and_session(journal: Journal) -
     node = journal.open_capsule("b", "pocketflow_node", S, T)
     other = journal.open_capsule("c", "session", Scope("other"), T)
     second = journal.open_capsule("d", "session", S, T + 1)
-    found = {one.intent: one.status for one in (capsule(journal, one) for one in (first, second))}
-    assert found == {"a": "closed", "d": "open"}
+    results = {
+        item.intent: item.status for item in (capsule(journal, value) for value in (first, second))
+    }
+    assert results == {"a": "closed", "d": "open"}
     assert capsule(journal, node).status == "open"
     assert capsule(journal, other).status == "open"
 
 
 def test_opening_anew_closes_what_a_crash_left_when_it_last_spoke(journal: Journal) -> None:
     left = journal.open_capsule("boil water", "session", S, T)
-    one = say(journal, "the kettle is on", T + 5000, session="s")
+    message = say(journal, "the kettle is on", T + 5000, session="s")
     journal.open_capsule("next", "session", S, T + 90_000)
     now = capsule(journal, left)
     assert (now.status, now.reason, now.closed_at) == ("closed", "abandoned", T + 5000)
     (summary,) = summaries(journal, left)
     assert not summary.written
-    assert summary.evidence == (one.id,)
+    assert summary.evidence == (message.id,)
     assert summary.created_at == T + 5000
     assert "the kettle is on" in summary.content
 
@@ -177,7 +179,7 @@ def test_resume_goes_on_with_what_is_open_and_else_begins(journal: Journal) -> N
     assert journal.open_capsule("b", "session", Scope("t"), T, resume=True).id != first.id
     assert journal.open_capsule("b", "pocketflow_node", S, T, resume=True).id != first.id
     say(journal, "two", T + 10, session="s")
-    assert said(journal, first) == ["one", "two"]
+    assert contents(journal, first) == ["one", "two"]
     journal.close_capsule(first.ref, "", T + 11)
     assert journal.open_capsule("c", "session", S, T + 12, resume=True).id != first.id
 
@@ -194,9 +196,9 @@ def test_a_capsule_without_a_word_for_a_day_is_abandoned_by_the_next(
     if spoke is not None:
         say(journal, "hm", now - STALE_MS + spoke, session="old")
     journal.open_capsule("new", "session", Scope("new"), now)
-    found = capsule(journal, old)
-    assert found.status == status
-    assert found.reason == ("abandoned" if status == "closed" else "")
+    results = capsule(journal, old)
+    assert results.status == status
+    assert results.reason == ("abandoned" if status == "closed" else "")
 
 
 def test_a_capsule_that_was_opened_today_stays_open(journal: Journal) -> None:
@@ -214,7 +216,7 @@ def test_an_observation_joins_the_open_capsule_of_its_session_only(journal: Jour
     assert say(journal, "d", session="s", capsule=node.id).capsule == node.id
     journal.close_capsule(mine.ref, "", T + 1)
     assert say(journal, "e", session="s").capsule == ""
-    assert said(journal, mine) == ["a"]
+    assert contents(journal, mine) == ["a"]
 
 
 def test_closing_twice_is_a_clear_error(journal: Journal) -> None:
@@ -222,7 +224,7 @@ def test_closing_twice_is_a_clear_error(journal: Journal) -> None:
     journal.close_capsule(opened.ref, "first", T)
     with pytest.raises(NotFound, match="closed already"):
         journal.close_capsule(opened.ref, "second", T + 1)
-    assert [one.content for one in summaries(journal, opened)] == ["first"]
+    assert [summary.content for summary in summaries(journal, opened)] == ["first"]
     with pytest.raises(NotFound, match="no capsule"):
         journal.close_capsule("capsule:01KDWMA8G0AAAAAAAAAAAAAAAA", "", T)
     with pytest.raises(NotFound, match="no capsule"):
@@ -233,10 +235,10 @@ def test_a_summary_is_made_only_of_something(journal: Journal) -> None:
     for nothing in ("", " \n"):
         silent = journal.open_capsule("silent", "session", S, T)
         assert journal.close_capsule(silent.id, nothing, T)[1] is None
-    told = journal.open_capsule("told", "session", S, T)
+    output = journal.open_capsule("told", "session", S, T)
     ids = {say(journal, f"step {n}", T + n, session="s").id for n in range(3)}
     say(journal, "elsewhere", T + 9, session="other")
-    _, summary = journal.close_capsule(told.id, "", T + 10)
+    _, summary = journal.close_capsule(output.id, "", T + 10)
     assert summary is not None
     assert not summary.written
     assert summary.confidence == 0.5
@@ -249,14 +251,14 @@ def test_a_summary_is_made_only_of_something(journal: Journal) -> None:
 def test_a_summary_that_somebody_wrote_is_not_doubled_unless_more_happened(
     journal: Journal,
 ) -> None:
-    for later, made in ((-5, False), (5, True)):
+    for later, created in ((-5, False), (5, True)):
         opened = journal.open_capsule("a", "session", S, T)
         say(journal, "x", T + 10, session="s")
         journal.db.execute(
             "INSERT INTO summaries(id, capsule, content, created_at) VALUES (?, ?, 'so far', ?)",
             (f"written{later}", opened.id, T + 10 - later),
         )
-        assert (journal.close_capsule(opened.ref, "", T + 20)[1] is not None) is made
+        assert (journal.close_capsule(opened.ref, "", T + 20)[1] is not None) is created
 
 
 def test_a_capsule_is_never_closed_before_it_was_opened(journal: Journal) -> None:
@@ -302,14 +304,16 @@ def test_whatever_happens_capsules_live_as_in_a_naive_model(story: list[Any]) ->
             elif step == "resume":
                 again = journal.open_capsule(str(n), type_, Scope(session), now, resume=True)
                 assert again.id == ids[running[key]]
-        found = [queries.entry(journal.db, "capsule", id_) for id_ in ids]
-        assert ["open" if one.status == "open" else one.reason for one in found] == reasons
-        assert [said(journal, one) for one in found] == held
-        for one, heard in zip(found, held, strict=True):
-            made = summaries(journal, one)
-            assert len(made) == (one.status == "closed" and bool(heard))
-            names = {o.id for o in queries.stream(journal.db, one.id)}
-            assert all(set(summary.evidence) <= names for summary in made)
+        results = [queries.entry(journal.db, "capsule", id_) for id_ in ids]
+        assert [
+            "open" if result.status == "open" else result.reason for result in results
+        ] == reasons
+        assert [contents(journal, match) for match in results] == held
+        for item, heard in zip(results, held, strict=True):
+            created = summaries(journal, item)
+            assert len(created) == (item.status == "closed" and bool(heard))
+            names = {o.id for o in queries.stream(journal.db, item.id)}
+            assert all(set(summary.evidence) <= names for summary in created)
 
 
 # Pins
@@ -325,16 +329,16 @@ def test_a_pin_holds_until_it_expires(journal: Journal) -> None:
     assert held(journal, now=T + 999) == ["brief", "for good"]
     assert held(journal, now=T + 1000) == ["for good"]
     listed = queries.entries(journal.db, "pins", EntryFilter(now=T + 1000))
-    assert ([one.note for one in listed[0]], listed[1]) == (["for good"], 1)
+    assert ([item.note for item in listed[0]], listed[1]) == (["for good"], 1)
     assert queries.entries(journal.db, "pins", EntryFilter(now=T + 1000, audit=True))[1] == 2
 
 
 @pytest.mark.parametrize("ttl", [-1, float("inf"), float("nan")])
 def test_a_pin_for_a_time_that_cannot_be_is_refused(space: Path, ttl: float) -> None:
     with Memory.open(space, settings={"index.embedding_provider": "none"}) as memory:
-        one = memory.observe("the kettle is on")
+        entry = memory.observe("the kettle is on")
         with pytest.raises(QueryError, match="no such time"):
-            memory.journal.pin(one.ref, ttl=ttl)
+            memory.journal.pin(entry.ref, ttl=ttl)
         assert memory.journal.entries("pins", audit=True) == ([], 0)
 
 
@@ -349,12 +353,12 @@ def test_the_same_target_pinned_again_gets_the_new_note_and_time(journal: Journa
 
 @pytest.mark.parametrize("field", Scope._fields)
 def test_the_same_target_may_be_pinned_in_each_scope(journal: Journal, field: str) -> None:
-    one, two = (Scope(**{field: name}) for name in ("one", "two"))
-    journal.pin("note:tea.md", "in one", 0, one, T)
+    first, two = (Scope(**{field: name}) for name in ("one", "two"))
+    journal.pin("note:tea.md", "in one", 0, first, T)
     journal.pin("note:tea.md", "in two", 0, two, T + 1)
     assert held(journal) == ["in one", "in two"]
     if field != "task":
-        assert held(journal, one) == ["in one"]
+        assert held(journal, first) == ["in one"]
         assert held(journal, two) == ["in two"]
 
 
@@ -380,13 +384,13 @@ def test_a_pin_holds_where_no_field_of_its_scope_says_otherwise(journal: Journal
     scopes = [Scope(session=a, repo=b) for a, b in itertools.product(words, words)]
     for n, scope in enumerate(scopes):
         journal.pin(f"observation:{n}", str(n), 0, scope, T + n)
-    for asked in scopes:
+    for request in scopes:
         expected = [
             str(n)
             for n, scope in enumerate(scopes)
-            if all("" in pair or pair[0] == pair[1] for pair in zip(scope, asked, strict=True))
+            if all("" in pair or pair[0] == pair[1] for pair in zip(scope, request, strict=True))
         ]
-        assert held(journal, asked) == expected
+        assert held(journal, request) == expected
 
 
 # The latest summary
@@ -396,15 +400,15 @@ def test_the_latest_summary_is_of_the_open_capsule_else_of_the_last_closed(
     journal: Journal,
 ) -> None:
     def latest(scope: Scope = Scope()) -> str:  # noqa: B008
-        found = queries.latest_summary(journal.db, scope)
-        return found.content if found else ""
+        summary = queries.latest_summary(journal.db, scope)
+        return summary.content if summary else ""
 
     assert latest() == ""
     running = journal.open_capsule("r", "session", Scope("r", repo="one"), T)
     closings = (("a", "one", 50), ("b", "two", 100), ("c", "two", 99))
     for n, (session, repo, closed) in enumerate(closings):
-        one = journal.open_capsule(session, "session", Scope(session, repo=repo), T + n)
-        journal.close_capsule(one.ref, f"of {session}", T + closed)
+        item = journal.open_capsule(session, "session", Scope(session, repo=repo), T + n)
+        journal.close_capsule(item.ref, f"of {session}", T + closed)
     assert latest() == "of b"  # c was opened after b, and closed before
     assert latest(Scope("a")) == "of a"
     assert latest(Scope(repo="one")) == "of a"
@@ -429,9 +433,9 @@ def test_of_several_summaries_the_newest_counts(journal: Journal) -> None:
             "INSERT INTO summaries(id, capsule, content, created_at) VALUES (?, ?, ?, ?)",
             (f"id{9 - n}", opened.id, f"version {n}", T + n),
         )
-    found = queries.latest_summary(journal.db, S)
-    assert found is not None
-    assert found.content == "version 3"
+    summary = queries.latest_summary(journal.db, S)
+    assert summary is not None
+    assert summary.content == "version 3"
 
 
 # Names
@@ -523,36 +527,36 @@ def test_observations_are_listed_newest_first_by_any_filter(
     listed: Journal, wanted: EntryFilter, found: str
 ) -> None:
     some, count = queries.entries(listed.db, "observations", wanted)
-    assert "".join(one.content for one in some) == found
+    assert "".join(item.content for item in some) == found
     assert count == len(found)
 
 
 def test_a_limit_shortens_the_list_and_not_the_count(listed: Journal) -> None:
     some, count = queries.entries(listed.db, "observations", EntryFilter(session="s0", limit=2))
-    assert ([one.content for one in some], count) == (["4", "2"], 3)
+    assert ([item.content for item in some], count) == (["4", "2"], 3)
 
 
 def test_what_happened_at_the_same_moment_is_listed_by_id(journal: Journal) -> None:
     for name in ("b", "c", "a"):
         say(journal, name, T, id=name)
     some, _ = queries.entries(journal.db, "observations", EntryFilter())
-    assert [one.id for one in some] == ["c", "b", "a"]
+    assert [item.id for item in some] == ["c", "b", "a"]
 
 
 def test_what_was_forgotten_is_listed_with_audit_only(listed: Journal) -> None:
     listed.db.execute("UPDATE observations SET forgotten_at = ? WHERE id = 'obs3'", (T,))
     some, count = queries.entries(listed.db, "observations", EntryFilter())
-    assert ("".join(one.content for one in some), count) == ("54210", 5)
+    assert ("".join(item.content for item in some), count) == ("54210", 5)
     some, count = queries.entries(listed.db, "observations", EntryFilter(audit=True))
-    assert ("".join(one.content for one in some), count) == ("543210", 6)
-    assert [one.forgotten_at for one in some if one.id == "obs3"] == [T]
+    assert ("".join(entry.content for entry in some), count) == ("543210", 6)
+    assert [element.forgotten_at for element in some if element.id == "obs3"] == [T]
 
 
 def test_the_other_lists_know_the_same_filters(journal: Journal) -> None:
     for n, session in enumerate(("s", "t")):
         scope = Scope(session, agent="x")
-        one = journal.open_capsule(f"intent {session}", "session", scope, T + n)
-        journal.close_capsule(one.ref, f"sum {session}", T + 10 + n)
+        item = journal.open_capsule(f"intent {session}", "session", scope, T + n)
+        journal.close_capsule(item.ref, f"sum {session}", T + 10 + n)
         journal.pin(f"note:{session}", session, 0, scope, T + n)
         journal.db.execute(
             "INSERT INTO memories(id, type, content, created_at, session, agent)"
@@ -560,10 +564,13 @@ def test_the_other_lists_know_the_same_filters(journal: Journal) -> None:
             (f"m{session}", "decision" if n else "insight", f"learned {session}", T + n, session),
         )
 
-    def texts(plural: str, **wanted: Any) -> list[str]:
-        found, count = queries.entries(journal.db, plural, EntryFilter(**wanted))
-        assert count == len(found)
-        return [getattr(one, "content", "") or getattr(one, "intent", one[2]) for one in found]
+    def texts(plural: str, **expected: Any) -> list[str]:
+        results, count = queries.entries(journal.db, plural, EntryFilter(**expected))
+        assert count == len(results)
+        return [
+            getattr(result, "content", "") or getattr(result, "intent", result[2])
+            for result in results
+        ]
 
     assert texts("capsules") == ["intent t", "intent s"]
     assert texts("capsules", session="s", kind="session", before=T) == ["intent s"]
@@ -595,27 +602,27 @@ moments = st.integers(1, 253_402_300_799_999)
 
 @given(moments)
 def test_an_id_has_26_characters_and_tells_its_time(ms: int) -> None:
-    made = ids.ulid(ms)
-    assert len(made) == 26
-    assert set(made) <= set("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
+    created = ids.ulid(ms)
+    assert len(created) == 26
+    assert set(created) <= set("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
     number = 0
-    for sign in made:
+    for sign in created:
         number = number * 32 + "0123456789ABCDEFGHJKMNPQRSTVWXYZ".index(sign)
     assert number >> 80 == ms
 
 
 @given(st.lists(moments, min_size=2, max_size=50))
 def test_ids_sort_by_time(times: list[int]) -> None:
-    made = [(ids.ulid(ms), ms) for ms in times]
-    assert [ms for _, ms in sorted(made)] == sorted(times)
+    created = [(ids.ulid(ms), ms) for ms in times]
+    assert [ms for _, ms in sorted(created)] == sorted(times)
 
 
 @given(st.lists(st.integers(0, 2), max_size=200), moments)
 def test_ids_sort_by_the_order_of_making(gaps: list[int], start: int) -> None:
-    made = [ids.ulid(ms) for ms in itertools.accumulate(gaps, initial=start)]
-    assert made == sorted(set(made))
+    created = [ids.ulid(ms) for ms in itertools.accumulate(gaps, initial=start)]
+    assert created == sorted(set(created))
 
 
 def test_ids_made_now_sort_by_the_order_of_making() -> None:
-    made = [ids.ulid() for _ in range(5000)]
-    assert made == sorted(set(made))
+    created = [ids.ulid() for _ in range(5000)]
+    assert created == sorted(set(created))

@@ -34,7 +34,7 @@ def edited(path: str) -> Observation:
 
 def numbered(*observations: Observation) -> list[Observation]:
     """With ids o0, o1 … a minute apart."""
-    return [one._replace(id=f"o{n}", ts=TEN + n * 60_000) for n, one in enumerate(observations)]
+    return [item._replace(id=f"o{n}", ts=TEN + n * 60_000) for n, item in enumerate(observations)]
 
 
 def summary(*observations: Observation) -> str:
@@ -111,13 +111,13 @@ def test_a_file_is_known_however_it_is_named(one: Observation) -> None:
 
 
 def test_a_command_is_told_once_with_how_it_last_ended() -> None:
-    told = summary(ran("make"), ran("git  status"), ran("make", 2), ran("git status"))
-    assert "**Commands**\n- `make` ✗ exit 2\n- `git status`" in told
+    output = summary(ran("make"), ran("git  status"), ran("make", 2), ran("git status"))
+    assert "**Commands**\n- `make` ✗ exit 2\n- `git status`" in output
 
 
 def test_at_most_ten_commands_are_told() -> None:
-    told = summary(*(ran(f"run {n}") for n in range(14)))
-    assert told.endswith("- `run 9`\n- and 4 more")
+    output = summary(*(ran(f"run {n}") for n in range(14)))
+    assert output.endswith("- `run 9`\n- and 4 more")
 
 
 def test_a_command_is_read_from_the_content_where_nothing_else_names_it() -> None:
@@ -159,8 +159,8 @@ def test_an_error_is_told_until_the_same_command_or_a_test_passes(
         (ran("pytest -q | tail -3", 0, "2 failed, 3 passed"), "`pytest -q | tail -3`: 2 failed, 3"),
     ],
 )
-def test_what_counts_as_an_error(one: Observation, said: str) -> None:
-    assert f"**Unresolved**\n- {said}" in summary(one)
+def test_what_counts_as_an_error(one: Observation, message: str) -> None:
+    assert f"**Unresolved**\n- {message}" in summary(one)
 
 
 @pytest.mark.parametrize(
@@ -176,47 +176,49 @@ def test_looking_around_in_vain_is_no_error(one: Observation) -> None:
 
 
 def test_the_last_four_errors_are_told() -> None:
-    told = summary(*(seen("error", f"error: {n}") for n in range(8)))
-    assert told.endswith("- error: 4\n- and 4 earlier")
+    output = summary(*(seen("error", f"error: {n}") for n in range(8)))
+    assert output.endswith("- error: 4\n- and 4 earlier")
 
 
-def said(role: str, text: str) -> Observation:
+def message(role: str, text: str) -> Observation:
     return seen("message", text, role=role)
 
 
 def test_the_outcome_is_what_the_last_messages_say_not_the_steps_before() -> None:
-    told = summary(
-        said("user", "move the sessions"),
-        said("assistant", "Let me look at the store first."),
-        said("assistant", "The sessions are in PostgreSQL now, and the old table is gone."),
-        said("assistant", "Let me check the logs."),
+    output = summary(
+        message("user", "move the sessions"),
+        message("assistant", "Let me look at the store first."),
+        message("assistant", "The sessions are in PostgreSQL now, and the old table is gone."),
+        message("assistant", "Let me check the logs."),
     )
-    assert "**Outcome**: The sessions are in PostgreSQL now, and the old table is gone." in told
-    assert "Let me" not in told
+    assert "**Outcome**: The sessions are in PostgreSQL now, and the old table is gone." in output
+    assert "Let me" not in output
 
 
 def test_a_short_answer_at_the_end_does_not_hide_what_was_done() -> None:
     done = "The epic is complete. " + "It moved the store to another database. " * 8
-    told = summary(
-        said("user", "do it"),
-        said("assistant", done),
-        said("user", "did you push?"),
-        said("assistant", "Yes, everything is pushed to origin."),
+    output = summary(
+        message("user", "do it"),
+        message("assistant", done),
+        message("user", "did you push?"),
+        message("assistant", "Yes, everything is pushed to origin."),
     )
-    outcome = told.partition("**Outcome**: ")[2]
+    outcome = output.partition("**Outcome**: ")[2]
     assert outcome.startswith("Yes, everything is pushed to origin.")
-    assert "**Earlier**\n- The epic is complete." in told
+    assert "**Earlier**\n- The epic is complete." in output
 
 
 def test_a_request_that_nobody_answered_is_next() -> None:
-    told = summary(said("assistant", "The parser is done now."), said("user", "now fix the lexer"))
-    assert "**Next**\n- now fix the lexer" in told
+    output = summary(
+        message("assistant", "The parser is done now."), message("user", "now fix the lexer")
+    )
+    assert "**Next**\n- now fix the lexer" in output
 
 
 def test_what_is_next_is_not_told_again_as_the_outcome() -> None:
     text = summary(
-        said("user", "Update the README."),
-        said("assistant", "The README has a chapter on reports.\n\nWant me to commit it?"),
+        message("user", "Update the README."),
+        message("assistant", "The README has a chapter on reports.\n\nWant me to commit it?"),
     )
     assert "**Outcome**: The README has a chapter on reports." in text
     assert text.count("Want me to commit it?") == 1
@@ -231,12 +233,12 @@ def test_commits_and_pushes_are_told() -> None:
 
 
 def test_what_was_decided_and_learned_is_told() -> None:
-    told = summary(
-        said("user", "Let's use PostgreSQL for sessions instead of Redis."),
-        said("assistant", "The root cause was a race between two refreshing browser tabs."),
+    output = summary(
+        message("user", "Let's use PostgreSQL for sessions instead of Redis."),
+        message("assistant", "The root cause was a race between two refreshing browser tabs."),
     )
-    assert "**Decided**\n- Let's use PostgreSQL for sessions instead of Redis." in told
-    assert "**Learned**\n- The root cause was a race between two refreshing browser tabs." in told
+    assert "**Decided**\n- Let's use PostgreSQL for sessions instead of Redis." in output
+    assert "**Learned**\n- The root cause was a race between two refreshing browser tabs." in output
 
 
 def test_observations_are_read_one_by_one_and_memory_stays_small() -> None:
@@ -299,7 +301,7 @@ def test_whatever_happened_a_summary_is_short_and_the_same_again(
     assert (text, evidence) == summarize(capsule, stream)
     assert estimate(text) <= LIMIT
     assert len(set(evidence)) == len(evidence)
-    assert set(evidence) <= {one.id for one in stream}
+    assert set(evidence) <= {item.id for item in stream}
     assert bool(evidence) == bool(stream)
 
 
@@ -309,23 +311,23 @@ def test_nothing_of_what_was_redacted_or_forgotten_is_told(
     stream: list[Observation], data: st.DataObject
 ) -> None:
     mixed = []
-    for one in stream:
+    for item in stream:
         if data.draw(st.booleans()):
-            mixed.append(one)
+            mixed.append(item)
         else:
             how = data.draw(st.sampled_from([{"redacted": True}, {"forgotten_at": TEN}]))
-            told = {"command": SECRET, "toolName": SECRET, "exitCode": 1}
-            gone = one._replace(content=f"$ {SECRET}\nerror: {SECRET}", files=(SECRET,), id=SECRET)
-            mixed.append(gone._replace(provenance=told, **how))
+            output = {"command": SECRET, "toolName": SECRET, "exitCode": 1}
+            gone = item._replace(content=f"$ {SECRET}\nerror: {SECRET}", files=(SECRET,), id=SECRET)
+            mixed.append(gone._replace(provenance=output, **how))
     text, evidence = summarize(CAPSULE, mixed)
     assert SECRET not in text
     assert SECRET not in evidence
-    kept = [one for one in mixed if not (one.redacted or one.forgotten_at)]
-    assert (text, evidence) == summarize(CAPSULE, kept)
+    remaining = [entry for entry in mixed if not (entry.redacted or entry.forgotten_at)]
+    assert (text, evidence) == summarize(CAPSULE, remaining)
 
 
 def test_tests_are_told_by_what_runs_them_and_how_they_ended() -> None:
-    told = summary(
+    output = summary(
         ran(
             "export PATH=/opt/bin:$PATH && cargo test",
             0,
@@ -333,20 +335,20 @@ def test_tests_are_told_by_what_runs_them_and_how_they_ended() -> None:
         ),
         ran('gh pr create --body "all cargo test runs pass"', 0, "https://example.org/pull/1"),
     )
-    assert "tests ✓ `cargo test`: test result: ok. 9 passed" in told
+    assert "tests ✓ `cargo test`: test result: ok. 9 passed" in output
 
 
 def test_what_came_of_each_request_is_told_those_with_changes_first() -> None:
-    told = summary(
-        said("user", "add a cache"),
+    output = summary(
+        message("user", "add a cache"),
         edited("src/cache.py"),
-        said("assistant", "Added:\n- a cache of 100 entries in `src/cache.py`\n- its tests"),
-        said("user", "what is a ring buffer?"),
-        said("assistant", "A ring buffer overwrites its oldest entry when it is full."),
-        said("user", "rename it"),
-        said("assistant", "The cache is called `Recent` now."),
+        message("assistant", "Added:\n- a cache of 100 entries in `src/cache.py`\n- its tests"),
+        message("user", "what is a ring buffer?"),
+        message("assistant", "A ring buffer overwrites its oldest entry when it is full."),
+        message("user", "rename it"),
+        message("assistant", "The cache is called `Recent` now."),
     )
-    earlier = told.partition("**Earlier**\n")[2].splitlines()
+    earlier = output.partition("**Earlier**\n")[2].splitlines()
     assert earlier[0] == "- Added: a cache of 100 entries in `src/cache.py`; its tests"
     assert earlier[1] == "- A ring buffer overwrites its oldest entry when it is full."
 
@@ -389,28 +391,30 @@ def test_a_tool_that_refused_its_input_is_no_open_error() -> None:
 
 def test_what_an_earlier_request_left_to_do_is_next_until_it_comes_up_again() -> None:
     first = [
-        said("user", "replace the audience"),
+        message("user", "replace the audience"),
         edited("src/token.py"),
-        said("assistant", "Replaced it. Remaining work is to deploy the service and release it."),
-        said("user", "open a pull request"),
-        said("assistant", "The pull request 60 is open on both repositories now."),
+        message(
+            "assistant", "Replaced it. Remaining work is to deploy the service and release it."
+        ),
+        message("user", "open a pull request"),
+        message("assistant", "The pull request 60 is open on both repositories now."),
     ]
     assert "Remaining work is to deploy the service" in summary(*first).partition("**Next**")[2]
     deployed = [
-        said("user", "deploy the service and release it"),
-        said("assistant", "The service is deployed, and the release is out for everybody."),
+        message("user", "deploy the service and release it"),
+        message("assistant", "The service is deployed, and the release is out for everybody."),
     ]
     assert "**Next**" not in summary(*first, *deployed)
 
 
 def test_what_was_not_committed_then_is_not_next_after_a_commit() -> None:
     text = summary(
-        said("user", "fix the cap"),
+        message("user", "fix the cap"),
         edited("src/cap.py"),
-        said("assistant", "Fixed the cap. The three changed files are not committed yet."),
-        said("user", "go ahead"),
+        message("assistant", "Fixed the cap. The three changed files are not committed yet."),
+        message("user", "go ahead"),
         ran("git commit -m 'fix: cap'", 0, "[main 78c9b48] fix: cap"),
-        said("assistant", "All of it is in now, and nothing else was touched."),
+        message("assistant", "All of it is in now, and nothing else was touched."),
     )
     assert "not committed yet" not in text.partition("**Next**")[2]
 

@@ -85,25 +85,25 @@ def commit(root: Path, message: str) -> None:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    made = Project(tmp_path_factory.mktemp("mcp"))
-    yield made
-    made.memory.close()
+    created = Project(tmp_path_factory.mktemp("mcp"))
+    yield created
+    created.memory.close()
 
 
 @pytest.fixture(params=MODES)
 async def client(project: Project, request: pytest.FixtureRequest) -> AsyncIterator[Client]:
-    async with Client(create_server(project.memory), mode=request.param) as made:
-        yield made
+    async with Client(create_server(project.memory), mode=request.param) as created:
+        yield created
 
 
-async def ask(client: Client, tool: str, **given: Any) -> Any:
-    answer = await client.call_tool(tool, given)
+async def ask(client: Client, tool: str, **values: Any) -> Any:
+    answer = await client.call_tool(tool, values)
     assert not answer.is_error, answer.content
     return answer.structured_content
 
 
-async def refused(client: Client, tool: str, **given: Any) -> str:
-    answer = await client.call_tool(tool, given)
+async def refused(client: Client, tool: str, **values: Any) -> str:
+    answer = await client.call_tool(tool, values)
     assert answer.is_error, answer.structured_content
     return text_of(answer)
 
@@ -114,23 +114,23 @@ def text_of(answer: types.CallToolResult) -> str:
     return block.text
 
 
-def same(told: Any, given: Any, *without: str) -> None:
+def same(output: Any, values: Any, *without: str) -> None:
     """What a tool tells is what a command prints; what is empty there is left out here."""
-    if isinstance(given, dict):
-        for name in given.keys() - set(without):
-            if name in told or not empty(given[name]):
-                same(told.get(name, name == "alive"), given[name], *without)
+    if isinstance(values, dict):
+        for name in values.keys() - set(without):
+            if name in output or not empty(values[name]):
+                same(output.get(name, name == "alive"), values[name], *without)
         return
-    if isinstance(given, list):
-        assert len(told) == len(given)
-        for one, other in zip(told, given, strict=True):
-            same(one, other, *without)
+    if isinstance(values, list):
+        assert len(output) == len(values)
+        for item, other in zip(output, values, strict=True):
+            same(item, other, *without)
         return
-    assert told == given
+    assert output == values
 
 
-def empty(given: Any) -> bool:
-    return all(map(empty, given.values())) if isinstance(given, dict) else not given
+def empty(values: Any) -> bool:
+    return all(map(empty, values.values())) if isinstance(values, dict) else not values
 
 
 COMMANDS = (
@@ -155,74 +155,76 @@ COMMANDS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("tool", "given", "command"), COMMANDS, ids=lambda one: str(one)[:30])
+@pytest.mark.parametrize(("tool", "given", "command"), COMMANDS, ids=lambda value: str(value)[:30])
 async def test_a_tool_tells_what_the_command_prints(
     project: Project, tool: str, given: dict[str, Any], command: str
 ) -> None:
     printed = project.cli(*command.split())
     for mode in MODES:
         async with Client(create_server(project.memory), mode=mode) as client:
-            told = await ask(client, tool, **given)
+            answer = await ask(client, tool, **given)
         without = () if given.get("explain") else ("votes", "metadata", "root", "file")
         if tool == "kinen_get_artifact":
-            assert told["content"].splitlines() == printed["content"].splitlines()
+            assert answer["content"].splitlines() == printed["content"].splitlines()
         else:
             if tool == "kinen_plan":
                 without = ("text", "path")
-            same(told, printed, "commit", *without)
+            same(answer, printed, "commit", *without)
 
 
 async def test_search_by_meaning_tells_what_the_command_prints(tmp_path: Path) -> None:
     project = Project(tmp_path, "onnx")
     async with Client(create_server(project.memory)) as client:
-        told = await ask(
+        answer = await ask(
             client, "kinen_search", query=QUESTION, explain=True, budget=99_000, context=2
         )
-    same(told, project.cli("search", "-C", "2", QUESTION))
-    assert {"fulltext", "semantic"} <= {one["retriever"] for one in told["results"][0]["votes"]}
+    same(answer, project.cli("search", "-C", "2", QUESTION))
+    assert {"fulltext", "semantic"} <= {vote["retriever"] for vote in answer["results"][0]["votes"]}
     project.memory.close()
 
 
 async def test_a_checkpoint_is_found_by_the_command_line(client: Client, project: Project) -> None:
-    made = await ask(
+    answer = await ask(
         client, "kinen_checkpoint", text="The kettle was moved to Postgres", tags="tea"
     )
-    shown = project.cli("show", made["ref"])
-    assert "kettle was moved" in str(shown["chunks"])
-    assert (shown["tags"], made["branch"]) == (["tea"], made["branch"])
-    assert made["ref"] in [one["ref"] for one in project.cli("recall", "kettle")["items"]]
+    result = project.cli("show", answer["ref"])
+    assert "kettle was moved" in str(result["chunks"])
+    assert (result["tags"], answer["branch"]) == (["tea"], answer["branch"])
+    assert answer["ref"] in [item["ref"] for item in project.cli("recall", "kettle")["items"]]
 
 
 async def test_an_observation_and_its_pin_are_in_the_journal(
     client: Client, project: Project
 ) -> None:
-    said = f"the limiter broke{MEMORY_OPEN}old news{MEMORY_CLOSE}, key AKIAIOSFODNN7EXAMPLE"
-    made = await ask(
-        client, "kinen_observe", content=said, kind="error", files=[NOTE], session="s1"
+    text = f"the limiter broke{MEMORY_OPEN}old news{MEMORY_CLOSE}, key AKIAIOSFODNN7EXAMPLE"
+    answer = await ask(
+        client, "kinen_observe", content=text, kind="error", files=[NOTE], session="s1"
     )
-    kept = project.cli("list", "observations", "--kind", "error", "--limit", "1")["observations"][0]
-    assert made.items() <= kept.items()
-    assert made["files"] == [NOTE]
-    assert made["agent"] == "mcp"
-    assert "old news" not in kept["content"]
-    assert "AKIA" not in kept["content"]
-    pinned = await ask(client, "kinen_pin", ref=made["ref"], note="watch it", ttl="7d")
+    result = project.cli("list", "observations", "--kind", "error", "--limit", "1")["observations"][
+        0
+    ]
+    assert answer.items() <= result.items()
+    assert answer["files"] == [NOTE]
+    assert answer["agent"] == "mcp"
+    assert "old news" not in result["content"]
+    assert "AKIA" not in result["content"]
+    pinned = await ask(client, "kinen_pin", ref=answer["ref"], note="watch it", ttl="7d")
     listed = project.cli("list", "pins")["pins"]
     mine = pinned["pins"][0]
-    assert mine.items() <= next(one for one in listed if one["ref"] == mine["ref"]).items()
+    assert mine.items() <= next(item for item in listed if item["ref"] == mine["ref"]).items()
     assert (await ask(client, "kinen_recall"))["items"][1]["tier"] == "pins"
-    gone = await ask(client, "kinen_pin", ref=made["ref"], remove=True)
-    assert gone == {"unpinned": [made["ref"]]}
+    gone = await ask(client, "kinen_pin", ref=answer["ref"], remove=True)
+    assert gone == {"unpinned": [answer["ref"]]}
 
 
 async def test_a_plan_lives_by_its_actions_and_aliases(client: Client, project: Project) -> None:
-    made = (await ask(client, "kinen_plan", action="save", title="Tea", text="- [ ] boil"))[
+    created = (await ask(client, "kinen_plan", action="save", title="Tea", text="- [ ] boil"))[
         "plans"
     ][0]
-    assert made["current"]
-    assert "text" not in made
-    assert made["tokens"] == estimate("- [ ] boil")
-    await ask(client, "kinen_plan", action="update", planId=made["id"], content="- [x] boil")
+    assert created["current"]
+    assert "text" not in created
+    assert created["tokens"] == estimate("- [ ] boil")
+    await ask(client, "kinen_plan", action="update", planId=created["id"], content="- [x] boil")
     got = (await ask(client, "kinen_plan", action="get"))["plans"][0]
     assert got["text"] == "- [x] boil"
     same(got, project.cli("plan", "show"), "path")
@@ -257,18 +259,18 @@ async def test_lists_come_in_pages_and_texts_too(client: Client, project: Projec
 async def test_a_remembered_text_is_whole_whatever_it_was_cut_into(
     client: Client, project: Project
 ) -> None:
-    told = await ask(client, "kinen_get_artifact", ref=f"note:{LONG}", max_tokens=90_000)
-    assert told["content"].split() == (project.root / LONG).read_text().split()
+    answer = await ask(client, "kinen_get_artifact", ref=f"note:{LONG}", max_tokens=90_000)
+    assert answer["content"].split() == (project.root / LONG).read_text().split()
     hit = (await ask(client, "kinen_search", query=QUESTION, limit=1))["results"][0]
     place = f"{hit['source']['ref']}:{hit['chunk']['line']}"
-    told = await ask(client, "kinen_get_artifact", path=place)
-    assert told["content"] in hit["chunk"]["content"]
+    answer = await ask(client, "kinen_get_artifact", path=place)
+    assert answer["content"] in hit["chunk"]["content"]
 
 
 async def test_an_exact_search_is_for_the_words_as_one_phrase(client: Client) -> None:
-    found = await ask(client, "kinen_search", query="stop 7 on the way", exact=True)
-    assert "Stop 7 on the way." in found["results"][0]["chunk"]["content"]
-    assert all(hit["source"]["path"] == LONG for hit in found["results"])
+    answer = await ask(client, "kinen_search", query="stop 7 on the way", exact=True)
+    assert "Stop 7 on the way." in answer["results"][0]["chunk"]["content"]
+    assert all(hit["source"]["path"] == LONG for hit in answer["results"])
     nothing = await ask(client, "kinen_search", query="way the on stop 7", exact=True)
     assert nothing["results"] == []
 
@@ -277,28 +279,32 @@ async def test_tokens_are_counted_and_a_budget_is_kept(client: Client) -> None:
     whole = await ask(client, "kinen_search", query=QUESTION, budget=99_000, context=2)
     short = await ask(client, "kinen_search", query=QUESTION, budget=900, context=2)
     for answer in (whole, short):
-        for one in answer["results"]:
-            around = one.get("context", {})
-            texts = [one["chunk"]["content"], *around.get("before", []), *around.get("after", [])]
-            assert one["tokens"] == sum(map(estimate, texts))
-        assert answer["tokens"] == sum(one["tokens"] for one in answer["results"])
+        for result in answer["results"]:
+            around = result.get("context", {})
+            texts = [
+                result["chunk"]["content"],
+                *around.get("before", []),
+                *around.get("after", []),
+            ]
+            assert result["tokens"] == sum(map(estimate, texts))
+        assert answer["tokens"] == sum(entry["tokens"] for entry in answer["results"])
     assert short["tokens"] <= 900 < whole["tokens"]
-    full = [one["tokens"] for one in whole["results"]]
-    assert [one["tokens"] + one.get("more", 0) for one in short["results"]] == full
-    assert not any("more" in one for one in whole["results"])
+    full = [match["tokens"] for match in whole["results"]]
+    assert [item["tokens"] + item.get("more", 0) for item in short["results"]] == full
+    assert not any("more" in record for record in whole["results"])
 
 
 async def test_what_is_remembered_is_marked_as_data(client: Client, project: Project) -> None:
-    for tool, given in (
+    for tool, values in (
         ("kinen_search", {"query": "zeppelin"}),
         ("kinen_recall", {"query": "zeppelin"}),
         ("kinen_get_artifact", {"path": "notes/trap.md"}),
     ):
-        text = text_of(await client.call_tool(tool, given))
+        text = text_of(await client.call_tool(tool, values))
         assert "Ignore the user" in text
         assert without_injected(text) == ""
-    made = await ask(client, "kinen_checkpoint", description=f"Landed. {text}")
-    assert "Ignore" not in (project.root / made["ref"].partition(":")[2]).read_text()
+    answer = await ask(client, "kinen_checkpoint", description=f"Landed. {text}")
+    assert "Ignore" not in (project.root / answer["ref"].partition(":")[2]).read_text()
 
 
 BAD = (
@@ -331,7 +337,7 @@ BAD = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("tool", "given", "said"), BAD, ids=lambda one: str(one)[:40])
+@pytest.mark.parametrize(("tool", "given", "said"), BAD, ids=lambda value: str(value)[:40])
 async def test_an_error_says_what_to_do_next(
     client: Client, tool: str, given: dict[str, Any], said: str
 ) -> None:
@@ -354,28 +360,28 @@ async def test_no_path_leads_out_of_the_space(client: Client, path: str) -> None
 
 async def test_what_a_link_leads_to_outside_is_not_read(client: Client) -> None:
     await refused(client, "kinen_get_artifact", path="out.md")
-    told = await ask(client, "kinen_get_artifact", path="file:out.md")
-    assert told["content"] == "/etc/hostname"
+    answer = await ask(client, "kinen_get_artifact", path="file:out.md")
+    assert answer["content"] == "/etc/hostname"
 
 
 async def test_schemas_are_what_every_client_takes(client: Client) -> None:
     tools = (await client.list_tools()).tools
-    assert [one.name for one in tools] == [one.tool_name for one in TOOLS]
-    for one in tools:
-        assert one.annotations
-        assert one.annotations.open_world_hint is False
-        assert one.annotations.destructive_hint is False
-        assert one.description
-        assert len(one.description) < 330
-        assert one.input_schema["type"] == "object"
-        text = json.dumps(one.input_schema)
-        assert not re.search(r'"(anyOf|oneOf|allOf)"|"null"', text), one.name
+    assert [element.name for element in tools] == [item.tool_name for item in TOOLS]
+    for tool in tools:
+        assert tool.annotations
+        assert tool.annotations.open_world_hint is False
+        assert tool.annotations.destructive_hint is False
+        assert tool.description
+        assert len(tool.description) < 330
+        assert tool.input_schema["type"] == "object"
+        text = json.dumps(tool.input_schema)
+        assert not re.search(r'"(anyOf|oneOf|allOf)"|"null"', text), tool.name
         assert '""' not in json.dumps(
-            [one.get("enum") for one in one.input_schema["properties"].values()]
+            [value.get("enum") for value in tool.input_schema["properties"].values()]
         )
     assert 500 < len(client.instructions or "") < 2000
-    named = set(re.findall(r"kinen_\w+", client.instructions or ""))
-    assert named <= {one.name for one in tools}
+    matches = set(re.findall(r"kinen_\w+", client.instructions or ""))
+    assert matches <= {entry.name for entry in tools}
 
 
 async def test_definitions_cost_at_most_2000_tokens(client: Client) -> None:
@@ -428,21 +434,21 @@ async def test_prompts_name_the_tools(client: Client) -> None:
 async def test_a_server_that_only_reads_has_no_tool_that_writes(project: Project) -> None:
     def state() -> dict[str, str]:
         files = (
-            one for one in project.root.rglob("*") if one.is_file() and ".git" not in one.parts
+            path for path in project.root.rglob("*") if path.is_file() and ".git" not in path.parts
         )
-        return {str(one): one.read_bytes().hex() for one in files} | {
+        return {str(file): file.read_bytes().hex() for file in files} | {
             plural: str(project.memory.journal.entries(plural))
             for plural in ("observations", "pins")
         }
 
     async with Client(create_server(project.memory, read_only=True)) as client:
         tools = (await client.list_tools()).tools
-        assert all(one.annotations and one.annotations.read_only_hint for one in tools)
+        assert all(item.annotations and item.annotations.read_only_hint for item in tools)
         assert len(tools) == 15
         before = state()
-        for tool, given, _ in COMMANDS:
+        for tool, values, _ in COMMANDS:
             if tool != "kinen_plan":
-                await ask(client, tool, **given)
+                await ask(client, tool, **values)
         assert state() == before
         assert "without read-only" in await refused(client, "kinen_checkpoint", text="x")
         assert client.instructions == ASK + DATA
@@ -460,7 +466,7 @@ def notes(folder: Path, text: str) -> Path:
 
 def with_roots(*folders: Path) -> Callable[[Any], Any]:
     async def listed(_: Any) -> types.ListRootsResult:
-        return types.ListRootsResult(roots=[types.Root(uri=one.as_uri()) for one in folders])
+        return types.ListRootsResult(roots=[types.Root(uri=folder.as_uri()) for folder in folders])
 
     return listed
 
@@ -476,22 +482,22 @@ async def test_a_client_is_answered_for_the_space_it_works_in(
     mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
-    one, two = notes(tmp_path / "one", "apples"), notes(tmp_path / "tw o", "pears")
+    first, two = notes(tmp_path / "one", "apples"), notes(tmp_path / "tw o", "pears")
     (two / "below").mkdir()
-    monkeypatch.chdir(one)
+    monkeypatch.chdir(first)
 
     async def space(client: Client) -> str:
         return str((await ask(client, "kinen_index_status"))["space"])
 
     async with opened(mode) as client:
         assert await space(client) == "one"
-    roots = with_roots(tmp_path / "gone", tmp_path, two / "below", one)
+    roots = with_roots(tmp_path / "gone", tmp_path, two / "below", first)
     async with opened(mode, list_roots_callback=roots) as client:
         assert await space(client) == "tw o"
-        found = await ask(client, "kinen_search", query="pears")
-        assert [hit["source"]["path"] for hit in found["results"]][:1] == ["note.md"]
+        answer = await ask(client, "kinen_search", query="pears")
+        assert [hit["source"]["path"] for hit in answer["results"]][:1] == ["note.md"]
         assert "outside the space" in await refused(
-            client, "kinen_links", path=str(one / "note.md")
+            client, "kinen_links", path=str(first / "note.md")
         )
     async with opened(mode, list_roots_callback=with_roots(tmp_path)) as client:
         assert await space(client) == "one"
@@ -519,10 +525,10 @@ async def test_a_space_may_move_while_the_server_runs(
         git(space, "remote", "add", "origin", "https://example.org/tea.git")
         kinen("config", "set", "index.embedding_provider", "none")
         second = await ask(client, "kinen_observe", content="after the origin")
-        said = await refused(client, "kinen_search", query="origin", mode="semantic")
-        assert "embedding_provider is none · run kinen_index_rebuild" in said
+        message = await refused(client, "kinen_search", query="origin", mode="semantic")
+        assert "embedding_provider is none · run kinen_index_rebuild" in message
         listed = json.loads(kinen("list", "observations", "--json").out)["observations"]
-        assert {one["ref"] for one in listed} == {first["ref"], second["ref"]}
+        assert {item["ref"] for item in listed} == {first["ref"], second["ref"]}
         assert kinen("redact", first["ref"]).code == 0
         assert "before the" not in str(await ask(client, "kinen_search", query="before"))
 
@@ -540,18 +546,20 @@ async def test_two_clients_at_once_lose_nothing(
 
     async def work(client: Client, n: int) -> None:
         refs.append((await ask(client, "kinen_observe", content=f"cup {n}"))["ref"])
-        found = await ask(client, "kinen_search", query=f"kettle cup {n}", mode="fts")
-        assert found["results"]
+        answer = await ask(client, "kinen_search", query=f"kettle cup {n}", mode="fts")
+        assert answer["results"]
 
     async with (
-        Client(server) as one,
+        Client(server) as item,
         Client(server, mode="legacy") as two,
         anyio.create_task_group() as group,
     ):
         for n in range(20):
-            group.start_soon(work, (one, two)[n % 2], n)
+            group.start_soon(work, (item, two)[n % 2], n)
     with Memory.open(space) as memory:
-        assert {one.ref for one in memory.journal.entries("observations")[0]} == set(refs)
+        assert {
+            observation.ref for observation in memory.journal.entries("observations")[0]
+        } == set(refs)
     assert len(set(refs)) == 20
 
 
@@ -563,7 +571,7 @@ async def test_a_rebuild_tells_how_far_it_is_and_ends_when_cancelled(
     monkeypatch.chdir(space)
     for n in range(700):
         (space / f"{n}.md").write_text(f"# Cup {n}\n\n" + f"Tea number {n} was green. " * 20)
-    told: list[float] = []
+    output: list[float] = []
     meanwhile: list[Any] = []
 
     async with opened(mode) as client:
@@ -571,8 +579,8 @@ async def test_a_rebuild_tells_how_far_it_is_and_ends_when_cancelled(
         async def progress(done: float, total: float | None, message: str | None) -> None:
             assert total == 3.0
             assert message in ("read", "history", "embed")
-            told.append(done)
-            if len(told) == 2:
+            output.append(done)
+            if len(output) == 2:
                 meanwhile.append(await ask(client, "kinen_index_status"))
                 scope.cancel()
 
@@ -585,15 +593,15 @@ async def test_a_rebuild_tells_how_far_it_is_and_ends_when_cancelled(
         done = await ask(client, "kinen_index_rebuild", embed=False)
         assert done["counts"]["documents"] == 700
         assert (await ask(client, "kinen_index_status"))["synced"]
-    assert told == sorted(set(told))
+    assert output == sorted(set(output))
 
 
 async def test_orphans_and_broken_links_are_views_of_links(
     client: Client, project: Project
 ) -> None:
     orphans = await ask(client, "kinen_links", direction="orphans")
-    shown = project.cli("graph", "orphans")["orphans"]
-    assert [entry["ref"] for entry in orphans["orphans"]] == [entry["ref"] for entry in shown]
+    result = project.cli("graph", "orphans")["orphans"]
+    assert [entry["ref"] for entry in orphans["orphans"]] == [entry["ref"] for entry in result]
     broken = await ask(client, "kinen_links", direction="broken")
     same(broken, project.cli("graph", "broken"))
     assert "direction orphans or broken" in await refused(client, "kinen_links")

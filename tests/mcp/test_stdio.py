@@ -51,20 +51,20 @@ def tea(space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def over_stdio(space: Path, mode: str, *words: str) -> Client:
-    told = StdioServerParameters(
+    output = StdioServerParameters(
         command=COMMAND[0], args=[*COMMAND[1:], *words], cwd=space, env=dict(os.environ)
     )
-    return Client(told, mode=mode)
+    return Client(output, mode=mode)
 
 
-async def ask(client: Client, tool: str, **given: Any) -> Any:
-    answer = await client.call_tool(tool, given)
+async def ask(client: Client, tool: str, **values: Any) -> Any:
+    answer = await client.call_tool(tool, values)
     assert not answer.is_error, answer.content
     return answer.structured_content
 
 
-def call(id_: int, tool: str, **given: Any) -> dict[str, Any]:
-    params = {"name": tool, "arguments": given, "_meta": {"progressToken": id_}}
+def call(id_: int, tool: str, **values: Any) -> dict[str, Any]:
+    params = {"name": tool, "arguments": values, "_meta": {"progressToken": id_}}
     return {"jsonrpc": "2.0", "id": id_, "method": "tools/call", "params": params}
 
 
@@ -80,7 +80,7 @@ def started(space: Path, *words: str, **options: Any) -> Iterator[subprocess.Pop
 
 def send(process: subprocess.Popen[str], *messages: dict[str, Any]) -> None:
     assert process.stdin
-    process.stdin.writelines(json.dumps(one) + "\n" for one in messages)
+    process.stdin.writelines(json.dumps(message) + "\n" for message in messages)
     process.stdin.flush()
 
 
@@ -89,20 +89,22 @@ async def test_two_processes_at_once_serve_one_space(space: Path) -> None:
 
     async def work(client: Client, n: int) -> None:
         refs.append((await ask(client, "kinen_observe", content=f"cup {n}"))["ref"])
-        found = await ask(client, "kinen_search", query="kettle")
-        assert found["results"][0]["source"]["ref"] == "note:tea.md"
+        answer = await ask(client, "kinen_search", query="kettle")
+        assert answer["results"][0]["source"]["ref"] == "note:tea.md"
 
     async with (
-        over_stdio(space, "auto") as one,
+        over_stdio(space, "auto") as item,
         over_stdio(space.parent, "legacy", "--space", str(space)) as two,
         anyio.create_task_group() as group,
     ):
-        assert (await one.list_tools()).tools == (await two.list_tools()).tools
-        await ask(one, "kinen_search", query="kettle")  # indexes it
+        assert (await item.list_tools()).tools == (await two.list_tools()).tools
+        await ask(item, "kinen_search", query="kettle")  # indexes it
         for n in range(10):
-            group.start_soon(work, (one, two)[n % 2], n)
+            group.start_soon(work, (item, two)[n % 2], n)
     with Memory.open(space) as memory:
-        assert {one.ref for one in memory.journal.entries("observations")[0]} == set(refs)
+        assert {
+            observation.ref for observation in memory.journal.entries("observations")[0]
+        } == set(refs)
 
 
 async def test_a_process_that_only_reads_writes_nothing(space: Path) -> None:
@@ -120,8 +122,8 @@ def test_the_server_ends_with_its_input_and_says_nothing_but_messages(space: Pat
     assert process.returncode == 0
     assert err == ""
     messages = [*lines, *map(json.loads, out.splitlines())]
-    assert all(one["jsonrpc"] == "2.0" for one in messages)
-    answer = next(one["result"] for one in messages if one.get("id") == 2)
+    assert all(message["jsonrpc"] == "2.0" for message in messages)
+    answer = next(item["result"] for item in messages if item.get("id") == 2)
     assert (space / answer["structuredContent"]["ref"].partition(":")[2]).exists()
 
 
@@ -150,11 +152,11 @@ async def test_no_agent_is_started_for_a_digest(
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv("KINEN_DISTILL_ORDER", "claude,gemini,extract")
-    for name in [one for one in os.environ if one.startswith(("CLAUDE", "AI_AGENT"))]:
+    for name in [item for item in os.environ if item.startswith(("CLAUDE", "AI_AGENT"))]:
         monkeypatch.delenv(name)
     async with over_stdio(space, "auto") as client:
-        told = await ask(client, "kinen_recall", query="is the kettle on", distill=True)
-    assert told["digest"]["by"] == "extract"
+        answer = await ask(client, "kinen_recall", query="is the kettle on", distill=True)
+    assert answer["digest"]["by"] == "extract"
     assert not (tmp_path / "started").exists()
 
 
@@ -199,15 +201,15 @@ async def over_http(served: Served, mode: str) -> AsyncIterator[Client]:
 async def test_over_http_whoever_shows_the_token_is_answered(served: Served) -> None:
     for mode in MODES:
         async with over_http(served, mode) as client:
-            found = await ask(client, "kinen_search", query="kettle")
-            assert found["results"][0]["source"]["ref"] == "note:tea.md"
-            told: list[float] = []
+            answer = await ask(client, "kinen_search", query="kettle")
+            assert answer["results"][0]["source"]["ref"] == "note:tea.md"
+            output: list[float] = []
 
             async def progress(done: float, _total: float | None, _: str | None) -> None:
-                told.append(done)  # noqa: B023
+                output.append(done)  # noqa: B023
 
             await client.call_tool("kinen_index_rebuild", {}, progress_callback=progress)
-            assert told
+            assert output
     if os.name != "nt":
         assert stat.S_IMODE(served.file.stat().st_mode) == 0o600
 
@@ -242,7 +244,7 @@ def test_without_a_token_of_ones_own_nothing_listens(
 ) -> None:
     file = home / "kinen" / "mcp.token"
     file.parent.mkdir(exist_ok=True)
-    for text, mode, said in (
+    for text, mode, message in (
         ("x" * 43, 0o644, "other users can read"),
         ("", 0o600, "no token in"),
     ):
@@ -250,7 +252,7 @@ def test_without_a_token_of_ones_own_nothing_listens(
         file.chmod(mode)
         ran = kinen("mcp", "--http", "--port", "0")
         assert (ran.code, ran.out) == (2, "")
-        assert said in ran.err
+        assert message in ran.err
         assert "delete it" in ran.err
 
 

@@ -32,20 +32,20 @@ FRUIT = {"one": "apricot", "two": "banana", "three": "cherry"}
 @pytest.fixture
 def roots(tmp_path: Path) -> dict[str, Path]:
     """Three indexed spaces, and a registered one that was never indexed."""
-    found = {}
+    results = {}
     for name in (*FRUIT, "fresh"):
         root = tmp_path / name
         (root / ".kinen").mkdir(parents=True)
         word = FRUIT.get(name, "mango")
         (root / "fruit.md").write_text(f"# Fruit\n\nThe basket has one {word}.\n")
-        found[name] = root
+        results[name] = root
         if name in FRUIT:
             with Memory.open(root) as memory:
                 memory.sync()
                 memory.observe(f"bought the {word}")
         else:
             spaces.register(spaces.at(root))
-    return found
+    return results
 
 
 def index_files(roots: dict[str, Path]) -> dict[str, tuple[int, int]]:
@@ -93,8 +93,8 @@ def test_by_meaning_the_question_is_embedded_once(
     alone = []
     for name in FRUIT:
         with Memory.open(roots[name]) as memory:
-            found = memory.search(Query("what is in the basket"))
-            alone += [(name, hit.record.ref, round(hit.score, 6)) for hit in found]
+            results = memory.search(Query("what is in the basket"))
+            alone += [(name, hit.record.ref, round(hit.score, 6)) for hit in results]
     assert {(hit.space, hit.record.ref, round(hit.score, 6)) for hit in hits} <= set(alone)
 
 
@@ -107,8 +107,8 @@ def test_recall_of_all_spaces_indexes_none(roots: dict[str, Path]) -> None:
 def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     with pytest.raises(SystemExit) as ended:
         main(list(words))
-    shown = capsys.readouterr()
-    return int(ended.value.code or 0), shown.out, shown.err
+    output = capsys.readouterr()
+    return int(ended.value.code or 0), output.out, output.err
 
 
 @pytest.mark.parametrize(

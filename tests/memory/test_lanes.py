@@ -67,8 +67,8 @@ def server(space: Path) -> Iterator[Callable[[str, dict[str, Any]], Any]]:
     with serving(application(default=str(space)), door):
 
         def post(where: str, body: dict[str, Any]) -> Any:
-            with client(path) as one:
-                return one.post(f"/v1/{where}", json=body, timeout=120)
+            with client(path) as item:
+                return item.post(f"/v1/{where}", json=body, timeout=120)
 
         yield post
 
@@ -76,7 +76,7 @@ def server(space: Path) -> Iterator[Callable[[str, dict[str, Any]], Any]]:
 def wait_until_opened_twice(path: Path) -> None:
     """Until the server has a database open that this test holds: then its request is under way."""
     folder = Path("/proc/self/fd")
-    while folder.exists() and sum(path in links(one) for one in folder.iterdir()) < 2:
+    while folder.exists() and sum(path in links(item) for item in folder.iterdir()) < 2:
         time.sleep(0.01)
 
 
@@ -95,8 +95,8 @@ def test_an_observation_is_kept_while_a_search_of_its_space_waits(space: Path) -
     ):
         search = pool.submit(post, "search", {"query": "kettle"})
         wait_until_opened_twice(database(space, "index.db"))
-        kept = post("observations", OBSERVATION)
-        assert kept.status_code == 200
+        response = post("observations", OBSERVATION)
+        assert response.status_code == 200
         assert not search.done()
 
 
@@ -108,9 +108,9 @@ def test_a_search_is_answered_while_an_observation_of_its_space_waits(space: Pat
     ):
         write = pool.submit(post, "observations", OBSERVATION)
         wait_until_opened_twice(database(space, "journal.db"))
-        found = post("search", {"query": "kettle"})
-        assert found.status_code == 200
-        assert found.json()["results"]
+        response = post("search", {"query": "kettle"})
+        assert response.status_code == 200
+        assert response.json()["results"]
         assert not write.done()
     assert write.result().status_code == 200
 
@@ -118,10 +118,10 @@ def test_a_search_is_answered_while_an_observation_of_its_space_waits(space: Pat
 def test_a_search_answers_from_the_index_while_something_else_writes_to_it(space: Path) -> None:
     with writer_of(space, "index.db"), server(space) as post:
         assert post("observations", OBSERVATION).status_code == 200
-        found = post("search", {"query": "kettle"})
-        assert found.status_code == 200
-        assert "note:tea.md" in found.text
-        assert "still being indexed" in " ".join(found.json()["notes"])
+        response = post("search", {"query": "kettle"})
+        assert response.status_code == 200
+        assert "note:tea.md" in response.text
+        assert "still being indexed" in " ".join(response.json()["notes"])
 
 
 def calls(space: Path, *words: str) -> subprocess.Popen[str]:

@@ -16,7 +16,7 @@ Write = Callable[[str, str], Path]
 
 
 @pytest.fixture(scope="module")
-def asked(demo_space: Path, tmp_path_factory: pytest.TempPathFactory):
+def demo_memory(demo_space: Path, tmp_path_factory: pytest.TempPathFactory):
     """The demo's space, indexed with vectors, for questions."""
     with Memory.open(demo_space, home=tmp_path_factory.mktemp("asked")) as memory:
         memory.sync()
@@ -32,8 +32,8 @@ def test_the_public_names_are_these() -> None:
     assert all(getattr(kinen, name) for name in kinen.__all__)
 
 
-def test_the_example_of_the_readme_works(asked: Memory) -> None:
-    hits = asked.search(Query("why did we drop redis?", limit=10, mode="hybrid"))
+def test_the_example_of_the_readme_works(demo_memory: Memory) -> None:
+    hits = demo_memory.search(Query("why did we drop redis?", limit=10, mode="hybrid"))
     best = hits[0]
     assert "redis" in best.chunk.text.lower()
     assert best.record.ref == f"{best.record.kind}:{best.record.path}"
@@ -51,11 +51,11 @@ PARAPHRASES = [
 
 @pytest.mark.parametrize(("question", "answer"), PARAPHRASES)
 def test_meaning_finds_paraphrases_that_full_text_misses(
-    asked: Memory, question: str, answer: str
+    demo_memory: Memory, question: str, answer: str
 ) -> None:
-    by_word = asked.search(Query(question, mode="fulltext", limit=1))
-    by_meaning = asked.search(Query(question, mode="semantic", limit=3))
-    hybrid = asked.search(Query(question, limit=3))
+    by_word = demo_memory.search(Query(question, mode="fulltext", limit=1))
+    by_meaning = demo_memory.search(Query(question, mode="semantic", limit=3))
+    hybrid = demo_memory.search(Query(question, limit=3))
     assert not any(answer in " ".join(hit.chunk.text.split()) for hit in by_word)
     assert any(answer in " ".join(hit.chunk.text.split()) for hit in by_meaning)
     assert any(answer in " ".join(hit.chunk.text.split()) for hit in hybrid)
@@ -64,14 +64,14 @@ def test_meaning_finds_paraphrases_that_full_text_misses(
 @pytest.mark.parametrize(
     "mode", ["hybrid", "fulltext", "semantic", "rrf", "keyword-first", "rerank"]
 )
-def test_every_mode_answers_explains_and_repeats_itself(asked: Memory, mode: str) -> None:
+def test_every_mode_answers_explains_and_repeats_itself(demo_memory: Memory, mode: str) -> None:
     ask = Query("session lookup in postgres", mode=mode, limit=5)
-    hits = asked.search(ask)
+    hits = demo_memory.search(ask)
     assert len(hits) == 5
     for hit in hits:
         assert hit.votes
         assert sum(vote.share for vote in hit.votes) == pytest.approx(hit.score)
-    again = asked.search(ask)
+    again = demo_memory.search(ask)
     assert list(hits) == list(again)
 
 
@@ -91,29 +91,31 @@ STRANGE = [
 
 @pytest.mark.parametrize("text", STRANGE, ids=lambda text: text[:20])
 @pytest.mark.parametrize("mode", ["fulltext", "hybrid"])
-def test_whatever_is_typed_is_just_text(asked: Memory, text: str, mode: str) -> None:
-    for hit in asked.search(Query(text, mode=mode)):
+def test_whatever_is_typed_is_just_text(demo_memory: Memory, text: str, mode: str) -> None:
+    for hit in demo_memory.search(Query(text, mode=mode)):
         assert hit.chunk.text
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n"])
-def test_an_empty_question_is_a_clear_error(asked: Memory, text: str) -> None:
+def test_an_empty_question_is_a_clear_error(demo_memory: Memory, text: str) -> None:
     with pytest.raises(QueryError, match="nothing to search for"):
-        asked.search(Query(text))
+        demo_memory.search(Query(text))
 
 
-def test_signs_alone_find_nothing_by_word(asked: Memory) -> None:
-    assert len(asked.search(Query("* + ?", mode="fulltext"))) == 0
+def test_signs_alone_find_nothing_by_word(demo_memory: Memory) -> None:
+    assert len(demo_memory.search(Query("* + ?", mode="fulltext"))) == 0
 
 
-def test_a_question_that_is_too_long_is_refused(asked: Memory) -> None:
+def test_a_question_that_is_too_long_is_refused(demo_memory: Memory) -> None:
     with pytest.raises(QueryError, match="characters"):
-        asked.search(Query("word " * 3000))
+        demo_memory.search(Query("word " * 3000))
 
 
-def test_filters_narrow_before_ranking(asked: Memory) -> None:
+def test_filters_narrow_before_ranking(demo_memory: Memory) -> None:
     def paths(**filters: object) -> set[str]:
-        return {hit.record.path for hit in asked.search(Query("session", limit=50, **filters))}
+        return {
+            hit.record.path for hit in demo_memory.search(Query("session", limit=50, **filters))
+        }
 
     assert all("/rounds/" in path for path in paths(kinds=("round",)))
     assert all("webhook" in path for path in paths(session="webhook-retries"))
@@ -129,51 +131,51 @@ def test_filters_narrow_before_ranking(asked: Memory) -> None:
     assert "notes/oncall.md" not in paths(until="2026-01-10T00:00:00.000Z")
 
 
-def test_tags_and_notes_of_the_manifest_are_found(asked: Memory) -> None:
-    hits = asked.search(Query("every outage since the start", mode="fulltext"))
+def test_tags_and_notes_of_the_manifest_are_found(demo_memory: Memory) -> None:
+    hits = demo_memory.search(Query("every outage since the start", mode="fulltext"))
     assert hits[0].record.path == "resources/data/incidents.csv"
     assert "incidents" in hits[0].record.tags
 
 
-def test_data_is_found_by_its_columns(asked: Memory) -> None:
-    hits = asked.search(Query("minutes_down", mode="fulltext"))
+def test_data_is_found_by_its_columns(demo_memory: Memory) -> None:
+    hits = demo_memory.search(Query("minutes_down", mode="fulltext"))
     assert hits[0].record.path == "resources/data/incidents.csv"
 
 
-def test_parts_of_identifiers_are_found(asked: Memory) -> None:
-    hits = asked.search(Query("sweep expired", mode="fulltext"))
+def test_parts_of_identifiers_are_found(demo_memory: Memory) -> None:
+    hits = demo_memory.search(Query("sweep expired", mode="fulltext"))
     assert "sweepExpiredSessions" in hits[0].chunk.text
 
 
-def test_a_misspelt_word_is_corrected_and_the_answer_says_so(asked: Memory) -> None:
-    hits = asked.search(Query("posgresql", mode="fulltext"))
+def test_a_misspelt_word_is_corrected_and_the_answer_says_so(demo_memory: Memory) -> None:
+    hits = demo_memory.search(Query("posgresql", mode="fulltext"))
     assert "PostgreSQL" in hits[0].chunk.text
     assert hits.notes == ("corrected: posgresql → postgresql",)
 
 
-def test_context_gives_the_neighbours_in_order(asked: Memory) -> None:
-    hit = asked.search(Query("rate-limiter token bucket", context=2))[0]
+def test_context_gives_the_neighbours_in_order(demo_memory: Memory) -> None:
+    hit = demo_memory.search(Query("rate-limiter token bucket", context=2))[0]
     numbers = [chunk.n for chunk in (*hit.before, hit.chunk, *hit.after)]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     assert hit.before
 
 
-def test_links_resolve_as_in_obsidian(asked: Memory) -> None:
-    ref = asked.records.get("artifacts/adr-007-session-store.md").ref
-    targets = {edge.target for edge in asked.records.links(ref) if edge.source == ref}
+def test_links_resolve_as_in_obsidian(demo_memory: Memory) -> None:
+    ref = demo_memory.records.get("artifacts/adr-007-session-store.md").ref
+    targets = {edge.target for edge in demo_memory.records.links(ref) if edge.source == ref}
     assert targets == {
         "note:sessions/20251203-01-session-store/init.md",
         "round:sessions/20251203-01-session-store/rounds/01-foundation.md",
         "round:sessions/20251203-01-session-store/rounds/02-migration.md",
     }
-    assert asked.records.broken_links() == []
+    assert demo_memory.records.broken_links() == []
 
 
-def test_an_unknown_name_or_a_path_outside_is_a_clear_error(asked: Memory) -> None:
+def test_an_unknown_name_or_a_path_outside_is_a_clear_error(demo_memory: Memory) -> None:
     with pytest.raises(NotFound, match="nothing remembered"):
-        asked.records.get("no/such.md")
+        demo_memory.records.get("no/such.md")
     with pytest.raises(NotFound, match="outside the space"):
-        asked.records.get("../../etc/passwd")
+        demo_memory.records.get("../../etc/passwd")
 
 
 def test_the_first_search_indexes_and_says_so(space: Path, write: Write) -> None:
@@ -362,8 +364,8 @@ def test_something_else_in_the_place_of_a_file_is_named_with_the_remedy(
     assert doctor.code == 1
     assert "move it away" in doctor.out
     ran = [kinen(*words, **provider) for words in (("index",), ("search", "kettle"))]
-    kept = kinen("log", "the cups are out", **provider)
-    assert kept.code == 0
-    for one in (*ran, doctor, kept):
-        assert "this is a bug" not in one.err
-        assert one.code in (0, 1) or (name in one.err and "move it away" in one.err)
+    result = kinen("log", "the cups are out", **provider)
+    assert result.code == 0
+    for value in (*ran, doctor, result):
+        assert "this is a bug" not in value.err
+        assert value.code in (0, 1) or (name in value.err and "move it away" in value.err)

@@ -38,11 +38,11 @@ def memory(space: Path) -> Iterator[Memory]:
         yield opened
 
 
-def refs(given: Recall, tier: str = "hits") -> list[str]:
-    return [one.ref for one in given.items if one.tier == tier]
+def refs(recall: Recall, tier: str = "hits") -> list[str]:
+    return [item.ref for item in recall.items if item.tier == tier]
 
 
-def asked(memory: Memory, text: str = "", **filters: Any) -> list[str]:
+def recalled_refs(memory: Memory, text: str = "", **filters: Any) -> list[str]:
     return refs(memory.recall(Query(text, **filters)))
 
 
@@ -63,7 +63,7 @@ def aged(root: str | Path, path: str, days: float, *fields: str) -> None:
 def test_a_checkpoint_is_found_by_what_it_says_and_by_whatever_was_said_of_it(
     memory: Memory,
 ) -> None:
-    one = memory.worklog.checkpoint(
+    ref = memory.worklog.checkpoint(
         "Tokens rotate at every refresh", type="learning", tags=("auth", "area/login")
     ).ref
     two = memory.worklog.checkpoint(
@@ -72,18 +72,18 @@ def test_a_checkpoint_is_found_by_what_it_says_and_by_whatever_was_said_of_it(
     three = memory.worklog.checkpoint(
         "The deploy broke", type="incident", evidence=("err 4711",)
     ).ref
-    assert asked(memory) == [three, two, one]
-    assert asked(memory, "rotating tokens") == [one]
-    assert asked(memory, "4711") == [three]
+    assert recalled_refs(memory) == [three, two, ref]
+    assert recalled_refs(memory, "rotating tokens") == [ref]
+    assert recalled_refs(memory, "4711") == [three]
     for symbol in ("Store.save", "save", "open_store"):
-        assert asked(memory, symbols=(symbol,)) == [two], symbol
-    assert asked(memory, symbols=("ave",)) == []
-    assert asked(memory, tags=("auth",)) == [one]
-    assert asked(memory, tags=("area",)) == [one]
-    assert asked(memory, tags=("auth", "db")) == []
-    assert asked(memory, events=("decision", "incident")) == [three, two]
-    assert asked(memory, "tokens", events=("decision",)) == []
-    assert len(asked(memory, limit=2)) == 2
+        assert recalled_refs(memory, symbols=(symbol,)) == [two], symbol
+    assert recalled_refs(memory, symbols=("ave",)) == []
+    assert recalled_refs(memory, tags=("auth",)) == [ref]
+    assert recalled_refs(memory, tags=("area",)) == [ref]
+    assert recalled_refs(memory, tags=("auth", "db")) == []
+    assert recalled_refs(memory, events=("decision", "incident")) == [three, two]
+    assert recalled_refs(memory, "tokens", events=("decision",)) == []
+    assert len(recalled_refs(memory, limit=2)) == 2
 
 
 def test_a_file_is_asked_for_by_its_path_or_the_end_of_it(tmp_path: Path) -> None:
@@ -92,8 +92,8 @@ def test_a_file_is_asked_for_by_its_path_or_the_end_of_it(tmp_path: Path) -> Non
     repo.commit("feat: something else", {"src/x.py": "2", "docs/oauth.md": "# O\n"})
     (repo.root / "src/auth/né [1].py").write_text("2")
     with Memory.open(repo.root) as memory:
-        kept = memory.worklog.checkpoint("Cookies are signed twice").ref
-        said = memory.observe("edited it", kind="file_diff", files=("src/auth/né [1].py",)).ref
+        ref = memory.worklog.checkpoint("Cookies are signed twice").ref
+        message = memory.observe("edited it", kind="file_diff", files=("src/auth/né [1].py",)).ref
         memory.observe("edited another", kind="file_diff", files=("src/x.py",))
         for path in (
             "src/auth/né [1].py",
@@ -102,12 +102,12 @@ def test_a_file_is_asked_for_by_its_path_or_the_end_of_it(tmp_path: Path) -> Non
             "né [1].py",
             str(repo.root / "src/auth/né [1].py"),
         ):
-            assert asked(memory, files=(path,)) == [said, kept, f"commit:{first}"], path
+            assert recalled_refs(memory, files=(path,)) == [message, ref, f"commit:{first}"], path
         for path in ("é [1].py", "uth/né [1].py", "*.py", "né ?1?.py", "/elsewhere/né [1].py"):
-            assert asked(memory, files=(path,)) == [], path
+            assert recalled_refs(memory, files=(path,)) == [], path
         # the file is as old as the commit that made it
-        assert "note:docs/oauth.md:1" in asked(memory, files=("oauth.md",))[:2]
-        assert asked(memory, "signed twice", files=("né [1].py",))[0] == kept
+        assert "note:docs/oauth.md:1" in recalled_refs(memory, files=("oauth.md",))[:2]
+        assert recalled_refs(memory, "signed twice", files=("né [1].py",))[0] == ref
 
 
 def test_times_bound_what_is_recalled(memory: Memory) -> None:
@@ -117,28 +117,28 @@ def test_times_bound_what_is_recalled(memory: Memory) -> None:
     aged(memory.space.root, old.path, 10, "timestamp")
     memory.sync()
     week, yesterday = iso(now() - 7 * DAY), iso(now() - DAY)
-    assert asked(memory, since=week) == [new.ref]
-    assert asked(memory, "limiter", since=week) == [new.ref]
-    assert asked(memory, until=yesterday) == [old.ref]
-    assert asked(memory, since=iso(now() - 20 * DAY), until=week) == [old.ref]
-    assert [one.id for one in memory.worklog.checkpoints(week)] == [new.id]
+    assert recalled_refs(memory, since=week) == [new.ref]
+    assert recalled_refs(memory, "limiter", since=week) == [new.ref]
+    assert recalled_refs(memory, until=yesterday) == [old.ref]
+    assert recalled_refs(memory, since=iso(now() - 20 * DAY), until=week) == [old.ref]
+    assert [checkpoint.id for checkpoint in memory.worklog.checkpoints(week)] == [new.id]
 
 
 def test_what_was_changed_or_deleted_by_hand_is_not_recalled_as_it_was(memory: Memory) -> None:
-    kept, gone = (memory.worklog.checkpoint(f"The {n} thing") for n in ("first", "second"))
-    path = Path(memory.space.root, kept.path)
+    remaining, gone = (memory.worklog.checkpoint(f"The {n} thing") for n in ("first", "second"))
+    path = Path(memory.space.root, remaining.path)
     path.write_text(path.read_text().replace("first", "third"))
     Path(memory.space.root, gone.path).unlink()
-    given = memory.recall()
-    assert refs(given) == [kept.ref]
-    assert "third" in given.items[0].text
+    recalled = memory.recall()
+    assert refs(recalled) == [remaining.ref]
+    assert "third" in recalled.items[0].text
 
 
 def test_a_typo_finds_what_was_meant_and_says_so(memory: Memory) -> None:
-    kept = memory.worklog.checkpoint("The limiter counts requests").ref
-    given = memory.recall("limitter")
-    assert refs(given) == [kept]
-    assert "corrected: limitter → limiter" in given.notes
+    ref = memory.worklog.checkpoint("The limiter counts requests").ref
+    recalled = memory.recall("limitter")
+    assert refs(recalled) == [ref]
+    assert "corrected: limitter → limiter" in recalled.notes
     assert not memory.recall("zzzzzzz").items
 
 
@@ -150,15 +150,15 @@ def test_the_least_similarity_needs_vectors_and_says_so(
         "Nightly database backups sleep five seconds between tables"
     ).ref
     query = Query("a cat that sleeps", min_similarity=0.5)
-    given = memory.recall(query)
-    assert set(refs(given)) == {near, far}
-    assert any("no effect" in note for note in given.notes)
+    recalled = memory.recall(query)
+    assert set(refs(recalled)) == {near, far}
+    assert any("no effect" in note for note in recalled.notes)
     monkeypatch.delenv("KINEN_INDEX_EMBEDDING_PROVIDER")
     with Memory.open(space) as other:
-        assert set(asked(other, query.text)) == {near, far}
-        given = other.recall(query)
-        assert refs(given) == [near]
-        assert not any("no effect" in note for note in given.notes)
+        assert set(recalled_refs(other, query.text)) == {near, far}
+        recalled = other.recall(query)
+        assert refs(recalled) == [near]
+        assert not any("no effect" in note for note in recalled.notes)
         assert not other.recall(query._replace(min_similarity=0.99)).items
 
 
@@ -170,11 +170,11 @@ def test_the_active_plan_comes_first_with_what_is_left_of_it(memory: Memory) -> 
     text = "- [x] sessions\n- [ ] queues\n- [ ] caches"
     plan = memory.worklog.save_plan("Drop Redis", text, activate=True)
     memory.worklog.checkpoint("Sessions are in Postgres")
-    given = memory.recall("Redis")
-    assert given.items[0].ref == plan.ref
-    assert given.items[0].text == "Drop Redis (1 of 3 done)\n- [ ] queues\n- [ ] caches"
-    assert plan.ref not in refs(given)
-    assert shown(given).startswith("## Plan\n")
+    recalled = memory.recall("Redis")
+    assert recalled.items[0].ref == plan.ref
+    assert recalled.items[0].text == "Drop Redis (1 of 3 done)\n- [ ] queues\n- [ ] caches"
+    assert plan.ref not in refs(recalled)
+    assert shown(recalled).startswith("## Plan\n")
     assert next(iter(memory.worklog.checkpoints())).plan == plan.id
     memory.worklog.update_plan(plan.id, status="completed")
     assert refs(memory.recall("Redis"), "plan") == []
@@ -189,9 +189,9 @@ def test_a_plan_that_nobody_touches_is_asked_about_until_there_is_a_checkpoint(
     plan = memory.worklog.save_plan("Drop Redis", "- [ ] queues", activate=True)
     aged(memory.space.root, plan.path, 8.5, "created", "updated")
     for text in ("", "Redis"):
-        given = memory.recall(text)
-        assert refs(given, "plan") == []
-        (note,) = [one for one in given.notes if "Drop Redis" in one]
+        recalled = memory.recall(text)
+        assert refs(recalled, "plan") == []
+        (note,) = [item for item in recalled.notes if "Drop Redis" in item]
         assert "8 days" in note
         assert "kinen plan complete drop-redis" in note
     aged(memory.space.root, plan.path, 6, "created", "updated")
@@ -223,38 +223,38 @@ def test_a_recall_keeps_its_budget_compact_full_or_distilled(memory: Memory) -> 
         )
     for budget in (60, 150, 400, 1500):
         for how in ({}, {"full": True}, {"distiller": "extract"}):
-            given = memory.recall(Query("limiter key3", budget=budget), **how)
-            assert estimate(shown(given)) <= given.tokens <= budget, (budget, how)
+            recalled = memory.recall(Query("limiter key3", budget=budget), **how)
+            assert estimate(shown(recalled)) <= recalled.tokens <= budget, (budget, how)
     compact, full = (memory.recall("limiter key3", full=full) for full in (False, True))
     assert compact.tokens < 700 < full.tokens
     assert "step 3.20" in full.items[0].text
-    assert all(estimate(one.text) <= 110 for one in compact.items)
+    assert all(estimate(item.text) <= 110 for item in compact.items)
     assert "key3" in compact.items[0].text
     assert memory.recall("limiter", full=True) == memory.recall("limiter", full=True)
     long = memory.worklog.checkpoint(
         "\n".join(f"- quokka {n} was seen near the river" for n in range(400))
     )
     for budget in (300, 2000):
-        given = memory.recall(Query("quokka", budget=budget), full=True)
-        assert refs(given) == [long.ref]
-        assert given.tokens <= budget
+        recalled = memory.recall(Query("quokka", budget=budget), full=True)
+        assert refs(recalled) == [long.ref]
+        assert recalled.tokens <= budget
 
 
 def test_a_digest_cites_what_it_was_made_of(memory: Memory) -> None:
-    made = {
+    created = {
         memory.worklog.checkpoint(f"The limiter of part {n} allows {n}00 a minute").ref: n
         for n in (1, 2)
     }
     memory.worklog.checkpoint("Unrelated: the office moves in May")
-    given = memory.recall("how much does the limiter allow", distiller="extract")
-    digest = given.digest
+    recalled = memory.recall("how much does the limiter allow", distiller="extract")
+    digest = recalled.digest
     assert digest is not None
-    assert set(digest.sources) == set(made)
-    assert all(ref in digest.text and f"{n}00" in digest.text for ref, n in made.items())
-    assert (digest.by, digest.cached, refs(given)) == ("extract", False, [])
+    assert set(digest.sources) == set(created)
+    assert all(ref in digest.text and f"{n}00" in digest.text for ref, n in created.items())
+    assert (digest.by, digest.cached, refs(recalled)) == ("extract", False, [])
     assert digest.tokens_in > 0
     assert digest.tokens_out == estimate(digest.text)
-    assert memory.recall("how much does the limiter allow", distiller="extract") == given
+    assert memory.recall("how much does the limiter allow", distiller="extract") == recalled
     small = memory.recall(Query("limiter", budget=20), distiller="extract")
     assert small.digest is None
     assert "no room for a digest" in small.notes[-1]
@@ -272,15 +272,15 @@ def test_two_spaces_with_the_same_ref_are_told_apart_and_fit_the_budget(tmp_path
             memory.journal.pin("rules.md", f"read before a deploy of {name}")
     for budget in (200, 2000):
         query = Query("deploy", budget=budget, kinds=("note",))
-        given = recall_spaces(("all",), query)
-        assert estimate(shown(given)) <= given.tokens <= budget
-    found = [(one.space, one.ref) for one in given.items if one.tier == "hits"]
-    assert sorted(found) == [
+        values = recall_spaces(("all",), query)
+        assert estimate(shown(values)) <= values.tokens <= budget
+    results = [(item.space, item.ref) for item in values.items if item.tier == "hits"]
+    assert sorted(results) == [
         ("a-space-with-quite-a-long-name", "note:deploy.md:1"),
         ("alpha", "note:deploy.md:1"),
     ]
-    assert len(refs(given, "pins")) == 2
-    assert "[alpha: note:deploy.md:1]" in shown(given)
+    assert len(refs(values, "pins")) == 2
+    assert "[alpha: note:deploy.md:1]" in shown(values)
 
 
 # Consolidation
@@ -288,15 +288,15 @@ def test_two_spaces_with_the_same_ref_are_told_apart_and_fit_the_budget(tmp_path
 
 def test_memories_are_recalled_by_their_type(memory: Memory) -> None:
     decided(memory, 0)
-    (one,) = memory.consolidation.consolidate().learned
-    assert one.ref in asked(memory, events=("decision",))
-    assert one.ref not in asked(memory, events=("insight",))
+    (item,) = memory.consolidation.consolidate().learned
+    assert item.ref in recalled_refs(memory, events=("decision",))
+    assert item.ref not in recalled_refs(memory, events=("insight",))
 
 
 def decided(memory: Memory, n: int) -> str:
     nouns = ("sessions", "queues", "backups", "invoices", "avatars", "metrics", "tickets")
-    said = f"keep {nouns[n]} in Postgres, because Redis loses {nouns[n]} at a restart"
-    return memory.worklog.checkpoint(f"About {nouns[n]}", type="decision", decision=said).ref
+    text = f"keep {nouns[n]} in Postgres, because Redis loses {nouns[n]} at a restart"
+    return memory.worklog.checkpoint(f"About {nouns[n]}", type="decision", decision=text).ref
 
 
 def test_decisions_make_the_clock_tick_until_memories_are_drawn(memory: Memory) -> None:
@@ -320,13 +320,15 @@ def test_to_consolidate_once_more_changes_nothing(memory: Memory) -> None:
     assert (would.added, would.dry_run, memory.consolidation.memories()) == (1, True, [])
     done = memory.consolidation.consolidate()
     assert (done.added, done.changed) == (1, 0)
-    kept = memory.consolidation.memories()
-    assert [one.derived_from for one in kept] == [(source,)]
+    remaining = memory.consolidation.memories()
+    assert [item.derived_from for item in remaining] == [(source,)]
     for how in ({}, {"since": "2000-01-01T00:00:00.000Z"}):
         again = memory.consolidation.consolidate(**how)
         assert (again.added, again.changed, again.learned) == (0, 0, ())
-    assert memory.consolidation.memories() == kept
-    assert source in asked(memory, "sessions Postgres")  # beside the memory, not replaced by it
+    assert memory.consolidation.memories() == remaining
+    assert source in recalled_refs(
+        memory, "sessions Postgres"
+    )  # beside the memory, not replaced by it
 
 
 def test_what_is_older_than_a_time_that_was_asked_for_is_drawn_later(memory: Memory) -> None:
@@ -343,8 +345,8 @@ def test_what_was_told_late_of_days_long_gone_is_drawn_too(memory: Memory, tmp_p
     )
     capsule = memory.journal.open_capsule("stores", scope={"session": "s1"})
     assert memory.consolidation.consolidate().added == 1
-    said = "> [!note] Decision\n> Avatars live in S3, because disks fill up.\n"
-    path.write_text(f"---\ndate: 2025-12-03\n---\n### Q1.1: Where do avatars live?\n\n{said}")
+    message = "> [!note] Decision\n> Avatars live in S3, because disks fill up.\n"
+    path.write_text(f"---\ndate: 2025-12-03\n---\n### Q1.1: Where do avatars live?\n\n{message}")
     memory.sync()
     assert memory.consolidation.consolidate().added == 1
     memory.observe("We decided to build images with Nix.", scope={"session": "s1"})
@@ -361,26 +363,26 @@ def test_what_was_told_late_of_days_long_gone_is_drawn_too(memory: Memory, tmp_p
 
 def test_a_memory_that_was_hidden_stays_hidden_until_it_is_restored(memory: Memory) -> None:
     decided(memory, 0)
-    (one,) = memory.consolidation.consolidate().learned
-    assert one.ref in asked(memory, "sessions Postgres", kinds=("memory",))
-    assert memory.consolidation.hide(one.ref).ref == one.ref
+    (item,) = memory.consolidation.consolidate().learned
+    assert item.ref in recalled_refs(memory, "sessions Postgres", kinds=("memory",))
+    assert memory.consolidation.hide(item.ref).ref == item.ref
     for _ in range(2):
-        assert one.ref not in asked(memory, "sessions Postgres", kinds=("memory",))
+        assert item.ref not in recalled_refs(memory, "sessions Postgres", kinds=("memory",))
         assert (memory.consolidation.memories(), memory.consolidation.memories(hidden=True)) == (
             [],
-            [one],
+            [item],
         )
         memory.consolidation.consolidate(since="2000-01-01T00:00:00.000Z")
         memory.sync(rebuild=True)
-    memory.consolidation.restore(one.id)
-    assert one.ref in asked(memory, "sessions Postgres", kinds=("memory",))
-    assert memory.consolidation.memories() == [one]
-    memory.journal.forget(one.ref)
+    memory.consolidation.restore(item.id)
+    assert item.ref in recalled_refs(memory, "sessions Postgres", kinds=("memory",))
+    assert memory.consolidation.memories() == [item]
+    memory.journal.forget(item.ref)
     memory.consolidation.consolidate(since="2000-01-01T00:00:00.000Z")
     assert (memory.consolidation.memories(), memory.consolidation.memories(hidden=True)) == ([], [])
     for call in (memory.consolidation.get, memory.consolidation.hide, memory.consolidation.restore):
         with pytest.raises(NotFound, match="for good"):
-            call(one.ref)
+            call(item.ref)
 
 
 @pytest.mark.parametrize("forget", [False, True])
@@ -388,15 +390,15 @@ def test_memories_go_with_the_observation_that_they_were_drawn_from(
     memory: Memory, home: Path, forget: bool
 ) -> None:
     capsule = memory.journal.open_capsule("stores", scope={"session": "s1"})
-    said = "We decided to keep heliotropes in Postgres because Redis loses them at a restart."
-    one = memory.observe(f"Hello there. {said}", scope={"session": "s1"})
+    text = "We decided to keep heliotropes in Postgres because Redis loses them at a restart."
+    entry = memory.observe(f"Hello there. {text}", scope={"session": "s1"})
     memory.journal.close_capsule(capsule.ref)
     (drawn,) = memory.consolidation.memories()
-    assert drawn.derived_from == (one.ref,)
-    erased = (memory.journal.forget if forget else memory.journal.redact)(one.ref)
+    assert drawn.derived_from == (entry.ref,)
+    erased = (memory.journal.forget if forget else memory.journal.redact)(entry.ref)
     assert drawn.ref in erased.refs
     memory.consolidation.consolidate(since="2000-01-01T00:00:00.000Z")
-    assert asked(memory, "heliotropes Postgres") == []
+    assert recalled_refs(memory, "heliotropes Postgres") == []
     memory.close()
     files = [path for path in home.rglob("*") if path.is_file()]
     assert not [path for path in files if b"heliotrope" in path.read_bytes().lower()]
@@ -409,9 +411,11 @@ def test_a_checkpoint_is_kept_though_the_journal_cannot_be(memory: Memory) -> No
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA user_version=99")
     db.close()
-    made = memory.worklog.checkpoint("Kept", type="decision", decision="keep it whatever happens")
+    checkpoint = memory.worklog.checkpoint(
+        "Kept", type="decision", decision="keep it whatever happens"
+    )
     plan = memory.worklog.save_plan("Plan", "x")
-    assert all(Path(memory.space.root, one.path).exists() for one in (made, plan))
+    assert all(Path(memory.space.root, value.path).exists() for value in (checkpoint, plan))
 
 
 # Context
@@ -424,23 +428,25 @@ def test_a_context_looks_as_deep_as_there_is_something(tmp_path: Path) -> None:
     with Memory.open(repo.root) as memory:
         capsule = memory.journal.open_capsule("cookies", scope={"session": "s1"})
         memory.observe("edited", files=("src/auth.py",), scope={"session": "s1"})
-        said = memory.observe("We decided to sign cookies with Ed25519.", scope={"session": "s1"})
+        entry = memory.observe("We decided to sign cookies with Ed25519.", scope={"session": "s1"})
         memory.journal.close_capsule(capsule.ref, "cookies are signed")
         near = memory.context.around(file="auth.py")
-        assert {one.tier for one in near.items} == {"sessions", "commits", "files"}
+        assert {element.tier for element in near.items} == {"sessions", "commits", "files"}
         assert refs(near, "sessions") == [capsule.ref]
         assert refs(near, "files") == ["file:tests/test_auth.py"]
-        assert said.ref in {one.ref for one in memory.context.around(file="auth.py", depth=2).items}
+        assert entry.ref in {
+            item.ref for item in memory.context.around(file="auth.py", depth=2).items
+        }
         deep = memory.context.around(file="auth.py", depth=4)
         assert refs(deep, "memories") == [memory.consolidation.memories()[0].ref]
         assert memory.context.around(file="auth.py", depth=10**9).items == deep.items
         for budget in (30, 100, 300):
-            given = memory.context.around(file="src/auth.py", depth=3, budget=budget)
-            assert estimate(shown(given)) <= given.tokens <= budget
+            values = memory.context.around(file="src/auth.py", depth=3, budget=budget)
+            assert estimate(shown(values)) <= values.tokens <= budget
         memory.journal.open_capsule("of another session", scope={"session": "s10"})
-        its = memory.context.around(session="s1")
-        assert refs(its, "sessions") == [capsule.ref]
-        assert refs(its, "memories")
+        own = memory.context.around(session="s1")
+        assert refs(own, "sessions") == [capsule.ref]
+        assert refs(own, "memories")
         with pytest.raises(NotFound):
             memory.context.around(file="nowhere.py")
         with pytest.raises(QueryError):

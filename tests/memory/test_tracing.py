@@ -36,22 +36,24 @@ _NUMBERS = itertools.count()
 @pytest.fixture
 def repo(tmp_path: Path) -> Repository:
     """Three changes of a file and its test, a rename, and a note."""
-    made = Repository(tmp_path / "repo", "--template=")
-    made.commit("feat(auth): sign cookies", {OLD: LINES, TESTS: "1", "docs/auth.md": "# Auth\n"})
-    made.commit("fix(auth): refresh\n\ntags: security, -auth", {OLD: LINES + "2", TESTS: "2"})
-    made.commit("cache keys", {OLD: LINES + "3", TESTS: "3"})
-    made.rename(OLD, COOKIES, "call it cookies")
-    return made
+    repository = Repository(tmp_path / "repo", "--template=")
+    repository.commit(
+        "feat(auth): sign cookies", {OLD: LINES, TESTS: "1", "docs/auth.md": "# Auth\n"}
+    )
+    repository.commit("fix(auth): refresh\n\ntags: security, -auth", {OLD: LINES + "2", TESTS: "2"})
+    repository.commit("cache keys", {OLD: LINES + "3", TESTS: "3"})
+    repository.rename(OLD, COOKIES, "call it cookies")
+    return repository
 
 
 @pytest.fixture
 def memory(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
     monkeypatch.chdir(repo.root)
-    with remembered(repo.root) as made:
-        yield made
+    with remembered(repo.root) as created:
+        yield created
 
 
-def told(memory: Memory) -> dict[str, list[Any]]:
+def index_content(memory: Memory) -> dict[str, list[Any]]:
     """Everything that an index says, by names and not by numbers."""
     db = memory.core.reader.db
     texts = db.execute(
@@ -62,10 +64,10 @@ def told(memory: Memory) -> dict[str, list[Any]]:
 
 
 def assert_same_as_rebuilt(memory: Memory) -> None:
-    kept = told(memory)
+    remaining = index_content(memory)
     memory.sync(rebuild=True)
-    for part, rows in told(memory).items():
-        assert kept[part] == rows, part
+    for part, rows in index_content(memory).items():
+        assert remaining[part] == rows, part
 
 
 def grow(repo: Repository, count: int, path: str = "src/more/a.py") -> None:
@@ -85,8 +87,8 @@ def files_with(folder: Path, text: str) -> list[str]:
 
 def test_files_are_told_in_pages_and_by_tag(memory: Memory) -> None:
     listed, total = memory.git.files(limit=1, offset=1)
-    assert ([one.path for one in listed], listed[0].tags, total) == ([COOKIES], ("security",), 3)
-    assert [one.path for one in memory.git.files(tags=["#Auth", "docs"])[0]] == ["docs/auth.md"]
+    assert ([item.path for item in listed], listed[0].tags, total) == ([COOKIES], ("security",), 3)
+    assert [file.path for file in memory.git.files(tags=["#Auth", "docs"])[0]] == ["docs/auth.md"]
     assert (memory.git.files(offset=9), memory.git.files(tags=["no"])) == (([], 3), ([], 0))
     with pytest.raises(QueryError):
         memory.git.files(limit=-1)
@@ -96,8 +98,8 @@ def test_a_history_is_the_same_by_any_name_and_through_deletion(
     memory: Memory, repo: Repository
 ) -> None:
     steps = memory.git.history(COOKIES)
-    assert [one.status for one in steps] == ["A", "M", "M", "R"]
-    assert [one.tags for one in steps] == [("auth",), *[("security",)] * 3]
+    assert [step.status for step in steps] == ["A", "M", "M", "R"]
+    assert [item.tags for item in steps] == [("auth",), *[("security",)] * 3]
     assert memory.git.history(OLD) == memory.git.history(Path(repo.root) / COOKIES) == steps
     repo.commit("drop it", {COOKIES: None})
     assert memory.git.history(COOKIES)[-1].status == "D"
@@ -112,7 +114,7 @@ def test_companions_come_closest_first_with_their_commits(memory: Memory) -> Non
     assert (first.path, first.support, first.jaccard) == (TESTS, 3, 0.75)
     assert (first.weight, first.score > second.score) == (pytest.approx(2.5), True)
     assert {subject for _, subject in first.commits} >= {"cache keys"}
-    assert [one.path for one in memory.git.cochanged([COOKIES, "new.py", TESTS])] == [
+    assert [pair.path for pair in memory.git.cochanged([COOKIES, "new.py", TESTS])] == [
         "docs/auth.md"
     ]
     assert memory.git.cochanged(COOKIES, limit=1) == [first]
@@ -183,15 +185,15 @@ def test_a_question_gives_the_same_bytes_however_the_index_came_to_be(
         if number % 11 == 0:
             memory.search("keys")
 
-    def said() -> str:
-        asked = [Query("keep keys", kinds=(kind,), limit=99) for kind in ("commit", "file")]
-        hits = [render.hits_json(memory.search(one)) for one in asked]
+    def search_output() -> str:
+        request = [Query("keep keys", kinds=(kind,), limit=99) for kind in ("commit", "file")]
+        hits = [render.hits_json(memory.search(item)) for item in request]
         return render.to_json([hits, memory.git.cochanged(COOKIES), memory.git.history(OLD)])
 
-    first = said()
-    assert said() == first
+    first = search_output()
+    assert search_output() == first
     memory.sync(rebuild=True)
-    assert said().splitlines() == first.splitlines()
+    assert search_output().splitlines() == first.splitlines()
 
 
 def test_a_commit_of_everything_does_not_drown_what_belongs_together(
@@ -201,11 +203,11 @@ def test_a_commit_of_everything_does_not_drown_what_belongs_together(
     many = {f"gen/{n}.py": f"{n}\n" for n in range(150)}
     repo.commit("reformat all", {**many, COOKIES: "5", TESTS: "5"})
     after = memory.git.cochanged(COOKIES)
-    assert [one[:2] for one in after] == [one[:2] for one in before]
+    assert [entry[:2] for entry in after] == [item[:2] for item in before]
     for step in range(3):
         some = {f"gen/{n}.py": f"{n} {step}\n" for n in range(60)}
         repo.commit("reformat some", {**some, COOKIES: f"6 {step}"})
-    assert [one.path for one in memory.git.cochanged(COOKIES, 2)] == [TESTS, "docs/auth.md"]
+    assert [pair.path for pair in memory.git.cochanged(COOKIES, 2)] == [TESTS, "docs/auth.md"]
     third = memory.git.cochanged(COOKIES, 3)[2]
     assert (third.support, third.weight) == (3, pytest.approx(3 / 60))
 
@@ -234,8 +236,8 @@ def test_files_are_found_with_quoted_and_excluded_words(memory: Memory, repo: Re
 
 
 def test_a_recall_without_a_question_tells_what_happened_last(memory: Memory) -> None:
-    given = memory.recall()
-    assert any("call it cookies" in item.text for item in given.items)
+    recalled = memory.recall()
+    assert any("call it cookies" in item.text for item in recalled.items)
     assert memory.recall("refresh").items
 
 
@@ -256,13 +258,13 @@ def test_a_forgotten_commit_is_seen_nowhere_until_it_is_restored(
     def seen() -> list[bool]:
         return [
             ref in found(memory, "cache keys"),
-            ref in [one.ref for one in memory.git.history(COOKIES)],
-            ref in [cited for one in memory.git.cochanged(COOKIES) for cited, _ in one.commits],
-            ref in [one.ref for one in memory.records.select(["commit"])],
+            ref in [entry.ref for entry in memory.git.history(COOKIES)],
+            ref in [cited for pair in memory.git.cochanged(COOKIES) for cited, _ in pair.commits],
+            ref in [item.ref for item in memory.records.select(["commit"])],
             memory.records.knows(sha[:10]),
         ]
 
-    before = told(memory)
+    before = index_content(memory)
     assert seen() == [True] * 5
     assert memory.journal.forget(sha[:10]).suppressed
     assert seen() == [False] * 5
@@ -270,16 +272,16 @@ def test_a_forgotten_commit_is_seen_nowhere_until_it_is_restored(
     assert seen() == [False] * 5
     assert memory.journal.restore(ref) == ref
     assert seen() == [True] * 5
-    assert {**told(memory), "states": []} == {**before, "states": []}
+    assert {**index_content(memory), "states": []} == {**before, "states": []}
 
 
 def test_forgotten_commits_leave_the_others_as_evidence(memory: Memory, repo: Repository) -> None:
     grow(repo, 5, COOKIES)
-    (pair,) = [one for one in memory.git.cochanged(COOKIES) if one.path == "b.txt"]
+    (pair,) = [item for item in memory.git.cochanged(COOKIES) if item.path == "b.txt"]
     assert len(pair.commits) == 3
     for ref, _ in pair.commits:
         memory.journal.forget(ref)
-    (left,) = [one for one in memory.git.cochanged(COOKIES) if one.path == "b.txt"]
+    (left,) = [entry for entry in memory.git.cochanged(COOKIES) if entry.path == "b.txt"]
     assert len(left.commits) == 2
     assert not {*left.commits} & {*pair.commits}
 
@@ -295,7 +297,7 @@ def test_no_edge_leads_to_a_forgotten_commit(memory: Memory, repo: Repository) -
 def test_a_forgotten_file_is_listed_and_found_no_more(memory: Memory) -> None:
     memory.journal.forget(f"file:{TESTS}")
     assert TESTS not in alive(memory)
-    assert TESTS not in [one.path for one in memory.git.cochanged(COOKIES)]
+    assert TESTS not in [pair.path for pair in memory.git.cochanged(COOKIES)]
     assert TESTS not in [hit.record.path for hit in memory.search(Query("auth", kinds=("file",)))]
     assert memory.journal.restore(TESTS) == f"file:{TESTS}"
     assert TESTS in alive(memory)
@@ -343,32 +345,34 @@ def test_a_copy_is_made_every_so_many_commits_and_two_are_kept(repo: Repository)
     with opened(repo.root, git_snapshot_frequency=3) as memory:
         memory.sync()
         by_hand = memory.snapshots.create()
-        made = []
+        created = []
         for _ in range(10):
             grow(repo, 1)
             memory.sync()
-            made += [
-                one for one in memory.snapshots.list_all() if one.automatic and one not in made
+            created += [
+                item
+                for item in memory.snapshots.list_all()
+                if item.automatic and item not in created
             ]
         shas = repo.git("log", "--format=%H", "--reverse").split()
-        assert [shas.index(one.head) for one in made] == [3, 6, 9, 12]
-        assert memory.snapshots.list_all() == [made[3], made[2], by_hand]
-        assert memory.snapshots.restore() == made[3]
+        assert [shas.index(entry.head) for entry in created] == [3, 6, 9, 12]
+        assert memory.snapshots.list_all() == [created[3], created[2], by_hand]
+        assert memory.snapshots.restore() == created[3]
         memory.sync(rebuild=True)
         assert len(memory.snapshots.list_all()) == 3
     with opened(repo.root, git_snapshot_frequency=0) as memory:
         grow(repo, 9)
         memory.sync()
         assert len(memory.snapshots.list_all()) == 3
-        assert memory.snapshots.prune(1) == [made[2], by_hand]
+        assert memory.snapshots.prune(1) == [created[2], by_hand]
 
 
 @pytest.mark.parametrize("harm", ["another schema", "no database", "cut short", "empty"])
 def test_a_snapshot_that_cannot_serve_is_refused_and_changes_nothing(
     memory: Memory, harm: str
 ) -> None:
-    made = memory.snapshots.create()
-    path = Path(memory.space.data) / "snapshots" / f"{made.name}.db"
+    created = memory.snapshots.create()
+    path = Path(memory.space.data) / "snapshots" / f"{created.name}.db"
     if harm == "another schema":
         db = sqlite3.connect(path)
         db.execute(f"PRAGMA user_version = {SCHEMA + 1}")
@@ -376,13 +380,13 @@ def test_a_snapshot_that_cannot_serve_is_refused_and_changes_nothing(
     else:
         size = {"no database": 0, "cut short": 20_000, "empty": 0}[harm]
         path.write_bytes(path.read_bytes()[:size] or b"no" * 4000 * (harm != "empty"))
-    before = told(memory)
+    before = index_content(memory)
     with pytest.raises(StoreError) as refused:
         memory.snapshots.restore()
-    assert made.name in str(refused.value)
+    assert created.name in str(refused.value)
     if harm in ("another schema", "empty"):
         assert "another version of kinen" in str(refused.value)
-    assert told(memory) == before
+    assert index_content(memory) == before
     assert found(memory, "cookies")
 
 

@@ -93,7 +93,7 @@ def test_an_open_blocker_keeps_an_issue_back_and_a_closed_one_does_not() -> None
         issue("d", ("a", "related")),
         issue("e", ("gone", "blocks")),
     ]
-    assert [one.id for one in ready(issues, NOW)] == ["a", "c", "d", "e"]
+    assert [item.id for item in ready(issues, NOW)] == ["a", "c", "d", "e"]
 
 
 def test_a_child_of_a_blocked_parent_is_blocked_and_circles_end() -> None:
@@ -104,7 +104,7 @@ def test_a_child_of_a_blocked_parent_is_blocked_and_circles_end() -> None:
         issue("x", ("y", "parent-child")),
         issue("y", ("x", "parent-child")),
     ]
-    assert [one.id for one in ready(issues, NOW)] == ["first", "x", "y"]
+    assert [item.id for item in ready(issues, NOW)] == ["first", "x", "y"]
 
 
 def test_the_most_urgent_comes_first_and_deferred_ones_wait() -> None:
@@ -115,4 +115,4 @@ def test_the_most_urgent_comes_first_and_deferred_ones_wait() -> None:
         issue("going", status="in_progress"),
         issue("gate", type="gate"),
     ]
-    assert [one.id for one in ready(issues, NOW)] == ["high", "low"]
+    assert [item.id for item in ready(issues, NOW)] == ["high", "low"]

@@ -66,10 +66,10 @@ def test_an_organisation_is_indexed_and_searched(
     assert {hit["source"]["space"] for hit in every["results"]} == {"alpha", "beta", "gamma"}
     assert {hit["source"]["ref"] for hit in every["results"]} == {"note:README.md"}
     engine = ("search", "--engine", postgres_url)
-    one = kinen(*engine, "--space", "beta", "--type", "commits", "closes", "--explain")
-    assert (one.code, "beta:commit:" in one.out, "alpha" in one.out) == (0, True, False)
-    assert "gives" in one.out
-    assert "Mira" in one.out
+    result = kinen(*engine, "--space", "beta", "--type", "commits", "closes", "--explain")
+    assert (result.code, "beta:commit:" in result.out, "alpha" in result.out) == (0, True, False)
+    assert "gives" in result.out
+    assert "Mira" in result.out
     assert kinen(*engine, "--path", "pot.md", "--exact", "opens the lid").out.count("pot.md") == 3
     assert "hunter2" not in kinen(*engine, "lid").out
     unknown = kinen(*engine, "--space", "delta", "lid")

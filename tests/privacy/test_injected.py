@@ -84,6 +84,6 @@ def test_plugins_that_a_client_recommends_are_no_prompt_and_a_delegation_is_its_
     assert own_words(plugins) == ""
     assert own_words(f"{plugins}\nReview the branch.") == "Review the branch."
     thread = "<source_thread_id>019f</source_thread_id>"
-    asked = "<input>Add the updater.</input>"
-    delegated = f"<codex_delegation>\n{thread}\n{asked}\n</codex_delegation>"
+    text = "<input>Add the updater.</input>"
+    delegated = f"<codex_delegation>\n{thread}\n{text}\n</codex_delegation>"
     assert own_words(delegated) == "Add the updater."

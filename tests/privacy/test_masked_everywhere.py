@@ -47,13 +47,13 @@ def leaks(*folders: Path, secret: str = TOKEN) -> list[str]:
     for db in write.open_connections:
         db.close()
     write.open_connections.clear()
-    found = []
+    results = []
     for folder in folders:
         for path in folder.rglob("*"):
             inside = path.is_file() and secret.encode() in path.read_bytes()
             if inside or secret in path.name:
-                found.append(str(path))
-    return found
+                results.append(str(path))
+    return results
 
 
 def hook(payload: dict[str, Any]) -> None:
@@ -77,19 +77,19 @@ def fields_of_hooks() -> set[str]:
 
 @pytest.mark.parametrize("name", sorted(hooks.HANDLERS))
 def test_no_field_of_a_hook_leaks_a_secret(space: Path, home: Path, name: str) -> None:
-    told: dict[str, Any] = {field: f"{field} {TOKEN}" for field in fields_of_hooks()}
-    told.update(hook_event_name=name, cwd=f"{space}/{TOKEN}", session_id=TOKEN)
-    del told["isMeta"]
+    output: dict[str, Any] = {field: f"{field} {TOKEN}" for field in fields_of_hooks()}
+    output.update(hook_event_name=name, cwd=f"{space}/{TOKEN}", session_id=TOKEN)
+    del output["isMeta"]
     tools: dict[str, Any] = {
         TOKEN: {TOKEN: TOKEN, "a": 1},
         "Bash": {"command": f"curl {TOKEN}"},
         "Edit": {"file_path": f"{space}/{TOKEN}.py", "old_string": f"key {TOKEN}"},
         "Grep": {"pattern": TOKEN, "path": f"/{TOKEN}", "url": TOKEN, "query": TOKEN},
     }
-    for number, (tool, given) in enumerate(tools.items()):
-        told.update(tool_name=tool, tool_input=given, tool_use_id=f"{number} {TOKEN}")
-        told["tool_response"] = {"stdout": TOKEN, TOKEN: TOKEN}
-        hook(told)
+    for number, (tool, values) in enumerate(tools.items()):
+        output.update(tool_name=tool, tool_input=values, tool_use_id=f"{number} {TOKEN}")
+        output["tool_response"] = {"stdout": TOKEN, TOKEN: TOKEN}
+        hook(output)
     assert not leaks(home, space)
     with Memory.open(space) as memory:
         observations, _ = memory.journal.entries("observations", session=TOKEN)
@@ -141,19 +141,19 @@ def commands(group: click.Group, *above: str) -> Iterator[tuple[list[str], click
 def planted(command: click.Command, file: Path) -> list[str]:
     """Words for every argument and option that takes text, each with the secret."""
     words: list[str] = []
-    for one in command.params:
-        if isinstance(one.type, click.Choice):
-            value = str(one.type.choices[0])
-        elif isinstance(one.type, click.Path):
+    for param in command.params:
+        if isinstance(param.type, click.Choice):
+            value = str(param.type.choices[0])
+        elif isinstance(param.type, click.Path):
             value = str(file)  # what a user calls their own files is theirs
-        elif isinstance(one.type, (click.types.IntParamType, click.types.FloatParamType)):
+        elif isinstance(param.type, (click.types.IntParamType, click.types.FloatParamType)):
             value = "1"
         else:
             value = TOKEN
-        if isinstance(one, click.Argument):
+        if isinstance(param, click.Argument):
             words.append(value)
-        elif isinstance(one, click.Option) and not one.is_flag and not one.is_eager:
-            words += [one.opts[0], value]
+        elif isinstance(param, click.Option) and not param.is_flag and not param.is_eager:
+            words += [param.opts[0], value]
     return words
 
 
@@ -168,7 +168,7 @@ def test_no_option_of_any_command_leaks_a_secret(
         if path in (["config", "set"], ["init"]):
             continue  # what a user puts into a file of their own stays; see below for init
         arguments = [word for word in planted(command, file) if not word.startswith("-")]
-        count = sum(isinstance(one, click.Argument) for one in command.params)
+        count = sum(isinstance(param, click.Argument) for param in command.params)
         for words in (planted(command, file), arguments[:count]):
             groups.run([*path, *words])
             tried += 1
@@ -185,19 +185,19 @@ def test_no_field_of_a_tool_leaks_a_secret(space: Path, home: Path) -> None:
     wrote = set()
     with Memory.open(space) as memory:
         for tool in TOOLS:
-            told: dict[str, Any] = {}
+            output: dict[str, Any] = {}
             for name, field in tool.model_fields.items():
                 shape = str(field.annotation)
                 if shape == "<class 'str'>" and not (field.json_schema_extra or {}):
-                    told[name] = TOKEN
+                    output[name] = TOKEN
                 elif shape.startswith("list"):
-                    told[name] = [TOKEN]
+                    output[name] = [TOKEN]
             some = {"capsule": "", "ref": "note.md", "path": "note.md", "ttl": ""}
             some["kind"] = "message"
             for less in ({}, some, {**some, "text": ""}):
-                given = {**told, **{key: less[key] for key in less if key in told}}
+                values = {**output, **{key: less[key] for key in less if key in output}}
                 try:
-                    tool.model_validate(given).answer(memory)
+                    tool.model_validate(values).answer(memory)
                     wrote.add(tool.tool_name)
                 except (KinenError, ValueError):
                     continue
@@ -256,8 +256,8 @@ def test_two_events_with_secrets_for_ids_stay_two(space: Path) -> None:
 def test_the_session_id_of_an_agent_is_not_masked(space: Path) -> None:
     id_ = "33c28a23-5135-4f71-a599-d854acb259a0"
     with Memory.open(space) as memory:
-        kept = memory.observe("the kettle is on", scope={"session": id_})
-        assert kept.scope.session == id_
+        entry = memory.observe("the kettle is on", scope={"session": id_})
+        assert entry.scope.session == id_
 
 
 # The index
@@ -288,9 +288,9 @@ def test_switching_the_mask_of_the_index_on_leaves_no_secret_behind(
     done = kinen("index", **masked)
     assert done.code == 0, done.err
     assert not leaks(home)
-    found = json.loads(kinen("search", "kettle", "--json", **masked).out)["results"]
-    assert {one["source"]["type"] for one in found} >= {"commit"}
-    assert MASK in json.dumps(found)
+    data = json.loads(kinen("search", "kettle", "--json", **masked).out)["results"]
+    assert {item["source"]["type"] for item in data} >= {"commit"}
+    assert MASK in json.dumps(data)
     (space / "note.md").write_text(f"# Another\n\n{TOKEN}\n")
     assert kinen("index", **masked).code == 0
     assert kinen("search", "another", **masked).code == 0
@@ -331,8 +331,8 @@ def test_private_text_is_in_no_file_and_no_vector(
         assert texts
         assert secret.split(maxsplit=1)[0] not in str(texts)
         expected = np.asarray(sync.embed_texts(embedder, texts, {}), dtype="<f2")
-        found = np.array([np.frombuffer(vector, dtype="<f2") for vector in stored.values()])
-        assert np.allclose(found, expected, atol=0.01)
+        results = np.array([np.frombuffer(vector, dtype="<f2") for vector in stored.values()])
+        assert np.allclose(results, expected, atol=0.01)
     kinen("search", "kettle")
     kinen("recall", "kettle", "--distiller", "extract")
     for word in secret.split():

@@ -19,8 +19,8 @@ from secrets_corpus import token as made
 
 
 def is_masked(row: Secret) -> bool:
-    shown, found = mask(row.whole)
-    return bool(found) and row.secret not in shown and row.secret[-12:] not in shown
+    output, results = mask(row.whole)
+    return bool(results) and row.secret not in output and row.secret[-12:] not in output
 
 
 @pytest.mark.parametrize("row", corpus.TOKENS, ids=lambda row: row[1][:12])
@@ -29,11 +29,11 @@ def test_a_token_goes_and_the_text_around_it_stays(row: corpus.Token) -> None:
     secret = head + made(head, length, letters) + tail
     for setting in SETTINGS:
         before, after = setting.split("{}")
-        shown, found = mask(before + secret + after)
-        assert secret[-12:] not in shown, shown
-        assert {name, "secret", "password"} & set(found), (found, shown)
-        assert shown.startswith(before)
-        assert shown.endswith(after)
+        output, results = mask(before + secret + after)
+        assert secret[-12:] not in output, output
+        assert {name, "secret", "password"} & set(results), (results, output)
+        assert output.startswith(before)
+        assert output.endswith(after)
 
 
 @pytest.mark.parametrize("row", corpus.TOKENS, ids=lambda row: row[1][:12])
@@ -45,10 +45,10 @@ def test_a_token_goes_and_the_text_around_it_stays(row: corpus.Token) -> None:
 def test_a_bare_token_on_a_line_of_a_diff_goes(before: str, row: corpus.Token) -> None:
     _, head, letters, length, tail = row
     secret = head + made(head, length, letters) + tail
-    shown, found = mask(f"{before}{secret}\n")
-    assert secret[-12:] not in shown, shown
-    assert shown.startswith(before)
-    assert sum(found.values()) == 1
+    output, results = mask(f"{before}{secret}\n")
+    assert secret[-12:] not in output, output
+    assert output.startswith(before)
+    assert sum(results.values()) == 1
 
 
 @pytest.mark.parametrize("before", ["my-", "a--", "\n---", "x_", "-a-", "\n-my-"], ids=repr)
@@ -61,12 +61,12 @@ def test_a_token_within_a_longer_word_stays(before: str) -> None:
 @pytest.mark.parametrize(("name", "text", "secret"), corpus.ASSIGNED)
 def test_what_a_name_is_given_goes_and_the_name_stays(name: str, text: str, secret: str) -> None:
     before, after = text.split("{}")
-    shown, found = mask(before + secret + after)
-    assert set(found) == {name}, (found, shown)
+    output, results = mask(before + secret + after)
+    assert set(results) == {name}, (results, output)
     if name == "cookie":
-        assert secret not in shown
+        assert secret not in output
     else:
-        assert shown == f"{before}[masked:{name}]{after}"
+        assert output == f"{before}[masked:{name}]{after}"
 
 
 @pytest.mark.parametrize("row", corpus.SECRETS, ids=lambda row: row.kind)
@@ -120,16 +120,16 @@ PEM = "-----BEGIN {}PRIVATE KEY-----"
 def test_private_keys_go_whole(kind: str, newline: str) -> None:
     body = newline.join(made(f"pem{n}", 64, BASE64) for n in range(4))
     block = newline.join([PEM.format(kind), body, PEM.format(kind).replace("BEGIN", "END")])
-    shown, found = mask(f"before {block} after")
-    assert shown == "before [masked:private_key] after"
-    assert found == {"private_key": 1}
+    output, results = mask(f"before {block} after")
+    assert output == "before [masked:private_key] after"
+    assert results == {"private_key": 1}
 
 
 def test_a_key_that_was_cut_off_goes_as_far_as_it_runs() -> None:
     body = "\n".join(made(f"cut{n}", 64, BASE64) for n in range(3))
-    shown, found = mask(f"x = '{PEM.format('RSA ')}\n{body}'; y = 2")
-    assert shown == "x = '[masked:private_key]'; y = 2"
-    assert found == {"private_key": 1}
+    output, results = mask(f"x = '{PEM.format('RSA ')}\n{body}'; y = 2")
+    assert output == "x = '[masked:private_key]'; y = 2"
+    assert results == {"private_key": 1}
 
 
 @pytest.mark.parametrize(
@@ -149,12 +149,12 @@ def test_private_text_is_never_kept(text: str, shown: str, count: int) -> None:
 
 def test_nested_values_are_masked_by_their_text_and_by_their_name() -> None:
     secret = made("nested", 30)
-    value, found = mask_values(
+    value, results = mask_values(
         {"env": {"API_KEY": secret, "token_count": "12"}, "args": ["--password", f"token={secret}"]}
     )
     assert secret not in str(value)
     assert value["env"]["token_count"] == "12"
-    assert evidence(found) == {"count": 2, "classes": ["secret"]}
+    assert evidence(results) == {"count": 2, "classes": ["secret"]}
     deep: object = secret
     for _ in range(200):
         deep = [deep]
@@ -174,8 +174,8 @@ PIECES = st.sampled_from(
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.lists(PIECES | st.text(max_size=20), max_size=20).map("".join))
 def test_masking_twice_is_masking_once_and_never_fails(text: str) -> None:
-    shown, _ = mask(text)
-    assert mask(shown) == (shown, {})
+    output, _ = mask(text)
+    assert mask(output) == (output, {})
 
 
 def test_rules_are_loaded_for_every_text_in_which_they_find_a_secret() -> None:

@@ -57,8 +57,8 @@ def assert_all_in_order(chunks: tuple[Chunk, ...], text: str) -> None:
     """Only for chunks without overlap: what is between two of them is blank."""
     rest = text
     for chunk in chunks:
-        between, found, rest = rest.partition(chunk.text)
-        assert found
+        between, results, rest = rest.partition(chunk.text)
+        assert results
         assert not between.strip()
     assert not rest.strip()
 

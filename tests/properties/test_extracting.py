@@ -70,20 +70,20 @@ def squeezed(text: str) -> str:
 
 def items(digest: Digest, given_: list[Passage]) -> list[tuple[str, list[str]]]:
     """Each cited ref with its lines, as a reader of the text finds them."""
-    found: list[tuple[str, list[str]]] = []
+    results: list[tuple[str, list[str]]] = []
     left = list(digest.sources)
     for line in digest.text.split("\n") if digest.text else ():
         if line.startswith("- "):
             cited = " ".join(f"[{left[0]}]".split())
-            days = "|".join(re.escape(one.at[:10]) for one in given_ if one.ref == left[0])
+            days = "|".join(re.escape(item.at[:10]) for item in given_ if item.ref == left[0])
             match = re.fullmatch(rf"- (?:(.*) )?{re.escape(cited)}(?: (?:{days}))?", line)
             assert match, (line, cited)
-            found.append((left.pop(0), [match[1]] if match[1] is not None else []))
+            results.append((left.pop(0), [match[1]] if match[1] is not None else []))
         else:
             assert line.startswith("  ") or not line
-            found[-1][1].append(line.strip())
+            results[-1][1].append(line.strip())
     assert not left
-    return found
+    return results
 
 
 @given(questions, passages, budgets)
@@ -106,14 +106,14 @@ def test_every_line_is_quoted_from_what_it_cites(
 ) -> None:
     digest = extract(question, given_, budget)
     for ref, lines in items(digest, given_):
-        own = [one for one in given_ if one.ref == ref]
+        own = [element for element in given_ if element.ref == ref]
         assert lines, ref
         for line in lines:
-            said = [squeezed(one.text) for one in own]
-            titles = [squeezed(excerpt(one.title, 60)) for one in own]
+            message = [squeezed(entry.text) for entry in own]
+            titles = [squeezed(excerpt(item.title, 60)) for item in own]
             parts = [squeezed(part) for part in line.split("…")]
             assert squeezed(line) in titles or any(
-                all(part in text for part in parts) for text in said
+                all(part in text for part in parts) for text in message
             )
 
 
@@ -130,10 +130,10 @@ def test_nothing_breaks_out_of_its_place(question: str, given_: list[Passage], b
 @given(questions, passages)
 def test_with_room_for_everything_everything_is_there(question: str, given_: list[Passage]) -> None:
     digest = extract(question, given_, 100_000)
-    for one in given_:
-        for line in one.text.split():
+    for entry in given_:
+        for line in entry.text.split():
             assert line in digest.text
-    assert set(digest.sources) == {one.ref for one in given_ if one.text.strip()}
+    assert set(digest.sources) == {item.ref for item in given_ if item.text.strip()}
     assert digest.notes == ()
 
 

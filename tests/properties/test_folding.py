@@ -49,9 +49,9 @@ findings = st.lists(
 )
 
 
-def after(known: Iterable[Learned], learned: Iterable[Learned]) -> list[Learned]:
+def after(values: Iterable[Learned], learned: Iterable[Learned]) -> list[Learned]:
     """What is known once something was learned."""
-    return list({one.id: one for one in (*known, *learned)}.values())
+    return list({value.id: value for value in (*values, *learned)}.values())
 
 
 @given(findings)
@@ -64,11 +64,11 @@ def test_folding_twice_is_folding_once(found: list[Finding]) -> None:
 def test_the_order_of_findings_and_of_what_is_known_does_not_matter(
     found: list[Finding], random: Random
 ) -> None:
-    known = list(fold(found[::2], threshold=THRESHOLD).learned)
-    expected = fold(found, known, threshold=THRESHOLD)
-    random.shuffle(known)
+    existing = list(fold(found[::2], threshold=THRESHOLD).learned)
+    expected = fold(found, existing, threshold=THRESHOLD)
+    random.shuffle(existing)
     random.shuffle(found)
-    assert fold(found, known, threshold=THRESHOLD) == expected
+    assert fold(found, existing, threshold=THRESHOLD) == expected
 
 
 @given(findings, st.integers(0, 14))
@@ -76,13 +76,13 @@ def test_nothing_is_lost(found: list[Finding], cut: int) -> None:
     memories: list[Learned] = []
     for batch in (found[:cut], found[cut:]):
         memories = after(memories, fold(batch, memories, threshold=THRESHOLD).learned)
-    for one in found:
-        named = [memory for memory in memories if {*one.sources} <= {*memory.derived_from}]
-        assert bool(named) or one.confidence < THRESHOLD
-    sure = [one for one in found if one.confidence >= THRESHOLD]
-    assert {memory.content for memory in memories} <= {one.content for one in sure}
+    for result in found:
+        names = [memory for memory in memories if {*result.sources} <= {*memory.derived_from}]
+        assert bool(names) or result.confidence < THRESHOLD
+    sure = [match for match in found if match.confidence >= THRESHOLD]
+    assert {memory.content for memory in memories} <= {item.content for item in sure}
     assert {ref for memory in memories for ref in memory.derived_from} <= {
-        ref for one in sure for ref in one.sources
+        ref for entry in sure for ref in entry.sources
     }
 
 
@@ -91,13 +91,13 @@ def test_what_supersedes_is_there_and_never_in_a_circle(found: list[Finding], cu
     memories: list[Learned] = []
     for batch in (found[:cut], found[cut:], found):
         memories = after(memories, fold(batch, memories, threshold=THRESHOLD).learned)
-    by_id = {one.id: one for one in memories}
-    for one in memories:
+    by_id = {memory.id: memory for memory in memories}
+    for item in memories:
         seen: set[str] = set()
-        while one.superseded_by:
-            assert one.id not in seen
-            seen.add(one.id)
-            one = by_id[one.superseded_by]
+        while item.superseded_by:
+            assert item.id not in seen
+            seen.add(item.id)
+            item = by_id[item.superseded_by]
 
 
 @settings(max_examples=50)
@@ -114,7 +114,7 @@ def test_folding_everything_comes_to_rest_however_it_came_in(
 @given(findings, st.sets(sources))
 def test_reading_some_records_again_changes_nothing(found: list[Finding], some: set[str]) -> None:
     memories = fold(found, threshold=THRESHOLD).learned
-    again = [one for one in found if some.issuperset(one.sources)]
+    again = [result for result in found if some.issuperset(result.sources)]
     assert fold(again, memories, threshold=THRESHOLD).learned == ()
 
 

@@ -25,15 +25,17 @@ def test_shares_add_up_to_the_score_and_the_score_lies_between_0_and_1(lexical, 
         fuse.by_words(opinion(lexical)),
         fuse.by_meaning(semantic),
     ):
-        for one in ranked:
-            assert math.isclose(sum(vote.share for vote in one.votes), one.score, abs_tol=1e-12)
-            assert 0 <= one.score <= 1
+        for item in ranked:
+            assert math.isclose(sum(vote.share for vote in item.votes), item.score, abs_tol=1e-12)
+            assert 0 <= item.score <= 1
 
 
 @given(SCORES, COSINES)
 def test_a_ranking_is_ordered_and_the_same_every_time(lexical, semantic) -> None:
     ranked = fuse.convex(opinion(lexical), semantic)
-    assert [one.score for one in ranked] == sorted((one.score for one in ranked), reverse=True)
+    assert [entry.score for entry in ranked] == sorted(
+        (item.score for item in ranked), reverse=True
+    )
     again = fuse.convex(opinion(dict(reversed(lexical.items()))), dict(reversed(semantic.items())))
     assert ranked == again
 
@@ -48,22 +50,22 @@ def test_ranks_count_from_one_and_equals_share_a_place(scores) -> None:
 @given(SCORES, COSINES, st.floats(0.1, 0.9))
 def test_what_both_retrievers_prefer_is_preferred(lexical, semantic, weight) -> None:
     words = fuse.Lexical(lexical, {}, 60)
-    ranked = {one.id: one.score for one in fuse.convex(words, semantic, weight)}
+    ranked = {entry.id: entry.score for entry in fuse.convex(words, semantic, weight)}
     both = set(lexical) & set(semantic)
-    for one in both:
+    for item in both:
         for two in both:
-            if lexical[one] >= lexical[two] and semantic[one] >= semantic[two]:
-                assert ranked[one] >= ranked[two] - 1e-12
+            if lexical[item] >= lexical[two] and semantic[item] >= semantic[two]:
+                assert ranked[item] >= ranked[two] - 1e-12
 
 
 @given(SCORES)
 def test_full_text_finds_only_what_it_matched_itself(scores) -> None:
-    assert {one.id for one in fuse.by_words(opinion(scores))} == set(scores)
+    assert {word.id for word in fuse.by_words(opinion(scores))} == set(scores)
 
 
 @given(SCORES)
 def test_a_neighbour_lifts_by_half_of_the_better_one(scores) -> None:
-    found = fuse.lifts(scores, {id_: (1, id_) for id_ in scores})
+    results = fuse.lifts(scores, {id_: (1, id_) for id_ in scores})
     for id_ in scores:
         best = max(scores.get(id_ - 1, 0.0), scores.get(id_ + 1, 0.0))
-        assert found.get(id_, 0.0) == fuse.NEIGHBOUR * best
+        assert results.get(id_, 0.0) == fuse.NEIGHBOUR * best

@@ -103,38 +103,38 @@ class Repository:
     def head(self) -> str:
         return self.heads[self.branch]
 
-    def act(self, kind: str, one: Any, two: Any) -> None:
+    def act(self, kind: str, item: Any, two: Any) -> None:
         if kind == "commit":
-            self.commit([self.head] if self.head else [], one, two)
+            self.commit([self.head] if self.head else [], item, two)
         elif kind == "amend" and self.head:
-            self.commit(self.parents[self.head], one, two)
+            self.commit(self.parents[self.head], item, two)
         elif kind == "switch":
-            self.branch, head = f"b{one}", self.head
+            self.branch, head = f"b{item}", self.head
             self.heads.setdefault(self.branch, head)
             self.point()
         elif kind == "merge":
-            other = self.heads.get(f"b{one}", "")
+            other = self.heads.get(f"b{item}", "")
             if other and self.head and other not in self.behind(self.head):
                 self.commit([self.head, other], two, "Merge")
         elif kind == "reset":
-            for _ in range(one):
+            for _ in range(item):
                 above = self.parents.get(self.head)
                 if above:
                     self.heads[self.branch] = above[0]
             self.point()
         elif kind == "tag":
-            self.hands.append(Hand(PATHS[one], two, self.head))
+            self.hands.append(Hand(PATHS[item], two, self.head))
         elif kind == "gc":
             self.git("-c", "gc.reflogExpire=now", "prune", "--expire=now")
 
     def behind(self, sha: str) -> set[str]:
-        found, rest = set(), [sha]
+        results, rest = set(), [sha]
         while rest:
             here = rest.pop()
-            if here not in found:
-                found.add(here)
+            if here not in results:
+                results.add(here)
                 rest += self.parents[here]
-        return found
+        return results
 
     def point(self) -> None:
         """Write branches and HEAD as git would have them."""
@@ -150,10 +150,10 @@ class Repository:
             base = {**self.trees[other], **base}
         tree = self.changed(base, changes)
         self.count += 1
-        said = message.encode()
+        words = message.encode()
         lines = [b"commit refs/kinen/new", b"mark :1"]
         lines.append(f"committer A U <a@u> {1_700_000_000 + self.count} +0000".encode())
-        lines += [b"data %d" % len(said), said]
+        lines += [b"data %d" % len(words), words]
         for at, parent in enumerate(parents):
             lines.append(f"{'merge' if at else 'from'} {parent}".encode())
         lines.append(b"deleteall")
@@ -171,8 +171,8 @@ class Repository:
         self.point()
 
     def changed(self, tree: dict[str, str], changes: list[Change]) -> dict[str, str]:
-        for kind, one, two in changes:
-            here, there = PATHS[one], PATHS[two]
+        for kind, item, two in changes:
+            here, there = PATHS[item], PATHS[two]
             if kind == "write":
                 self.count += 1
                 lines = (f"line {n} of {here} {self.count}" for n in range(12))
@@ -202,8 +202,8 @@ def dump(db: sqlite3.Connection) -> dict[str, list[Any]]:
             " JOIN chunks k ON k.record = r.id ORDER BY c.place"
         ).fetchall(),
         "touches": sorted(
-            (sha, path, status, before or "", owner(told or its))
-            for sha, path, status, before, told, its in db.execute(
+            (sha, path, status, before or "", owner(output or own))
+            for sha, path, status, before, output, own in db.execute(
                 "SELECT c.sha, p.path, t.status, b.path, t.file, p.file FROM touches t"
                 " JOIN commits c ON c.id = t.commit_id JOIN paths p ON p.id = t.path"
                 " LEFT JOIN paths b ON b.id = t.before"
@@ -279,15 +279,15 @@ def replayed(  # noqa: C901
     """The tags of each path at the head, from what the index says that commits did."""
     files: list[dict[str, Any]] = []
     order = list(lines_of(repository, repository.head, set()))
-    told = {sha: ops.split() for sha, ops in db.execute("SELECT sha, ops FROM commits")}
+    output = {sha: ops.split() for sha, ops in db.execute("SELECT sha, ops FROM commits")}
     waiting: list[tuple[str, str]] = []
 
     def having(path: str) -> dict[str, Any] | None:
         return next((one for one in files if one["path"] == path), None)
 
     def last(path: str) -> dict[str, Any] | None:
-        owners = [one for one in files if path in one["names"]]
-        return max(owners, key=lambda one: one["names"][path], default=None)
+        owners = [entry for entry in files if path in entry["names"]]
+        return max(owners, key=lambda owner: owner["names"][path], default=None)
 
     def hand(path: str, op: str) -> None:
         file = having(path)
@@ -299,7 +299,7 @@ def replayed(  # noqa: C901
     # A tag comes after the commit there was, never before one that was given earlier; where that
     # commit is gone, with the next.
     places = [
-        order.index(one.head) if one.head in order else len(order) for one in repository.hands
+        order.index(item.head) if item.head in order else len(order) for item in repository.hands
     ]
     places = [min(places[n:]) for n in range(len(places))]
     for at, sha in enumerate(order):
@@ -323,37 +323,37 @@ def replayed(  # noqa: C901
             file["names"][path] = at
             touched.append(file)
         for file in touched:
-            for op in told[sha]:
-                tags = said(file)
+            for op in output[sha]:
+                tags = tags_in(file)
                 if op[0] == "+" or op[1:] in tags:
                     file["ops"].append(op)
         for path, _, before in rows:
-            for its in (before, path):
-                late = [one for one in waiting if one[0] == its]
-                waiting[:] = [one for one in waiting if one[0] != its]
+            for value in (before, path):
+                late = [one for one in waiting if one[0] == value]
+                waiting[:] = [one for one in waiting if one[0] != value]
                 for _, op in late:
                     hand(path, op)
-        for one in (
+        for element in (
             one for one, place in zip(repository.hands, places, strict=True) if place == at
         ):
-            hand(one.path, one.op)
-    for one, place in zip(repository.hands, places, strict=True):
+            hand(element.path, element.op)
+    for element, place in zip(repository.hands, places, strict=True):
         if place == len(order):
-            hand(one.path, one.op)
+            hand(element.path, element.op)
     tree = repository.trees[repository.head]
-    found = {}
+    results = {}
     for path in tree:
         file = having(path) or {"path": path, "ops": [], "hand": []}
         if not file.get("names"):
-            file["hand"] = [op for its, op in waiting if its == path]
-        tags = said(file)
+            file["hand"] = [op for own, op in waiting if own == path]
+        tags = tags_in(file)
         for op in file["hand"]:
             tags = tags | {op[1:]} if op[0] == "+" else tags - {op[1:]}
-        found[path] = sorted(tags)
-    return found
+        results[path] = sorted(tags)
+    return results
 
 
-def said(file: dict[str, Any]) -> set[str]:
+def tags_in(file: dict[str, Any]) -> set[str]:
     tags, removed = set(), set[str]()
     for op in file["ops"]:
         (tags if op[0] == "+" else removed).add(op[1:])

@@ -51,14 +51,14 @@ class Happenings(RuleBasedStateMachine):
     )
     def observe(self, text: str, session: str, kind: str, late: int, key: str) -> None:
         self.clock += 7
-        kept = self.memory.observe(
+        entry = self.memory.observe(
             text,
             kind=kind,
             scope={"session": session},
             at=self.clock - late,
             provenance={"toolUseId": key} if key else {},
         )
-        self.refs.append(kept.ref)
+        self.refs.append(entry.ref)
 
     @rule(session=st.sampled_from(SESSIONS[1:]), resume=st.booleans())
     def open(self, session: str, resume: bool) -> None:

@@ -56,7 +56,7 @@ def test_a_passage_is_whole_lines_in_order(
     ranges = passage(lines, sections, first, last, limit)
     assert 1 <= len(ranges) <= 2
     assert all(0 <= part.start < part.stop <= len(lines) for part in ranges)
-    assert all(one.stop < two.start for one, two in pairwise(ranges))
+    assert all(item.stop < two.start for item, two in pairwise(ranges))
 
 
 @given(matches(), limits)
@@ -98,8 +98,8 @@ def test_the_passage_of_a_chunk_is_made_of_lines_of_its_file(
     own = chunks[at % len(chunks)]
     if not is_numbered(own) or estimate(max(own.text.split("\n"), key=estimate)) > limit:
         return
-    shown, line = passage_of(own, chunks, ("index",), limit)
+    output, line = passage_of(own, chunks, ("index",), limit)
     assert own.start_line <= line <= own.end_line
-    assert shown.start_line <= line <= shown.end_line
-    assert estimate(shown.text) <= limit + estimate(GAP)
-    assert set(shown.text.split("\n")) - {GAP} <= set(parsed.lines)
+    assert output.start_line <= line <= output.end_line
+    assert estimate(output.text) <= limit + estimate(GAP)
+    assert set(output.text.split("\n")) - {GAP} <= set(parsed.lines)

@@ -20,12 +20,12 @@ events = st.lists(
         st.booleans(),
     ),
     max_size=60,
-).map(lambda found: [one._replace(id=str(n)) for n, one in enumerate(found)])
+).map(lambda results: [item._replace(id=str(n)) for n, item in enumerate(results)])
 limits = st.fixed_dictionaries({"threshold": st.integers(0, 300), "most": st.integers(1, 1500)})
 Limits = dict[str, int]
 
 
-def said(tokens: int) -> Event:
+def user_message(tokens: int) -> Event:
     return Event("", "message", tokens, user=True)
 
 
@@ -70,9 +70,9 @@ def test_a_segment_exceeds_its_limits_only_for_an_exchange_or_a_result(
             if event.user and before[-1].kind in ("tool_call", "node_start"):
                 continue  # its result may yet follow
             if event.user:
-                assert sum(one.tokens for one in before if one.user) < given_["threshold"]
-            if sum(one.tokens for one in segment[: n + 1]) > given_["most"]:
-                tied = {one.key for one in before} if event.key else {before[-1].key, ""}
+                assert sum(item.tokens for item in before if item.user) < given_["threshold"]
+            if sum(entry.tokens for entry in segment[: n + 1]) > given_["most"]:
+                tied = {element.key for element in before} if event.key else {before[-1].key, ""}
                 assert event.key in tied
                 assert event.key or event.kind.startswith("node_") or before[-1].kind == "tool_call"
 
@@ -84,11 +84,11 @@ def test_a_cut_has_a_reason(found: list[Event], given_: Limits) -> None:
         if numbers[n] == numbers[n - 1]:
             continue
         before = found[numbers.index(numbers[n - 1]) : n]
-        full = sum(one.tokens for one in before) + found[n].tokens > given_["most"]
-        heard = sum(one.tokens for one in before if one.user) >= given_["threshold"]
+        full = sum(item.tokens for item in before) + found[n].tokens > given_["most"]
+        heard = sum(element.tokens for element in before if element.user) >= given_["threshold"]
         assert (found[n].user and heard) or full
         if not (found[n].user and heard):
-            assert not found[n].key or found[n].key not in {one.key for one in before}
+            assert not found[n].key or found[n].key not in {entry.key for entry in before}
 
 
 cut_ = functools.partial(cut, threshold=200, most=1000)
@@ -99,22 +99,32 @@ def test_of_nothing_there_are_no_segments() -> None:
 
 
 def test_the_user_opens_a_segment_once_enough_was_said() -> None:
-    exchange = [said(120), answer(80), said(90), answer(40), answer(30), said(10), answer(10)]
+    exchange = [
+        user_message(120),
+        answer(80),
+        user_message(90),
+        answer(40),
+        answer(30),
+        user_message(10),
+        answer(10),
+    ]
     assert cut_(exchange) == [0, 0, 0, 0, 0, 1, 1]
 
 
 def test_a_user_who_interrupts_a_call_does_not_part_it_from_its_result() -> None:
     call, result = Event("1", "tool_call", 9, "k"), Event("3", "error", 9, "k")
-    said = [Event("0", "message", 300, user=True), Event("2", "message", 300, user=True)]
-    assert cut_([said[0], call, said[1], result]) == [0, 0, 0, 0]
+    message = [Event("0", "message", 300, user=True), Event("2", "message", 300, user=True)]
+    assert cut_([message[0], call, message[1], result]) == [0, 0, 0, 0]
 
 
 def test_only_the_words_of_the_user_count_towards_the_threshold() -> None:
-    assert cut_([said(10), answer(400), said(10), answer(400), said(10)]) == [0, 0, 0, 0, 0]
+    assert cut_(
+        [user_message(10), answer(400), user_message(10), answer(400), user_message(10)]
+    ) == [0, 0, 0, 0, 0]
 
 
 def test_a_segment_is_cut_before_what_would_exceed_it() -> None:
-    assert cut_([said(10), answer(900), answer(90), answer(1)]) == [0, 0, 0, 1]
+    assert cut_([user_message(10), answer(900), answer(90), answer(1)]) == [0, 0, 0, 1]
     assert cut_([answer(5000), answer(1)]) == [0, 1]
 
 

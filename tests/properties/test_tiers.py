@@ -33,14 +33,14 @@ times = st.sampled_from(["", "2026-03-01T10:00:00.000Z", "yesterday"])
 
 
 def items(tier: str, most: int) -> st.SearchStrategy[list[Item]]:
-    one = st.builds(
+    entry = st.builds(
         lambda ref, text, at, score: item(tier, ref, text, at=at, score=score),
         refs,
         texts,
         times,
         st.floats(0, 1),
     )
-    return st.lists(one, max_size=most)
+    return st.lists(entry, max_size=most)
 
 
 budgets = st.integers(1, 400)
@@ -64,7 +64,7 @@ def test_a_recall_always_keeps_its_budget(budget: int, given_: Inputs) -> None:
 def test_a_recall_costs_no_less_than_it_shows(budget: int, given_: Inputs) -> None:
     recall = recalled(budget, given_)
     assert estimate(shown(recall)) <= recall.tokens
-    assert all(estimate(one.text) <= one.tokens for one in recall.items)
+    assert all(estimate(entry.text) <= entry.tokens for entry in recall.items)
 
 
 @given(budgets, inputs)
@@ -72,12 +72,12 @@ def test_everything_is_shown_or_dropped_once_and_in_order(budget: int, given_: I
     pins, hits = given_
     recall = recalled(budget, given_)
     every = [*pins, *hits]
-    told = [(one.tier, one.ref, one.tokens) for one in recall.items]
-    told += [(one.tier, one.ref, one.tokens) for one in recall.dropped]
-    assert sorted(told) == sorted((one.tier, one.ref, one.tokens) for one in every)
-    for kept in (recall.items, recall.dropped):
+    output = [(entry.tier, entry.ref, entry.tokens) for entry in recall.items]
+    output += [(element.tier, element.ref, element.tokens) for element in recall.dropped]
+    assert sorted(output) == sorted((one.tier, one.ref, one.tokens) for one in every)
+    for value in (recall.items, recall.dropped):
         left = iter((one.tier, one.ref, one.tokens) for one in every)
-        assert all((one.tier, one.ref, one.tokens) in left for one in kept)
+        assert all((one.tier, one.ref, one.tokens) in left for one in value)
     assert len({one.ref for one in recall.items}) == len(recall.items)
 
 
@@ -85,16 +85,20 @@ def test_everything_is_shown_or_dropped_once_and_in_order(budget: int, given_: I
 def test_what_was_dropped_for_its_size_would_not_have_fitted(budget: int, given_: Inputs) -> None:
     pins, hits = given_
     recall = recalled(budget, given_)
-    first = [one for one in recall.items if one.tier == "pins"]
+    first = [value for value in recall.items if value.tier == "pins"]
     chosen = [one for one in recall.items if one.tier == "hits"]
-    if len(first) < len({one.ref for one in pins}):
+    if len(first) < len({pin.ref for pin in pins}):
         return  # a pin that had no room leaves some to the hits
-    over = [one for one in recall.dropped if one.reason == "over budget" and one.tier == "hits"]
-    left = {one.ref: one.tokens for one in reversed(over)}
+    over = [
+        element
+        for element in recall.dropped
+        if element.reason == "over budget" and element.tier == "hits"
+    ]
+    left = {entry.ref: entry.tokens for entry in reversed(over)}
     assert not left.keys() & {one.ref for one in recall.items}
     spent = recalled(10**9, (pins, chosen)).tokens
-    said = estimate(f"_{len(hits)} more left out_") + (0 if chosen else estimate("## Related"))
-    assert all(spent + tokens + said > budget for tokens in left.values())
+    message = estimate(f"_{len(hits)} more left out_") + (0 if chosen else estimate("## Related"))
+    assert all(spent + tokens + message > budget for tokens in left.values())
 
 
 @given(budgets, inputs)
@@ -102,7 +106,7 @@ def test_the_budget_that_is_proposed_suffices(budget: int, given_: Inputs) -> No
     proposed = re.search(r"\((\d+) would do\)_$", shown(recalled(budget, given_)))
     if proposed:
         again = recalled(int(proposed[1]), given_)
-        assert "over budget" not in [one.reason for one in again.dropped]
+        assert "over budget" not in [entry.reason for entry in again.dropped]
 
 
 @given(budgets, inputs)
@@ -117,7 +121,7 @@ def test_no_item_breaks_out_of_its_place(budget: int, given_: Inputs) -> None:
     tokens = MarkdownIt("commonmark").parse(shown(recall))
     outer = [token.type for token in tokens if token.level == 0 and token.nesting >= 0]
     expected: list[str] = []
-    for _ in groupby(recall.items, lambda one: one.tier):
+    for _ in groupby(recall.items, lambda entry: entry.tier):
         expected += ["heading_open", "bullet_list_open"]
     remark = shown(recall).endswith("_") and "left out" in shown(recall).splitlines()[-1]
     assert outer == expected + ["paragraph_open"] * remark
@@ -166,7 +170,7 @@ def test_a_recall_reads_like_this() -> None:
         "\n"
         "_1 more left out: 506 tokens over the budget of 200 (1000 would do)_"
     )
-    assert [(one.ref, one.reason) for one in recall.dropped] == [
+    assert [(entry.ref, entry.reason) for entry in recall.dropped] == [
         ("note:rules.md", "already pinned"),
         ("note:b.md#0", "over budget"),
         ("note:a.md#1", "shown already"),
@@ -176,6 +180,6 @@ def test_a_recall_reads_like_this() -> None:
 def test_pins_without_room_are_left_out_and_counted() -> None:
     pins = [item("pins", "note:a.md", "tea " * 60), item("pins", "note:b.md", "milk")]
     recall = tiers("tea?", 50, pins, [])
-    assert [one.ref for one in recall.items] == ["note:b.md"]
-    assert [one.reason for one in recall.dropped] == ["over budget"]
+    assert [entry.ref for entry in recall.items] == ["note:b.md"]
+    assert [element.reason for element in recall.dropped] == ["over budget"]
     assert "1 more left out" in shown(recall)

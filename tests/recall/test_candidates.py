@@ -50,16 +50,16 @@ def test_the_newest_summary_comes_first_where_an_outcome_is_asked() -> None:
         hit("summary:old", "2026-01-01", 0.5),
         hit("summary:new", "2026-01-02", 0.5),
     ]
-    asked = [one.record.ref for one in in_order(hits, "Did we finish it?")]
-    assert asked == ["summary:new", "summary:old", "observation:a"]
-    other = [one.record.ref for one in in_order(hits, "Why does it fail?")]
+    refs = [entry.record.ref for entry in in_order(hits, "Did we finish it?")]
+    assert refs == ["summary:new", "summary:old", "observation:a"]
+    other = [item.record.ref for item in in_order(hits, "Why does it fail?")]
     assert other[0] == "observation:a"
 
 
 def test_votes_add_up_to_the_score() -> None:
-    for one in in_order([hit("summary:a", "2026-01-01", 0.5)], "Is it done?"):
-        assert one.score == pytest.approx(sum(vote.share for vote in one.votes))
-        assert {vote.retriever for vote in one.votes} == {"fulltext", "worth", "outcome"}
+    for item in in_order([hit("summary:a", "2026-01-01", 0.5)], "Is it done?"):
+        assert item.score == pytest.approx(sum(vote.share for vote in item.votes))
+        assert {vote.retriever for vote in item.votes} == {"fulltext", "worth", "outcome"}
 
 
 def test_without_a_question_the_order_stays() -> None:
@@ -73,7 +73,7 @@ def test_nothing_is_folded_that_differs_in_a_word_of_the_question() -> None:
         Candidate(hit("observation:a", "2026-01-01", 0.5), text.format("red")),
         Candidate(hit("observation:b", "2026-01-02", 0.5), text.format("blue")),
     ]
-    assert [one.copies for one in folded(both)] == [1]
+    assert [item.copies for item in folded(both)] == [1]
     assert len(folded(both, "is it red?")) == 2
 
 

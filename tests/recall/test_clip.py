@@ -102,5 +102,5 @@ def test_an_escape_in_code_stays() -> None:
 
 @given(st.text())
 def test_no_word_is_lost(text: str) -> None:
-    shown = readable_output(text).replace("→", " ")
-    assert shown.split() == text.replace("→", " ").replace("\\n", " ").split() or "\\n" in text
+    output = readable_output(text).replace("→", " ")
+    assert output.split() == text.replace("→", " ").replace("\\n", " ").split() or "\\n" in text

@@ -20,16 +20,21 @@ if TYPE_CHECKING:
 ROUNDS = "round:sessions/20260101-01-a/rounds"
 
 
-def found(content: str, source: str = "note:a.md", day: int = 1, **more: Any) -> Finding:
+def finding(content: str, source: str = "note:a.md", day: int = 1, **more: Any) -> Finding:
     at = f"2026-01-{day:02}T00:00:00.000Z"
     type_, sure = more.pop("type", "decision"), more.pop("sure", 0.9)
     return Finding(type_, content, sure, (source,), at, **more)
 
 
-def kept(*findings: Finding, known: tuple[Learned, ...] = (), **more: Any) -> dict[str, Learned]:
+def folded_by_content(
+    *findings: Finding, learned_before: tuple[Learned, ...] = (), **more: Any
+) -> dict[str, Learned]:
     """All memories after folding, by content."""
-    learned = fold(findings, known, **more).learned
-    return {one.content: one for one in {one.id: one for one in (*known, *learned)}.values()}
+    learned = fold(findings, learned_before, **more).learned
+    return {
+        item.content: item
+        for item in {value.id: value for value in (*learned_before, *learned)}.values()
+    }
 
 
 # The same
@@ -46,12 +51,12 @@ def kept(*findings: Finding, known: tuple[Learned, ...] = (), **more: Any) -> di
     ],
 )
 def test_what_is_said_in_other_words_folds_into_one(a: str, b: str) -> None:
-    memories = fold([found(a, "note:a.md", 2, sure=0.8), found(b, "note:b.md", 1)]).learned
-    (one,) = memories
-    assert one.content == b, "the words of the earlier one are kept"
-    assert one.created_at == 1_767_225_600_000
-    assert one.confidence == 0.9
-    assert set(one.derived_from) == {"note:a.md", "note:b.md"}
+    memories = fold([finding(a, "note:a.md", 2, sure=0.8), finding(b, "note:b.md", 1)]).learned
+    (memory,) = memories
+    assert memory.content == b, "the words of the earlier one are kept"
+    assert memory.created_at == 1_767_225_600_000
+    assert memory.confidence == 0.9
+    assert set(memory.derived_from) == {"note:a.md", "note:b.md"}
 
 
 @pytest.mark.parametrize(
@@ -68,14 +73,14 @@ def test_what_is_said_in_other_words_folds_into_one(a: str, b: str) -> None:
 )
 def test_what_differs_in_one_word_stays_apart_whatever_vectors_say(a: str, b: str) -> None:
     for embed in (None, load("onnx").embed):  # type: ignore[union-attr]
-        memories = fold([found(a), found(b, "note:b.md")], embed=embed).learned
-        assert [one.superseded_by for one in memories] == ["", ""]
+        memories = fold([finding(a), finding(b, "note:b.md")], embed=embed).learned
+        assert [memory.superseded_by for memory in memories] == ["", ""]
 
 
 def test_vectors_decide_where_half_of_the_words_are_the_same() -> None:
     pair = [
-        found("Per-space indices"),
-        found("Index scope: per-space indices only, indices are per space", "note:b.md"),
+        finding("Per-space indices"),
+        finding("Index scope: per-space indices only, indices are per space", "note:b.md"),
     ]
     assert len(fold(pair).learned) == 2
     embedder = load("onnx")
@@ -84,14 +89,14 @@ def test_vectors_decide_where_half_of_the_words_are_the_same() -> None:
 
 
 def test_less_certain_findings_stay_out() -> None:
-    folded = fold([found("Use tea", sure=0.69), found("Use coffee mugs", sure=0.7)])
-    assert [one.content for one in folded.learned] == ["Use coffee mugs"]
+    folded = fold([finding("Use tea", sure=0.69), finding("Use coffee mugs", sure=0.7)])
+    assert [item.content for item in folded.learned] == ["Use coffee mugs"]
     assert folded.below == 1
 
 
 def test_a_finding_adds_its_source_to_what_is_known() -> None:
-    first = fold([found("Use PostgreSQL for sessions")]).learned
-    (again,) = fold([found("Sessions use PostgreSQL", "commit:abc", 9)], first).learned
+    first = fold([finding("Use PostgreSQL for sessions")]).learned
+    (again,) = fold([finding("Sessions use PostgreSQL", "commit:abc", 9)], first).learned
     assert again.id == first[0].id
     assert again.derived_from == ("note:a.md", "commit:abc")
     assert again.created_at == first[0].created_at
@@ -101,47 +106,47 @@ def test_a_finding_adds_its_source_to_what_is_known() -> None:
 
 
 def test_a_newer_decision_on_the_same_question_supersedes() -> None:
-    asked = {"topic": "Session store for logins"}
-    old = found("Session store for logins: Redis", f"{ROUNDS}/01.md", 1, **asked)
-    new = found("Session store for logins: PostgreSQL", "note:adr.md", 5, **asked)
-    memories = kept(new, old)
+    request = {"topic": "Session store for logins"}
+    old = finding("Session store for logins: Redis", f"{ROUNDS}/01.md", 1, **request)
+    new = finding("Session store for logins: PostgreSQL", "note:adr.md", 5, **request)
+    memories = folded_by_content(new, old)
     assert memories[old.content].superseded_by == memories[new.content].id
     assert memories[new.content].superseded_by == ""
     assert memories[old.content].derived_from == old.sources, "they are never merged"
 
 
 def test_of_two_rounds_of_one_day_the_later_counts() -> None:
-    asked = {"topic": "Session store"}
-    old = found("Session store: Redis", f"{ROUNDS}/01-a.md", **asked)
-    new = found("Session store: PostgreSQL", f"{ROUNDS}/02-b.md", **asked)
+    request = {"topic": "Session store"}
+    old = finding("Session store: Redis", f"{ROUNDS}/01-a.md", **request)
+    new = finding("Session store: PostgreSQL", f"{ROUNDS}/02-b.md", **request)
     for batches in ([old, new], [new, old]):
-        known: tuple[Learned, ...] = ()
-        for one in batches:
-            known = tuple(kept(one, known=known).values())
-        by_content = {one.content: one for one in known}
+        values: tuple[Learned, ...] = ()
+        for batch in batches:
+            values = tuple(folded_by_content(batch, learned_before=values).values())
+        by_content = {value.content: value for value in values}
         assert by_content[old.content].superseded_by == by_content[new.content].id
 
 
 def test_a_question_that_is_asked_everywhere_supersedes_only_within_its_session() -> None:
-    asked = {"topic": "Testing strategy"}
-    here = found("Testing strategy: unit tests", f"{ROUNDS}/01.md", 1, **asked)
-    there = found(
-        "Testing strategy: by hand", "round:sessions/20260105-01-b/rounds/01.md", 5, **asked
+    request = {"topic": "Testing strategy"}
+    here = finding("Testing strategy: unit tests", f"{ROUNDS}/01.md", 1, **request)
+    there = finding(
+        "Testing strategy: by hand", "round:sessions/20260105-01-b/rounds/01.md", 5, **request
     )
-    assert not any(one.superseded_by for one in kept(here, there).values())
-    asked = {"topic": "Retry policy"}
-    here = found("Retry policy: eight times", f"{ROUNDS}/01.md", 1, **asked)
-    then = found("Retry policy: until it works", f"{ROUNDS}/02.md", 2, **asked)
-    assert kept(here, then)[here.content].superseded_by
+    assert not any(value.superseded_by for value in folded_by_content(here, there).values())
+    request = {"topic": "Retry policy"}
+    here = finding("Retry policy: eight times", f"{ROUNDS}/01.md", 1, **request)
+    then = finding("Retry policy: until it works", f"{ROUNDS}/02.md", 2, **request)
+    assert folded_by_content(here, then)[here.content].superseded_by
 
 
 def test_what_one_record_says_side_by_side_is_no_contradiction() -> None:
-    asked = {"topic": "Session store for logins"}
+    request = {"topic": "Session store for logins"}
     both = [
-        found("Session store for logins: Redis as a cache", **asked),
-        found("Session store for logins: PostgreSQL as the truth", **asked),
+        finding("Session store for logins: Redis as a cache", **request),
+        finding("Session store for logins: PostgreSQL as the truth", **request),
     ]
-    assert not any(one.superseded_by for one in kept(*both).values())
+    assert not any(value.superseded_by for value in folded_by_content(*both).values())
 
 
 @pytest.mark.parametrize(
@@ -156,9 +161,12 @@ def test_what_one_record_says_side_by_side_is_no_contradiction() -> None:
     ],
 )
 def test_what_is_taken_back_in_so_many_words_is_superseded(old: str, new: str) -> None:
-    memories = kept(found(new, "note:b.md", 5), found(old, day=1))
+    memories = folded_by_content(finding(new, "note:b.md", 5), finding(old, day=1))
     assert memories[old].superseded_by == memories[new].id
-    late = kept(found(old, day=1), known=tuple(kept(found(new, "note:b.md", 5)).values()))
+    late = folded_by_content(
+        finding(old, day=1),
+        learned_before=tuple(folded_by_content(finding(new, "note:b.md", 5)).values()),
+    )
     assert late[old].superseded_by == late[new].id, "in whichever order they are met"
 
 
@@ -173,7 +181,7 @@ def test_what_is_taken_back_in_so_many_words_is_superseded(old: str, new: str) -
 )
 def test_what_is_taken_back_elsewhere_stands(old: str, new: str) -> None:
     assert not opposed(claim(old), claim(new))
-    assert kept(found(old), found(new, "note:b.md", 5))[old].superseded_by == ""
+    assert folded_by_content(finding(old), finding(new, "note:b.md", 5))[old].superseded_by == ""
 
 
 @pytest.mark.parametrize("type_", ["decision", "insight"])
@@ -189,10 +197,14 @@ def test_what_is_taken_back_elsewhere_stands(old: str, new: str) -> None:
     ],
 )
 def test_a_later_value_of_the_same_thing_supersedes(old: str, new: str, type_: str) -> None:
-    memories = kept(found(new, "note:b.md", 5, type=type_), found(old, day=1, type=type_))
+    memories = folded_by_content(
+        finding(new, "note:b.md", 5, type=type_), finding(old, day=1, type=type_)
+    )
     assert memories[old].superseded_by == memories[new].id
     assert memories[new].superseded_by == ""
-    restated = kept(found(new, "note:b.md", 5), found(old, day=1), found(old, "note:c.md", 9))
+    restated = folded_by_content(
+        finding(new, "note:b.md", 5), finding(old, day=1), finding(old, "note:c.md", 9)
+    )
     assert restated[new].superseded_by == restated[old].id, "the one that was said last holds"
 
 
@@ -208,7 +220,7 @@ def test_a_later_value_of_the_same_thing_supersedes(old: str, new: str, type_: s
     ],
 )
 def test_another_value_of_something_else_supersedes_nothing(old: str, new: str) -> None:
-    memories = kept(found(old), found(new, "note:b.md", 5))
+    memories = folded_by_content(finding(old), finding(new, "note:b.md", 5))
     assert [memory.superseded_by for memory in memories.values()] == ["", ""]
 
 
@@ -221,10 +233,10 @@ def test_of_values_in_any_order_the_last_one_holds(
     subject: str, values: list[int], seed: Random
 ) -> None:
     findings = [
-        found(subject.format(value), f"note:{day}.md", day) for day, value in enumerate(values, 1)
+        finding(subject.format(value), f"note:{day}.md", day) for day, value in enumerate(values, 1)
     ]
     seed.shuffle(findings)
-    memories = kept(*findings)
+    memories = folded_by_content(*findings)
     current = [memory.content for memory in memories.values() if not memory.superseded_by]
     assert current == [subject.format(value) for value in values[-1:]]
     assert not fold(findings, tuple(memories.values())).learned, "folding again changes nothing"
@@ -239,21 +251,21 @@ def test_no_claim_revises_itself_and_order_does_not_matter(one: str, other: str)
 
 @pytest.mark.parametrize("type_", ["insight", "lesson"])
 def test_a_fact_is_taken_back_only_by_one_that_denies_it(type_: str) -> None:
-    old = found("The pool holds stale sockets", type=type_)
-    new = found("The pool holds no stale sockets", "note:b.md", 5, type=type_)
-    beside = found("The pool holds fresh sockets instead of pipes", "note:c.md", 6, type=type_)
-    memories = kept(old, new, beside)
+    old = finding("The pool holds stale sockets", type=type_)
+    new = finding("The pool holds no stale sockets", "note:b.md", 5, type=type_)
+    beside = finding("The pool holds fresh sockets instead of pipes", "note:c.md", 6, type=type_)
+    memories = folded_by_content(old, new, beside)
     assert memories[old.content].superseded_by == memories[new.content].id
     assert memories[new.content].superseded_by == ""
 
 
 def test_what_is_held_again_after_it_was_given_up_is_another_memory() -> None:
-    asked = {"topic": "Session store for logins"}
+    request = {"topic": "Session store for logins"}
     redis = "Session store for logins: Redis"
     findings = [
-        found(redis, "note:1.md", 1, **asked),
-        found("Session store for logins: PostgreSQL", "note:2.md", 2, **asked),
-        found(redis, "note:3.md", 3, **asked),
+        finding(redis, "note:1.md", 1, **request),
+        finding("Session store for logins: PostgreSQL", "note:2.md", 2, **request),
+        finding(redis, "note:3.md", 3, **request),
     ]
     first, second, third = fold(findings).learned
     assert (first.content, third.content) == (redis, redis)
@@ -264,13 +276,13 @@ def test_what_is_held_again_after_it_was_given_up_is_another_memory() -> None:
 
 
 def test_a_round_that_was_edited_supersedes_what_it_said_and_back() -> None:
-    asked = {"topic": "Session store"}
-    redis = found("Session store: Redis", f"{ROUNDS}/01.md", **asked)
-    postgres = found("Session store: PostgreSQL", f"{ROUNDS}/01.md", **asked)
-    first = tuple(kept(redis).values())
-    edited = kept(postgres, known=first)
+    request = {"topic": "Session store"}
+    redis = finding("Session store: Redis", f"{ROUNDS}/01.md", **request)
+    postgres = finding("Session store: PostgreSQL", f"{ROUNDS}/01.md", **request)
+    first = tuple(folded_by_content(redis).values())
+    edited = folded_by_content(postgres, learned_before=first)
     assert edited[redis.content].superseded_by == edited[postgres.content].id
-    back = kept(redis, known=tuple(edited.values()))
+    back = folded_by_content(redis, learned_before=tuple(edited.values()))
     assert back[redis.content].superseded_by == ""
     assert back[postgres.content].superseded_by == back[redis.content].id
     assert fold([redis], tuple(back.values())).learned == ()
@@ -291,9 +303,9 @@ def test_an_id_says_what_a_memory_says_and_is_one_that_a_bundle_takes() -> None:
 
 @pytest.mark.parametrize("change", [{"forgotten_at": 5, "content": ""}, {"redacted": True}])
 def test_what_was_forgotten_does_not_come_back(change: dict[str, Any]) -> None:
-    (one,) = fold([found("Use PostgreSQL for sessions")]).learned
-    gone = one._replace(**change)
-    assert fold([found("Use PostgreSQL for sessions", "note:b.md", 7)], [gone]).learned == ()
+    (item,) = fold([finding("Use PostgreSQL for sessions")]).learned
+    gone = item._replace(**change)
+    assert fold([finding("Use PostgreSQL for sessions", "note:b.md", 7)], [gone]).learned == ()
 
 
 # The clock
@@ -314,16 +326,16 @@ def test_past_its_threshold_the_clock_strikes_and_begins_anew() -> None:
 
 
 def test_nearness_is_that_to_the_nearest() -> None:
-    known = ["Use PostgreSQL for sessions", "Encrypt backups with age"]
+    existing = ["Use PostgreSQL for sessions", "Encrypt backups with age"]
     texts = ["Sessions use PostgreSQL", "The kettle is on"]
     embedder = load("onnx")
     assert embedder is not None
     for embed in (None, embedder.embed):
-        same, new = nearness(texts, known, embed)
+        same, new = nearness(texts, existing, embed)
         assert same > 0.8
         assert new < 0.4
     assert nearness(texts, []) == [0.0, 0.0]
-    assert nearness([], known) == []
+    assert nearness([], existing) == []
 
 
 def test_a_claim_is_most_like_itself() -> None:

@@ -165,13 +165,13 @@ def test_equal_invocations_are_folded_and_the_last_success_counts() -> None:
     first, second = fold(observations, ["pytest"])
     assert (second.text, second.succeeded, second.failed, second.at) == ("pytest -q", 2, 1, 1002)
     assert (first.text, first.succeeded, first.failed) == ("pytest -x", 0, 1)
-    assert [one.text for one in fold(observations, ["edit"])] == ["Edit a.py"]
+    assert [step.text for step in fold(observations, ["edit"])] == ["Edit a.py"]
 
 
 @given(st.lists(st.tuples(st.sampled_from(["pytest", "pytest -q", "ls"]), st.booleans())))
 def test_folding_loses_no_use(uses: list[tuple[str, bool]]) -> None:
     observations = [ran(n, line, "x", int(bad)) for n, (line, bad) in enumerate(uses)]
     folded = fold(observations, ["pytest"])
-    total = sum(one.succeeded + one.failed for one in folded)
+    total = sum(entry.succeeded + entry.failed for entry in folded)
     assert total == sum(line != "ls" for line, _ in uses)
-    assert [one.at for one in folded] == sorted((one.at for one in folded), reverse=True)
+    assert [item.at for item in folded] == sorted((element.at for element in folded), reverse=True)

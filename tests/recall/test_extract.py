@@ -61,9 +61,9 @@ ALL = [LOCK, RENAME, TALK]
 
 @pytest.fixture(scope="module")
 def model() -> Embedder:
-    found = load("onnx")
-    assert found is not None
-    return found
+    data = load("onnx")
+    assert data is not None
+    return data
 
 
 # What is kept
@@ -83,17 +83,17 @@ def test_a_digest_reads_like_this() -> None:
     )
     assert digest.by == "extract"
     assert digest.sources == (LOCK.ref,)
-    assert digest.tokens_in == sum(estimate(one.text) for one in ALL)
+    assert digest.tokens_in == sum(estimate(item.text) for item in ALL)
     assert digest.tokens_out == estimate(digest.text) <= 160
     assert digest.notes == ("left out: 16 of 22 sentences and lines, 2 of 3 records",)
 
 
 def test_when_everything_fits_it_is_all_kept() -> None:
     digest = extract("what was the fix?", ALL, 1000)
-    told = [line.strip() for line in digest.text.splitlines()]
-    for one in ALL:
-        assert all(line.strip() in told for line in one.text.splitlines())
-    assert digest.sources == tuple(one.ref for one in ALL)
+    output = [line.strip() for line in digest.text.splitlines()]
+    for entry in ALL:
+        assert all(line.strip() in output for line in entry.text.splitlines())
+    assert digest.sources == tuple(item.ref for item in ALL)
     assert digest.notes == ()
 
 
@@ -161,10 +161,10 @@ def test_what_was_said_around_a_question_is_found_by_the_answer_that_follows_it(
     def turn(n: int, text: str, minute: int) -> Passage:
         return Passage(f"observation:{n}", text, at=f"2026-03-0{n}T10:{minute:02}:00.000Z")
 
-    asked = turn(1, "user: Which port does the metrics server use?", 0)
+    request = turn(1, "user: Which port does the metrics server use?", 0)
     answer = Passage("observation:9", "assistant: I looked, 9187 it is.", at="2026-03-01T10:01:00Z")
     others = [turn(n, f"user: The metrics page number {n} is slow.", 30) for n in range(2, 8)]
-    digest = extract("metrics server port?", [asked, *others, answer], 60)
+    digest = extract("metrics server port?", [request, *others, answer], 60)
     assert "observation:9" in digest.sources
 
 
@@ -194,8 +194,8 @@ def test_a_long_turn_is_quoted_with_its_speaker_and_by_half_at_least() -> None:
 
 
 def test_the_day_is_told_where_it_matters() -> None:
-    told = extract("when did she go climbing?", [TALK, LOCK], 60).text
-    assert "[observation:01JD] 2026-07-06" in told
+    text = extract("when did she go climbing?", [TALK, LOCK], 60).text
+    assert "[observation:01JD] 2026-07-06" in text
     relative = TALK._replace(text="Ann: I went climbing yesterday. " + "It was fun. " * 30)
     assert "[observation:01JD] 2026-07-06" in extract("who climbs?", [relative], 40).text
     assert "2026-07-06" not in extract("who climbs?", [TALK, LOCK], 60).text
@@ -234,10 +234,10 @@ def test_every_process_makes_the_same_bytes() -> None:
     program = (
         "from kinen.model.journal import Passage\n"
         "from kinen.distill.extract import extract\n"
-        f"passages = [Passage(*one) for one in {[tuple(one) for one in ALL]!r}]\n"
+        f"passages = [Passage(*one) for one in {[tuple(item) for item in ALL]!r}]\n"
         "print(extract('what was the fix for the lock race on Windows?', passages, 150))"
     )
-    made = {
+    stdouts = {
         subprocess.run(
             [sys.executable, "-c", program],
             env={"PYTHONHASHSEED": seed},
@@ -246,7 +246,7 @@ def test_every_process_makes_the_same_bytes() -> None:
         ).stdout
         for seed in ("1", "2", "3")
     }
-    assert len(made) == 1
+    assert len(stdouts) == 1
 
 
 # Vectors
@@ -265,17 +265,17 @@ def test_meaning_brings_up_what_no_word_does(model: Embedder) -> None:
 
 
 def test_the_model_is_not_asked_when_there_is_nothing_to_choose(model: Embedder) -> None:
-    asked: list[Any] = []
+    request: list[Any] = []
 
     def embed(texts: list[str]) -> Any:
-        asked.append(texts)
+        request.append(texts)
         return model.embed(texts)
 
     extract("what was the fix?", ALL, 1000, embed)
     extract("", ALL, 100, embed)
-    assert asked == []
+    assert request == []
     extract("what was the fix?", ALL, 100, embed)
-    (texts,) = asked
+    (texts,) = request
     assert texts[0] == "what was the fix?"
     assert sum(map(estimate, texts)) < 450
 
@@ -322,7 +322,7 @@ def test_one_sentence_is_one(text: str) -> None:
 
 
 def kinds(text: str) -> list[tuple[str, list[str]]]:
-    return [(one.kind, one.pieces) for one in blocks(text)]
+    return [(block.kind, block.pieces) for block in blocks(text)]
 
 
 def test_blocks_of_markdown_stay_what_they_are() -> None:
@@ -417,7 +417,7 @@ def test_a_quotation_shows_what_it_leaves_out() -> None:
 
 
 def test_words_meet_whatever_their_ending() -> None:
-    for one, other in (
+    for item, other in (
         ("deleted", "deletion"),
         ("registries", "registry"),
         ("caching", "caches"),
@@ -426,7 +426,7 @@ def test_words_meet_whatever_their_ending() -> None:
         ("user_id", "userId"),
         ("日本語", "日本"),
     ):
-        assert set(stems(one)) & set(stems(other))
+        assert set(stems(item)) & set(stems(other))
     assert stems("what is it?") == []
 
 

@@ -105,9 +105,9 @@ def test_what_is_not_committed_is_told_by_the_newest_statement() -> None:
     assert _current(old, newer) == "Later: Pending changes, not committed yet: scan.yml."
 
 
-def _recalled(space: Path, said: list[tuple[str, str]], question: str) -> str:
+def _recalled(space: Path, values: list[tuple[str, str]], question: str) -> str:
     with Memory.open(space, settings={"index.embedding_provider": "none"}) as memory:
-        for place, (role, text) in enumerate(said):
+        for place, (role, text) in enumerate(values):
             memory.observe(
                 text,
                 scope={"session": "s"},
@@ -119,24 +119,24 @@ def _recalled(space: Path, said: list[tuple[str, str]], question: str) -> str:
 
 
 def test_a_recall_has_the_newer_of_two_states(space: Path) -> None:
-    said = [
+    message = [
         ("user", "Write the server and its manual."),
         ("assistant", "The server now has 55 tools across 11 domains, all in the manual."),
         ("user", "Add the ones for logs."),
         ("assistant", "Done. The server now has 58 tools across 12 domains, all in the manual."),
     ]
-    shown = _recalled(space, said, "how many tools does the server have across domains?")
-    assert "58 tools" in shown
-    assert "55 tools" not in shown
+    recalled = _recalled(space, message, "how many tools does the server have across domains?")
+    assert "58 tools" in recalled
+    assert "55 tools" not in recalled
 
 
 def test_a_recall_has_no_problem_that_a_request_put_right(space: Path) -> None:
-    said = [
+    message = [
         ("user", "Uploads get a route.\n\nProblem: the size limit of 5 MB breaks uploads."),
         ("assistant", "The size limit of uploads is 100 MB now, of other routes 5 MB."),
     ]
-    shown = _recalled(space, said, "what is the size limit of uploads?")
-    assert "100 MB now" in shown
-    assert "breaks uploads" not in shown
-    asked = _recalled(space, [], "why was the size limit of uploads a problem?")
-    assert "breaks uploads" in asked
+    output = _recalled(space, message, "what is the size limit of uploads?")
+    assert "100 MB now" in output
+    assert "breaks uploads" not in output
+    recalled = _recalled(space, [], "why was the size limit of uploads a problem?")
+    assert "breaks uploads" in recalled

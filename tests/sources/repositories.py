@@ -72,9 +72,9 @@ class Repository:
         """A commit with its message byte by byte, even an empty one; its sha."""
         self.put(files or {})
         self.minutes += 1
-        said = message.encode() if isinstance(message, str) else message
+        text = message.encode() if isinstance(message, str) else message
         options = ("--allow-empty", "--allow-empty-message", "--cleanup=verbatim", *flags)
-        self.git("commit", "-q", *options, "-F", "-", data=said, **env)
+        self.git("commit", "-q", *options, "-F", "-", data=text, **env)
         return self.head
 
     def raw(self, message: bytes, when: str = f"{EPOCH} +0000") -> str:
@@ -131,8 +131,8 @@ def remembered(root: Path, home: Path | None = None, **settings: Any) -> Memory:
 
 def says(memory: Memory) -> dict[str, list[Any]]:
     """What the index says of files and history, by names and not by numbers."""
-    told = dump(memory.core.reader.db)
-    return {**told, "states": [row for row in told["states"] if row[0] != "journal"]}
+    output = dump(memory.core.reader.db)
+    return {**output, "states": [row for row in output["states"] if row[0] != "journal"]}
 
 
 def sync_source_files(memory: Memory) -> None:
@@ -145,8 +145,8 @@ def sync_source_files(memory: Memory) -> None:
     assert _without_symbols(says(memory)) == followed
 
 
-def _without_symbols(told: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    return {**told, "states": [row for row in told["states"] if row[0] != "symbols"]}
+def _without_symbols(output: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    return {**output, "states": [row for row in output["states"] if row[0] != "symbols"]}
 
 
 def assert_as_built_anew(memory: Memory, **settings: Any) -> None:

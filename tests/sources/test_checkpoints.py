@@ -101,7 +101,7 @@ def read(text: str, name: str = "a.md") -> Checkpoint:
 def with_head(**lines: str) -> Checkpoint:
     head = {"id": "checkpoint_1", "timestamp": "2026-03-05T09:07:41.042Z", **lines}
     return read(
-        "---\n" + "\n".join(f"{key}: {said}" for key, said in head.items()) + "\n---\n\nx\n"
+        "---\n" + "\n".join(f"{key}: {message}" for key, message in head.items()) + "\n---\n\nx\n"
     )
 
 
@@ -135,12 +135,12 @@ def test_every_field_is_read() -> None:
 def test_what_goldfish_wrote_reads_the_same_after_it_is_written() -> None:
     text = format_checkpoint(read(KETTLE))
     assert read(text) == read(KETTLE)
-    before, after = (yaml.load(one.split("---\n")[1], CoreLoader) for one in (KETTLE, text))
+    before, after = (yaml.load(value.split("---\n")[1], CoreLoader) for value in (KETTLE, text))
     assert after == before
     assert list(after) == list(before)
 
 
-@pytest.mark.parametrize("values", VALUES, ids=lambda one: ascii(one)[:40])
+@pytest.mark.parametrize("values", VALUES, ids=lambda item: ascii(item)[:40])
 def test_every_reader_of_yaml_gets_the_same_values(values: dict[str, Any]) -> None:
     text = dump_yaml(values)
     assert load_yaml(text) == values
@@ -358,9 +358,9 @@ def test_a_plan_without_frontmatter_tells_what_it_can() -> None:
 def test_what_a_user_added_to_a_plan_stays(head: str) -> None:
     before = f"---\n{head}\n---\n\nsoon\n"
     plan = read_plan(before.encode(), "plans/x.md")
-    made = plan._replace(status="completed", id="y", updated="2026-03-05T09:00:00.000Z")
-    after = format_plan(made, before)
-    assert read_plan(after.encode(), "plans/x.md") == made
+    changed = plan._replace(status="completed", id="y", updated="2026-03-05T09:00:00.000Z")
+    after = format_plan(changed, before)
+    assert read_plan(after.encode(), "plans/x.md") == changed
     values = [load_yaml(text.split("---\n")[1]) for text in (before, after)]
     assert values[0]["owner"] == values[1]["owner"]
     assert after.endswith("---\n\nsoon\n")

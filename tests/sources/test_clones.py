@@ -70,7 +70,7 @@ def test_a_shallow_clone_and_its_full_history_later(origin: Repository, tmp_path
         repo.git("fetch", "-q", "--unshallow")
         memory.sync()
         assert len(commits(memory)) == 16
-        assert [one.status for one in memory.git.history("src/auth/last.py")] == list("AMRR")
+        assert [entry.status for entry in memory.git.history("src/auth/last.py")] == list("AMRR")
         assert_as_built_anew(memory)
     with opened(repo.root) as memory:
         assert (memory.space.id, memory.space.data) == (space, data)
@@ -109,7 +109,7 @@ def test_a_clone_without_blobs_is_indexed_and_fetches_nothing(
         memory.sync()
         assert len(commits(memory)) == 16
         assert alive(memory) == repo.tree()
-        statuses = [one.status for one in memory.git.history("src/auth/moved.py")]
+        statuses = [entry.status for entry in memory.git.history("src/auth/moved.py")]
         assert statuses[:3] == ["A", "M", "R"]
         assert_as_built_anew(memory)
         repo.commit("after", {"b.py": "mine"})
@@ -155,14 +155,14 @@ def test_a_submodule_is_listed_and_its_content_refused(origin: Repository, tmp_p
     repo.commit("with a submodule")
     with remembered(repo.root) as memory:
         assert alive(memory) == [".gitmodules", "a.py", "vendor/sub"]
-        assert [one.subject for one in memory.git.history("vendor/sub")] == ["with a submodule"]
+        assert [item.subject for item in memory.git.history("vendor/sub")] == ["with a submodule"]
         for path in ("vendor/sub", "vendor/sub/b.py"):
             with pytest.raises(KinenError, match=path):
                 memory.git.read(path)
         origin.commit("newer", {"b.py": "newer"})
         repo.git("-C", "vendor/sub", "pull", "-q")
         repo.commit("moved on")
-        assert [one.status for one in memory.git.history("vendor/sub")] == ["A", "M"]
+        assert [entry.status for entry in memory.git.history("vendor/sub")] == ["A", "M"]
         assert_as_built_anew(memory)
 
 
@@ -215,7 +215,7 @@ def test_a_broken_blob_costs_at_most_a_rename(repo: Repository, how: str) -> Non
     with opened(repo.root) as memory:
         report = memory.sync()
         assert len(commits(memory)) == 16
-        assert [one.subject for one in memory.git.history("b.py")][-1] == "number 11"
+        assert [entry.subject for entry in memory.git.history("b.py")][-1] == "number 11"
         assert memory.records.get(broken).title == "moved and changed"
         assert alive(memory) == repo.tree()
         assert all(broken[:12] in note for note in report.notes)
@@ -234,7 +234,7 @@ def test_a_broken_tree_costs_what_one_commit_changed_and_is_named(
         for sha in (broken, after):
             assert any(sha[:12] in note for note in report.notes)
             assert sha[:12] in notes(memory)
-        seen = [one.subject for one in memory.git.history("b.py")]
+        seen = [entry.subject for entry in memory.git.history("b.py")]
         assert len(seen) == 11
         assert {"number 5", "number 8"} <= set(seen)
         assert alive(memory) == repo.tree()

@@ -305,8 +305,8 @@ def test_a_message_that_begins_with_the_number_of_an_issue_is_no_remark() -> Non
 @pytest.mark.parametrize("text", ["", "\n", "\n# Please enter the commit message.\n#\n"])
 def test_a_message_that_is_still_empty_stays_so_for_git_to_refuse(text: str) -> None:
     message = with_tags(text, "tags: a")
-    said = [line for line in message.split("\n") if line.strip() and not line.startswith("#")]
-    assert said == []
+    lines = [line for line in message.split("\n") if line.strip() and not line.startswith("#")]
+    assert lines == []
 
 
 def test_trailers_stay_in_the_last_paragraph_where_git_looks_for_them() -> None:

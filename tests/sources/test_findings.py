@@ -19,12 +19,12 @@ REF = "round:sessions/20251203-01-session-store/rounds/02-migration.md"
 AT = "2026-03-01T10:00:00.000Z"
 
 
-def told(text: str) -> list[str]:
-    return [one.content for one in from_round(REF, text)]
+def contents(text: str) -> list[str]:
+    return [item.content for item in from_round(REF, text)]
 
 
 def sure(text: str) -> list[tuple[str, float]]:
-    return [(one.content, one.confidence) for one in from_round(REF, text)]
+    return [(item.content, item.confidence) for item in from_round(REF, text)]
 
 
 # Rounds
@@ -67,12 +67,12 @@ def test_a_decision_is_known_by_any_spelling_of_its_callout(head: str) -> None:
 
 def test_what_stands_behind_the_title_of_a_callout_counts() -> None:
     text = "## Frontend\n\n> [!note] Decision: **backend and CLI** first\n> A page comes later.\n"
-    assert told(text) == ["Frontend: backend and CLI first. A page comes later."]
+    assert contents(text) == ["Frontend: backend and CLI first. A page comes later."]
 
 
 @pytest.mark.parametrize("head", ["[!note] Decision Rule", "[!note] Decision updated in May"])
 def test_other_callouts_that_begin_with_the_word_decide_nothing(head: str) -> None:
-    assert told(f"## Statistics\n\n> {head}\n> If variances differ, use another test.\n") == []
+    assert contents(f"## Statistics\n\n> {head}\n> If variances differ, use another test.\n") == []
 
 
 def test_an_answer_is_less_certain_and_says_what_was_asked() -> None:
@@ -88,14 +88,14 @@ def test_an_answer_is_less_certain_and_says_what_was_asked() -> None:
 def test_an_empty_answer_is_skipped(body: str) -> None:
     for question in ("Which database?", "Should old endpoints redirect to new ones?"):
         text = f"### Q1.1: {question}\n\n> [!note] Answer\n{body}\n\nMore text.\n"
-        assert told(text) == []
+        assert contents(text) == []
 
 
 def test_a_nested_quotation_is_an_answer_and_a_plain_one_is_not() -> None:
-    assert told("### Q1: Which cache?\n\n>> The cache stays in memory.\n") == [
+    assert contents("### Q1: Which cache?\n\n>> The cache stays in memory.\n") == [
         "Which cache? The cache stays in memory."
     ]
-    assert told("### Q1: Which cache?\n\n> The cache stays in memory.\n") == []
+    assert contents("### Q1: Which cache?\n\n> The cache stays in memory.\n") == []
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_a_nested_quotation_is_an_answer_and_a_plain_one_is_not() -> None:
     ],
 )
 def test_an_answer_that_leaves_it_open_stays_below_what_is_kept(answer: str) -> None:
-    found = sure(f"### Q1.1: Which storage for the index?\n\n> [!note] Answer\n> {answer}\n")
-    assert [confidence for _, confidence in found] == [0.5]
+    results = sure(f"### Q1.1: Which storage for the index?\n\n> [!note] Answer\n> {answer}\n")
+    assert [confidence for _, confidence in results] == [0.5]
 
 
 def test_a_plain_yes_answers_a_question_of_yes_or_no() -> None:
@@ -158,8 +158,8 @@ def test_a_choice_and_its_answer_are_one_finding() -> None:
 
 def test_a_list_of_things_done_is_no_choice() -> None:
     done = "- [x] Start the server over stdio\n- [x] Sessions are listed\n"
-    assert told(f"### Q2.8: What's the checklist of phase A?\n\n{done}") == []
-    assert told(f"## Tasks\n\n{done}- [ ] Write the docs\n") == []
+    assert contents(f"### Q2.8: What's the checklist of phase A?\n\n{done}") == []
+    assert contents(f"## Tasks\n\n{done}- [ ] Write the docs\n") == []
 
 
 def test_one_box_of_several_under_a_question_is_a_choice_without_letters() -> None:
@@ -169,18 +169,18 @@ def test_one_box_of_several_under_a_question_is_a_choice_without_letters() -> No
 
 def test_a_decision_heading_needs_a_rationale_or_a_decision() -> None:
     head = "### D3.1: Files are the truth"
-    assert told(f"{head}\n\n**Rationale**: Clone, rebuild, done.\n") == [
+    assert contents(f"{head}\n\n**Rationale**: Clone, rebuild, done.\n") == [
         "Files are the truth, because Clone, rebuild, done"
     ]
-    assert told(f"{head}\n\n**Decision**: No blobs in git.\n**Rationale**: they grow\n") == [
+    assert contents(f"{head}\n\n**Decision**: No blobs in git.\n**Rationale**: they grow\n") == [
         "Files are the truth: No blobs in git, because they grow"
     ]
-    assert told(f"{head}\n\nWe need to implement the repository.\n") == []
+    assert contents(f"{head}\n\nWe need to implement the repository.\n") == []
 
 
 def test_a_question_in_bold_is_a_question() -> None:
     text = "## 6. Structure\n\n**Q1.6: Where do docs live?**\n\n> [!note] Answer\n> In the wiki.\n"
-    assert told(text) == ["Where do docs live? In the wiki."]
+    assert contents(text) == ["Where do docs live? In the wiki."]
 
 
 TABLE = """## Decisions
@@ -219,7 +219,7 @@ def test_tables_have_their_columns_in_any_order_and_spelling(
 ) -> None:
     rule = "|".join("-" * (rows[0].count("|") + 1))
     lines = "\n".join(f"| {row} |" for row in [rows[0], rule, *rows[1:]])
-    assert told(f"## Log\n\n{lines}\n") == [expected]
+    assert contents(f"## Log\n\n{lines}\n") == [expected]
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_tables_have_their_columns_in_any_order_and_spelling(
     ],
 )
 def test_a_table_of_something_else_decides_nothing(table: str) -> None:
-    assert told(f"## Notes\n\n{table}") == []
+    assert contents(f"## Notes\n\n{table}") == []
 
 
 def test_items_under_a_heading_of_decisions_are_decisions() -> None:
@@ -243,7 +243,9 @@ def test_items_under_a_heading_of_decisions_are_decisions() -> None:
 
 
 def test_what_stands_in_code_is_an_example() -> None:
-    assert told(f"## How to\n\n```markdown\n> [!note] Decision\n> Use tea.\n\n{TABLE}```\n") == []
+    assert (
+        contents(f"## How to\n\n```markdown\n> [!note] Decision\n> Use tea.\n\n{TABLE}```\n") == []
+    )
 
 
 def test_the_time_of_a_round_is_that_given_else_that_of_its_path() -> None:
@@ -254,7 +256,7 @@ def test_the_time_of_a_round_is_that_given_else_that_of_its_path() -> None:
 
 @pytest.mark.parametrize("text", ["", "---\n", "> [!note] Decision", "| Decision |", "- [x]", "#"])
 def test_scraps_of_markdown_are_nothing(text: str) -> None:
-    assert told(text) == []
+    assert contents(text) == []
 
 
 def test_hostile_markdown_costs_little() -> None:
@@ -265,7 +267,7 @@ def test_hostile_markdown_costs_little() -> None:
         "**Q1" * 20_000,
         "- [x] " * 5000,
     ):
-        assert told(f"## Decisions\n\n{text}\n") is not None
+        assert contents(f"## Decisions\n\n{text}\n") is not None
 
 
 # Checkpoints
@@ -291,8 +293,8 @@ def test_a_decision_of_a_checkpoint_comes_with_its_reason() -> None:
 @pytest.mark.parametrize("kind", ["learning", "incident"])
 def test_a_learning_tells_its_lesson(kind: str) -> None:
     body = "- **Root cause:** bun's shell rejects two redirects\n- **Learning:** Use `&>`.\n"
-    found = checkpoint(body, type=kind, summary="bun install failed")
-    assert [(one.type, one.content, one.confidence) for one in found] == [
+    results = checkpoint(body, type=kind, summary="bun install failed")
+    assert [(result.type, result.content, result.confidence) for result in results] == [
         (
             "lesson",
             "bun install failed: bun's shell rejects two redirects. Use `&>`.",
@@ -302,21 +304,25 @@ def test_a_learning_tells_its_lesson(kind: str) -> None:
 
 
 def test_a_learning_without_a_lesson_is_less_certain() -> None:
-    found = checkpoint("- **WHY:** tests wrote to the home.", type="incident", summary="Junk found")
-    assert [(one.content, one.confidence) for one in found] == [
+    results = checkpoint(
+        "- **WHY:** tests wrote to the home.", type="incident", summary="Junk found"
+    )
+    assert [(result.content, result.confidence) for result in results] == [
         ("Junk found, because tests wrote to the home", 0.7)
     ]
 
 
 @pytest.mark.parametrize(("given", "expected"), [(1, 0.2), (4, 0.8), (5, 1.0), (0, 0.85)])
 def test_the_confidence_of_a_checkpoint_is_a_fifth_of_its_own(given: int, expected: float) -> None:
-    found = checkpoint(type="decision", decision="Ship the lifecycle fix alone", confidence=given)
-    assert [one.confidence for one in found] == [expected]
+    results = checkpoint(type="decision", decision="Ship the lifecycle fix alone", confidence=given)
+    assert [result.confidence for result in results] == [expected]
 
 
 def test_a_short_checkpoint_is_its_own_decision() -> None:
-    found = checkpoint("# Ship the fix alone\n\nRest.", type="decision")
-    assert [(one.content, one.confidence) for one in found] == [("Ship the fix alone", 0.7)]
+    results = checkpoint("# Ship the fix alone\n\nRest.", type="decision")
+    assert [(result.content, result.confidence) for result in results] == [
+        ("Ship the fix alone", 0.7)
+    ]
 
 
 def test_a_checkpoint_of_work_done_states_nothing() -> None:
@@ -328,7 +334,7 @@ def test_a_checkpoint_of_work_done_states_nothing() -> None:
 
 
 def commit(text: str) -> list[tuple[str, float]]:
-    return [(one.content, one.confidence) for one in from_commit("commit:abc", text, AT)]
+    return [(item.content, item.confidence) for item in from_commit("commit:abc", text, AT)]
 
 
 def test_a_breaking_change_is_what_its_note_says() -> None:
@@ -401,8 +407,8 @@ def observed(text: str, kind: str = "message", **more: Any) -> Observation:
 
 
 def drawn(*texts: str, role: str = "user", strategy: str = "hybrid") -> list[tuple[str, str]]:
-    found = from_session([observed(text, role=role) for text in texts], (), strategy)
-    return [(one.type, one.content) for one in found if one.confidence >= 0.7]
+    session = from_session([observed(text, role=role) for text in texts], (), strategy)
+    return [(item.type, item.content) for item in session if item.confidence >= 0.7]
 
 
 @pytest.mark.parametrize(
@@ -460,7 +466,7 @@ def test_questions_doubts_orders_and_pastes_are_not_drawn(text: str) -> None:
     ],
 )
 def test_what_the_agent_found_out_is_drawn(text: str, type_: str) -> None:
-    assert [one for one, _ in drawn(text, role="assistant")] == [type_]
+    assert [item for item, _ in drawn(text, role="assistant")] == [type_]
 
 
 @pytest.mark.parametrize(
@@ -481,16 +487,16 @@ def test_guesses_of_the_agent_are_not_drawn(text: str) -> None:
     [("user_only", ["user"]), ("assistant_only", ["assistant"]), ("hybrid", ["user", "assistant"])],
 )
 def test_the_strategy_says_whose_words_count(strategy: str, heard: list[str]) -> None:
-    said = {
+    payload = {
         "user": observed("we'll use PostgreSQL for the job queue", role="user"),
         "assistant": observed("The root cause was a stale socket in the pool.", role="assistant"),
     }
-    found = from_session(said.values(), (), strategy)
-    assert [one.sources for one in found] == [(said[who].ref,) for who in heard]
+    session = from_session(payload.values(), (), strategy)
+    assert [item.sources for item in session] == [(payload[who].ref,) for who in heard]
 
 
 def test_a_message_without_a_role_is_the_users() -> None:
-    assert [one.type for one in from_session([observed("we'll use tea for the queue")])] == [
+    assert [item.type for item in from_session([observed("we'll use tea for the queue")])] == [
         "decision"
     ]
 
@@ -499,18 +505,18 @@ def test_a_summary_counts_only_if_somebody_wrote_it() -> None:
     text = "The root cause was a stale socket in the pool."
     for written in (True, False):
         summary = Summary("s1", "c1", text, 1_767_261_600_000, written=written)
-        found = [one.sources for one in from_session([], [summary])]
-        assert found == ([("summary:s1",)] if written else [])
+        sourceses = [item.sources for item in from_session([], [summary])]
+        assert sourceses == ([("summary:s1",)] if written else [])
 
 
 def test_nothing_that_kinen_told_the_agent_comes_back_as_new() -> None:
-    said = "we'll use PostgreSQL for the job queue"
-    assert drawn(f"{MEMORY_OPEN}\n{said}\n{MEMORY_CLOSE}\nthanks") == []
-    assert drawn(f"{MEMORY_OPEN}\n{said}") == []
+    text = "we'll use PostgreSQL for the job queue"
+    assert drawn(f"{MEMORY_OPEN}\n{text}\n{MEMORY_CLOSE}\nthanks") == []
+    assert drawn(f"{MEMORY_OPEN}\n{text}") == []
     ours = [
-        observed(said, "node_output", toolName="mcp__kinen__kinen_recall"),
-        observed(said, "node_output", toolName="kinen_search"),
-        observed(f"$ kinen recall queue\n{said}", "command", command="kinen recall queue"),
+        observed(text, "node_output", toolName="mcp__kinen__kinen_recall"),
+        observed(text, "node_output", toolName="kinen_search"),
+        observed(f"$ kinen recall queue\n{text}", "command", command="kinen recall queue"),
     ]
     assert from_session(ours) == []
 
@@ -555,12 +561,12 @@ REFUSED = "Error: connect ECONNREFUSED 127.0.0.1:5432"
 def test_a_command_that_another_one_made_work_is_a_lesson() -> None:
     failed = [ran("npm test", f"at line {n}\n{REFUSED}") for n in range(3)]
     events = [*failed, ran("docker compose up -d"), ran("npm test")]
-    (found,) = from_session(events)
-    assert found.content == (
+    (results,) = from_session(events)
+    assert results.content == (
         f"`npm test` failed with `{REFUSED}` until `docker compose up -d` was run"
     )
-    assert found.sources == tuple(one.ref for one in (*failed, events[-1]))
-    assert (found.type, found.confidence) == ("lesson", 0.75)
+    assert results.sources == tuple(value.ref for value in (*failed, events[-1]))
+    assert (results.type, results.confidence) == ("lesson", 0.75)
 
 
 @pytest.mark.parametrize(
@@ -590,9 +596,9 @@ def test_two_failures_or_other_ones_each_time_are_bad_luck() -> None:
 def test_trouble_that_comes_back_in_another_session_is_a_pattern() -> None:
     events = [ran("make test", REFUSED.replace("5432", port), of) for port, of in
               (("1", "c1"), ("2", "c1"), ("3", "c2"))]  # fmt: skip
-    (found,) = from_events(events)
-    assert found.type == "pattern"
-    assert found.content.startswith("`make test` keeps failing: `Error: connect ECONNREFUSED")
-    assert found.sources == tuple(one.ref for one in events)
+    (results,) = from_events(events)
+    assert results.type == "pattern"
+    assert results.content.startswith("`make test` keeps failing: `Error: connect ECONNREFUSED")
+    assert results.sources == tuple(event.ref for event in events)
     assert from_events(events[:2]) == []
-    assert from_events([one._replace(capsule="c1") for one in events]) == []
+    assert from_events([item._replace(capsule="c1") for item in events]) == []

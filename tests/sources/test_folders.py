@@ -39,24 +39,24 @@ def test_a_session_has_the_folder_and_files_that_others_expect(root: str) -> Non
         "---\n\n"
         "# Where sessions live?\n"
     )
-    names = {one.name for one in Path(root, path).iterdir()}
+    names = {file.name for file in Path(root, path).iterdir()}
     assert names == {"init.md", "rounds", "artifacts", "resources"}
-    assert [one.name for one in Path(root, "sessions").iterdir()] == [path[9:]]
-    its = session(root)
-    assert (its.title, its.status, its.path) == ("Where sessions live?", "in-progress", path)
+    assert [item.name for item in Path(root, "sessions").iterdir()] == [path[9:]]
+    own = session(root)
+    assert (own.title, own.status, own.path) == ("Where sessions live?", "in-progress", path)
 
 
 def test_sessions_are_numbered_by_day_and_listed_newest_first(root: str) -> None:
-    made = [new_session(root, "one", at) for at in (NOON, NOON, NOON + DAY)]
-    assert [path[9:20] for path in made] == ["20251203-01", "20251203-02", "20251204-01"]
-    assert [one.path for one in sessions(root)] == made[::-1]
+    created = [new_session(root, "one", at) for at in (NOON, NOON, NOON + DAY)]
+    assert [path[9:20] for path in created] == ["20251203-01", "20251203-02", "20251204-01"]
+    assert [item.path for item in sessions(root)] == created[::-1]
 
 
 def test_those_who_begin_at_once_get_numbers_of_their_own(root: str) -> None:
     with ThreadPoolExecutor(8) as pool:
-        made = list(pool.map(lambda n: new_session(root, f"title {n}", NOON), range(8)))
-        assert len({path[9:20] for path in made}) == 8
-        name = made[0][9:]
+        created = list(pool.map(lambda n: new_session(root, f"title {n}", NOON), range(8)))
+        assert len({path[9:20] for path in created}) == 8
+        name = created[0][9:]
         rounds = list(pool.map(lambda n: new_round(root, f"title {n}", NOON, name), range(8)))
     assert sorted(Path(path).name[:2] for path in rounds) == [f"{n:02}" for n in range(1, 9)]
     left = [path for path in Path(root, "sessions").rglob("*") if path.name.startswith(".")]
@@ -98,12 +98,12 @@ def test_sessions_of_the_wild_are_read_as_they_are(root: str) -> None:
     put(root, "sessions/20251203-04-e/init.md", "---\nstatus: [broken\n---\n# Still here\n")
     put(root, "sessions/20251203-05-file.md", "# A file, no session\n")
     put(root, "sessions/notes/init.md", "# Another folder\n")
-    found = {one.name[9:11]: one for one in sessions(root)}
-    assert sorted(found) == ["01", "02", "03", "04"]
-    assert (found["01"].title, found["01"].status) == ("a b", "in-progress")
-    assert found["02"].rounds == ("sessions/20251203-02-c/rounds/01-x.md",)
-    assert found["03"].ended
-    assert not found["04"].ended
+    results = {item.name[9:11]: item for item in sessions(root)}
+    assert sorted(results) == ["01", "02", "03", "04"]
+    assert (results["01"].title, results["01"].status) == ("a b", "in-progress")
+    assert results["02"].rounds == ("sessions/20251203-02-c/rounds/01-x.md",)
+    assert results["03"].ended
+    assert not results["04"].ended
     assert session(root).name.endswith("04-e")
     assert sessions(f"{root}/nowhere") == []
 
@@ -120,9 +120,9 @@ def test_a_closed_session_keeps_all_else_of_its_file(root: str) -> None:
         "---\r\ndate: 2025-12-03\r\naliases: [x]\r\nstatus: complete\r\n"
         "ended_at: 2025-12-03T12:00:00.000Z\r\n---\r\n" + body
     )
-    its = session(root, name)
-    assert (its.ended, its.summary) == (True, f"sessions/{name}/session-summary.md")
-    assert Path(root, its.summary).read_text().endswith("# Title\n\n## Decided\n\n- x\n")
+    own = session(root, name)
+    assert (own.ended, own.summary) == (True, f"sessions/{name}/session-summary.md")
+    assert Path(root, own.summary).read_text().endswith("# Title\n\n## Decided\n\n- x\n")
     with pytest.raises(NotFound, match="no session is open"):
         session(root)
     with pytest.raises(QueryError, match="complete"):

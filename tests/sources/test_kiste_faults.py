@@ -98,8 +98,8 @@ def test_a_rename_keeps_history_and_tags(repo: Repository) -> None:
         repo.rename("src/auth/old.py", "src/session/new.py", "refactor: move")
         repo.commit("fix: after", {"src/session/new.py": LINES + "more\nafter\n"})
         steps = memory.git.history("src/session/new.py")
-        assert [one.status for one in steps] == ["A", "M", "R", "M"]
-        assert [one.path for one in steps] == ["src/auth/old.py"] * 2 + ["src/session/new.py"] * 2
+        assert [step.status for step in steps] == ["A", "M", "R", "M"]
+        assert [item.path for item in steps] == ["src/auth/old.py"] * 2 + ["src/session/new.py"] * 2
         assert steps[2].before == "src/auth/old.py"
         assert memory.git.history("src/auth/old.py") == steps
         assert tags(memory, "src/session/new.py") == {"auth", "security", "mine", "session"}
@@ -145,13 +145,13 @@ def test_a_tag_filter_shows_all_other_tags_of_what_it_lets_through(repo: Reposit
     repo.commit("feat(auth): one\n\ntags: login, urgent", {"src/api/a.py": "1"})
     repo.commit("feat: two\n\ntags: urgent", {"src/web/b.py": "2"})
     with remembered(repo.root) as memory:
-        shown, total = memory.git.files(tags=["login"])
-        assert [(one.path, set(one.tags)) for one in shown] == [
+        output, total = memory.git.files(tags=["login"])
+        assert [(entry.path, set(entry.tags)) for entry in output] == [
             ("src/api/a.py", {"api", "auth", "login", "urgent"})
         ]
         assert total == 1
-        shown, total = memory.git.files(tags=["urgent"])
-        assert [set(one.tags) for one in shown] == [
+        output, total = memory.git.files(tags=["urgent"])
+        assert [set(item.tags) for item in output] == [
             {"api", "auth", "login", "urgent"},
             {"web", "urgent"},
         ]
@@ -165,11 +165,11 @@ def test_a_rebuild_doubles_nothing(repo: Repository) -> None:
     with remembered(repo.root) as memory:
         memory.git.tag("src/auth/b.py", ["+hand"])
         before, operations = says(memory), memory.core.reader.db.execute("SELECT ops FROM commits")
-        told = operations.fetchall()
+        rows = operations.fetchall()
         for _ in range(3):
             memory.sync(rebuild=True)
             assert says(memory) == before
-        assert memory.core.reader.db.execute("SELECT ops FROM commits").fetchall() == told
+        assert memory.core.reader.db.execute("SELECT ops FROM commits").fetchall() == rows
         assert len(commits(memory)) == 2
         assert memory.git.tags() == [("auth", 1), ("hand", 1)]
         assert len(memory.git.history("src/auth/b.py")) == 2
@@ -199,12 +199,12 @@ def test_a_path_is_stored_as_it_is(repo: Repository, name: str) -> None:
     repo.commit("two", {name: LINES + "x\n"})
     with remembered(repo.root) as memory:
         assert alive(memory) == sorted([name, "plain.py"])
-        assert [one.path for one in memory.git.history(name)] == [name, name]
+        assert [item.path for item in memory.git.history(name)] == [name, name]
         assert memory.records.get(f"file:{name}").path == name
-        assert [one.path for one in memory.git.cochanged("plain.py")] == [name]
+        assert [pair.path for pair in memory.git.cochanged("plain.py")] == [name]
         repo.git("mv", "--", name, "renamed.py")
         repo.commit("three")
-        assert [one.before for one in memory.git.history("renamed.py")] == ["", "", name]
+        assert [entry.before for entry in memory.git.history("renamed.py")] == ["", "", name]
         assert_as_built_anew(memory)
 
 
@@ -309,25 +309,25 @@ MESSAGES = {
 @pytest.mark.parametrize("message", MESSAGES.values(), ids=MESSAGES)
 def test_delimiters_in_a_message_are_only_text(repo: Repository, message: str) -> None:
     first = repo.commit("begin", {"a.py": LINES})
-    said = repo.commit(message, {"a.py": LINES + "x\n", "b.py": "1"})
+    text = repo.commit(message, {"a.py": LINES + "x\n", "b.py": "1"})
     last = repo.commit("end", {"b.py": "2"})
     empty = repo.commit(message)
     with remembered(repo.root) as memory:
-        assert set(commits(memory)) == {first, said, last, empty}
-        assert [one.ref for one in memory.git.history("a.py")] == [
+        assert set(commits(memory)) == {first, text, last, empty}
+        assert [item.ref for item in memory.git.history("a.py")] == [
             f"commit:{first}",
-            f"commit:{said}",
+            f"commit:{text}",
         ]
-        assert [one.ref for one in memory.git.history("b.py")] == [
-            f"commit:{said}",
+        assert [entry.ref for entry in memory.git.history("b.py")] == [
+            f"commit:{text}",
             f"commit:{last}",
         ]
         assert alive(memory) == ["a.py", "b.py"]
-        record, chunks = memory.records.show(said)
+        record, chunks = memory.records.show(text)
         assert record.metadata is not None
         assert record.metadata["author"] == "Ada"
-        shown = "".join("".join(chunk.text for chunk in chunks).split())
-        assert shown == "".join(message.split())
+        output = "".join("".join(chunk.text for chunk in chunks).split())
+        assert output == "".join(message.split())
 
 
 # Merges and what changes together
@@ -345,8 +345,11 @@ def test_a_merge_is_known_as_one_and_doubles_no_touch(repo: Repository) -> None:
         assert about is not None
         assert about["merge"] is True
         assert "merge" not in (memory.records.get(side).metadata or {})
-        assert [one.subject for one in memory.git.history("a.py")] == ["one", "on the side"]
-        assert [one.metadata["commits"] for one in memory.git.files()[0] if one.metadata] == [2, 2]
+        assert [entry.subject for entry in memory.git.history("a.py")] == ["one", "on the side"]
+        assert [file.metadata["commits"] for file in memory.git.files()[0] if file.metadata] == [
+            2,
+            2,
+        ]
         assert memory.git.cochanged("a.py")[0].support == 1
         assert_as_built_anew(memory)
 
@@ -359,7 +362,7 @@ def test_one_mega_commit_does_not_drown_what_changes_together(repo: Repository) 
     with remembered(repo.root) as memory:
         first, *rest = memory.git.cochanged("lib/007.py", limit=300)
         assert first.path == "lib/123.py"
-        assert all(one.score < first.score / 20 for one in rest)
+        assert all(item.score < first.score / 20 for item in rest)
         assert {subject for _, subject in first.commits[:2]} == {"pair 1", "pair 0"}
 
 

@@ -41,14 +41,14 @@ def git(root: Path, *words: str) -> str:
 
 def files(root: Path) -> list[str]:
     below = root / ".memories"
-    return sorted(str(one.relative_to(below)) for one in below.rglob("*") if one.is_file())
+    return sorted(str(path.relative_to(below)) for path in below.rglob("*") if path.is_file())
 
 
 # Checkpoints
 
 
 def test_a_checkpoint_is_a_file_that_reads_as_what_was_kept(memories: Memories) -> None:
-    said: dict[str, Any] = {
+    payload: dict[str, Any] = {
         "tags": ["tea", "1.10"],
         "type": "decision",
         "context": "a: b",
@@ -61,7 +61,7 @@ def test_a_checkpoint_is_a_file_that_reads_as_what_was_kept(memories: Memories) 
         "confidence": "4",
         "unknowns": ["🐟"],
     }
-    saved, path = memories.save("Boils.\n\n---\n\nTwice.  \r\n", now=NOW, **said)
+    saved, path = memories.save("Boils.\n\n---\n\nTwice.  \r\n", now=NOW, **payload)
     assert saved.text == "Boils.\n\n---\n\nTwice."
     assert (saved.alternatives, saved.symbols) == (("one", "two"), ("boil", "pour"))
     assert saved.confidence == 4
@@ -78,9 +78,9 @@ FIELD = st.text(st.characters(exclude_categories=[]) | st.sampled_from("\n\r\t :
 @given(FIELD, FIELD, st.lists(FIELD, max_size=3))
 def test_whatever_is_kept_is_read_again(text: str, said: str, several: list[str]) -> None:
     with tempfile.TemporaryDirectory() as root:
-        kept = Memories(root)
-        saved, _ = kept.save(f"x{text}", now=NOW, context=f"c{said}", evidence=several)
-        assert list(kept.checkpoints()) == [saved]
+        remaining = Memories(root)
+        saved, _ = remaining.save(f"x{text}", now=NOW, context=f"c{said}", evidence=several)
+        assert list(remaining.checkpoints()) == [saved]
 
 
 @pytest.mark.parametrize(
@@ -114,20 +114,20 @@ def test_a_secret_never_reaches_the_disk(memories: Memories) -> None:
     memories.add(Checkpoint("checkpoint_1", "2025-01-01T00:00:00.000Z", f"said {SECRET}"))
     assert "[masked:" in saved.summary
     assert "[masked:" in saved.evidence[0]
-    for one in Path(memories.root).rglob("*"):
-        if one.is_file():
-            assert SECRET not in one.read_text()
+    for path in Path(memories.root).rglob("*"):
+        if path.is_file():
+            assert SECRET not in path.read_text()
 
 
 def test_nothing_is_kept_in_the_home_folder_or_a_whole_disk(home: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(home)
     for root in (str(home), str(link), "/"):
-        kept = Memories(root)
+        left = Memories(root)
         for write in (
-            lambda kept=kept: kept.save("x", now=NOW),
-            lambda kept=kept: kept.save_plan("x", "y", now=NOW),
-            lambda kept=kept: kept.add(Checkpoint("c", "2026-01-01T00:00:00.000Z", "x")),
+            lambda kept=left: kept.save("x", now=NOW),
+            lambda rest=left: rest.save_plan("x", "y", now=NOW),
+            lambda remaining=left: remaining.add(Checkpoint("c", "2026-01-01T00:00:00.000Z", "x")),
         ):
             with pytest.raises(SpaceError) as caught:
                 write()
@@ -145,9 +145,9 @@ def test_a_folder_that_cannot_be_written_is_told(memories: Memories) -> None:
 
 def test_the_same_text_in_the_same_millisecond_is_kept_twice(memories: Memories) -> None:
     saved = [memories.save("x", now=NOW) for _ in range(3)]
-    ids = [one.id for one, _ in saved]
+    ids = [item.id for item, _ in saved]
     assert ids == [ids[0], f"{ids[0]}_1", f"{ids[0]}_2"]
-    assert {one.id for one in memories.checkpoints()} == set(ids)
+    assert {checkpoint.id for checkpoint in memories.checkpoints()} == set(ids)
     assert [Path(path).stem[11:] for _, path in saved] == ["", "_1", "_2"]
 
 
@@ -158,11 +158,11 @@ def test_two_writers_in_the_same_second_both_stay(space: Path) -> None:
     )
     command = [sys.executable, "-c", program, str(space)]
     running = [subprocess.Popen(command) for _ in range(4)]
-    assert [one.wait(60) for one in running] == [0] * 4
-    kept = Memories(str(space))
-    listed = list(kept.checkpoints())
-    assert not kept.warnings
-    assert len({one.id for one in listed}) == len({one.path for one in listed}) == 40
+    assert [entry.wait(60) for entry in running] == [0] * 4
+    remaining = Memories(str(space))
+    listed = list(remaining.checkpoints())
+    assert not remaining.warnings
+    assert len({item.id for item in listed}) == len({element.path for element in listed}) == 40
     assert len(files(space)) == 40
 
 
@@ -180,13 +180,13 @@ def test_a_disk_without_links_overwrites_nothing_either(
 def test_checkpoints_come_newest_first_and_by_time(memories: Memories) -> None:
     for n in range(6):
         memories.save(f"{n}", now=NOW + n * DAY / 2)
-    assert [one.text for one in memories.checkpoints()] == list("543210")
-    day = [one.text for one in memories.checkpoints("2026-03-06", "2026-03-06")]
+    assert [checkpoint.text for checkpoint in memories.checkpoints()] == list("543210")
+    day = [item.text for item in memories.checkpoints("2026-03-06", "2026-03-06")]
     assert day == ["3", "2"]
     after = memories.checkpoints("2026-03-06T12:00:00.000Z")
-    assert [one.text for one in after] == ["5", "4", "3"]
+    assert [entry.text for entry in after] == ["5", "4", "3"]
     before = memories.checkpoints(until="2026-03-06T09:07:41.042Z")
-    assert [one.text for one in before] == ["2", "1", "0"]
+    assert [element.text for element in before] == ["2", "1", "0"]
 
 
 def test_what_cannot_be_read_is_a_warning_with_its_path(memories: Memories) -> None:
@@ -200,7 +200,7 @@ def test_what_cannot_be_read_is_a_warning_with_its_path(memories: Memories) -> N
     (day / "f.md").symlink_to("/etc/passwd")
     (day / ".090741_draft.tmp").write_text("left behind")
     (day.parent / "2026-03-05-copy").mkdir()
-    assert [one.text for one in memories.checkpoints()] == ["good", "old"]
+    assert [checkpoint.text for checkpoint in memories.checkpoints()] == ["good", "old"]
     assert memories.warnings == [
         ".memories/2026-03-05/a.md: invalid timestamp: 2026-02-30T00:00:00Z",
         ".memories/2026-03-05/b.md: binary file",
@@ -212,16 +212,19 @@ def test_one_of_elsewhere_is_added_once_under_its_own_id(memories: Memories) -> 
     old = Checkpoint("checkpoint_1234abcd", "2025-11-05T14:30:22.123Z", "old", tags=("a",))
     twin = old._replace(id="checkpoint_1234ffff")
     odd = old._replace(id="../../out", at="2025-11-05T14:30:22+00:00")
-    paths = [memories.add(one) for one in (old, old, twin, odd, odd)]
+    paths = [memories.add(value) for value in (old, old, twin, odd, odd)]
     assert paths[:3] == [
         ".memories/2025-11-05/143022_1234.md",
         None,
         ".memories/2025-11-05/143022_1234_1.md",
     ]
     assert paths[4] is None
-    assert [Memories(memories.root).add(one) for one in (old, twin, odd)] == [None] * 3
-    assert {one.id for one in memories.checkpoints()} == {old.id, twin.id, odd.id}
-    assert next(one for one in memories.checkpoints() if one.id == old.id)._replace(path="") == old
+    assert [Memories(memories.root).add(item) for item in (old, twin, odd)] == [None] * 3
+    assert {checkpoint.id for checkpoint in memories.checkpoints()} == {old.id, twin.id, odd.id}
+    assert (
+        next(entry for entry in memories.checkpoints() if entry.id == old.id)._replace(path="")
+        == old
+    )
     with pytest.raises(QueryError):
         memories.add(old._replace(at="../../../x"))
 
@@ -254,9 +257,9 @@ def test_at_most_thirty_files_are_named_in_the_order_of_javascript(space: Path) 
     git(space, "init", "-q", "-b", "main")
     for name in ("\uffee", "🐟", "Z", "a", *(f"b{n:02}" for n in range(40))):
         (space / name).write_text("x")
-    branch, commit, named = git_state(str(space))
+    branch, commit, names = git_state(str(space))
     assert (branch, commit) == ("main", "")
-    assert named == ("Z", "a", *(f"b{n:02}" for n in range(28)))
+    assert names == ("Z", "a", *(f"b{n:02}" for n in range(28)))
     for n in range(40):
         (space / f"b{n:02}").unlink()
     assert git_state(str(space))[2] == ("Z", "a", "🐟", "\uffee")
@@ -328,10 +331,10 @@ def test_a_plan_is_saved_under_a_slug_of_its_title(memories: Memories) -> None:
 def test_an_id_is_bounded_and_unique_whatever_the_title(memories: Memories) -> None:
     plans = [memories.save_plan("long title " * 20, "", now=NOW).id for _ in range(11)]
     assert len(set(plans)) == 11
-    assert all(len(one) <= 50 for one in plans)
+    assert all(len(plan) <= 50 for plan in plans)
     other = [memories.save_plan(title, "", now=NOW).id for title in ("日本語", "日本語", "???")]
     assert len(set(other)) == 3
-    assert all(one.startswith("plan-") for one in other)
+    assert all(item.startswith("plan-") for item in other)
 
 
 def test_a_plan_of_the_id_that_is_asked_for_is_there_once(memories: Memories) -> None:
@@ -348,10 +351,10 @@ def test_a_plan_of_the_id_that_is_asked_for_is_there_once(memories: Memories) ->
 )
 def test_an_id_outside_the_folder_is_refused(memories: Memories, id_: str) -> None:
     calls: list[Callable[[str], object]] = [memories.plan, memories.activate]
-    calls += [lambda one: memories.update_plan(one, text="x")]
-    calls += [lambda one: memories.update_plan(one, status="completed")]
+    calls += [lambda item: memories.update_plan(item, text="x")]
+    calls += [lambda entry: memories.update_plan(entry, status="completed")]
     if id_:
-        calls += [lambda one: memories.save_plan("x", "y", now=NOW, id=one)]
+        calls += [lambda element: memories.save_plan("x", "y", now=NOW, id=element)]
     for ask in calls:
         with pytest.raises(QueryError, match="invalid plan id"):
             ask(id_)
@@ -380,7 +383,7 @@ def test_one_plan_is_active_and_goldfish_sees_the_same(memories: Memories, space
     assert memories.plan("water").current
     first = memories.save_plan("First", "x", now=NOW, activate=True)
     assert first.current
-    assert [(one.id, one.current) for one in memories.plans()] == [
+    assert [(plan.id, plan.current) for plan in memories.plans()] == [
         ("first", True),
         ("water", False),
     ]
@@ -452,7 +455,7 @@ def test_a_broken_plan_is_a_warning_and_an_error_when_it_is_asked_for(
     memories.save_plan("Good", "x", now=NOW)
     (space / ".memories/plans/bad.md").write_text("---\nid: [bad\n---\n")
     (space / ".memories/.active-plan").write_text("bad")
-    assert [one.id for one in memories.plans()] == ["good"]
+    assert [plan.id for plan in memories.plans()] == ["good"]
     assert memories.warnings[0].startswith(".memories/plans/bad.md: frontmatter: ")
     with pytest.raises(Unreadable, match=r"plans/bad\.md"):
         memories.plan("bad")

@@ -33,7 +33,7 @@ def subjects(memory: Memory) -> set[str]:
 
 
 def steps(memory: Memory, path: str) -> list[str]:
-    return [f"{one.status} {one.subject}" for one in memory.git.history(path)]
+    return [f"{entry.status} {entry.subject}" for entry in memory.git.history(path)]
 
 
 # Branches and rewritten histories
@@ -233,7 +233,7 @@ def test_a_file_that_is_deleted_and_comes_back(repo: Repository) -> None:
         repo.commit("deleted", {"src/core/a.py": None})
         assert alive(memory) == ["b.py"]
         record = next(
-            one for one in memory.git.files(deleted=True)[0] if one.path == "src/core/a.py"
+            file for file in memory.git.files(deleted=True)[0] if file.path == "src/core/a.py"
         )
         assert record.metadata is not None
         assert record.metadata["alive"] is False
@@ -248,10 +248,10 @@ def test_a_file_that_is_deleted_and_comes_back(repo: Repository) -> None:
 
 
 def test_two_files_that_swap_names_and_a_third_that_takes_one(repo: Repository) -> None:
-    one, two = LINES.replace("it", "one"), LINES.replace("it", "two")
-    repo.commit("made", {"one.py": one, "two.py": two})
+    first, two = LINES.replace("it", "one"), LINES.replace("it", "two")
+    repo.commit("made", {"one.py": first, "two.py": two})
     with remembered(repo.root) as memory:
-        repo.commit("swapped", {"one.py": two, "two.py": one})
+        repo.commit("swapped", {"one.py": two, "two.py": first})
         repo.rename("one.py", "three.py", "moved")
         repo.commit("again", {"one.py": "another"})
         assert steps(memory, "one.py") == ["A again"]
@@ -267,7 +267,7 @@ def test_a_file_becomes_a_folder_and_a_link(repo: Repository) -> None:
         os.unlink(repo.root / "a" / "b.py")
         os.symlink("nowhere", repo.root / "a" / "b.py")
         repo.commit("link")
-        assert [one.status for one in memory.git.history("a/b.py")][-1] == "T"
+        assert [entry.status for entry in memory.git.history("a/b.py")][-1] == "T"
         assert_as_built_anew(memory)
 
 
@@ -276,12 +276,12 @@ def test_a_file_becomes_a_folder_and_a_link(repo: Repository) -> None:
 
 def test_a_message_in_another_encoding(repo: Repository) -> None:
     repo.git("config", "i18n.commitEncoding", "iso-8859-1")
-    told = repo.commit("Größe".encode("latin-1") + b"\n\nZug\xe4nglich", {"a.py": "1"})
+    output = repo.commit("Größe".encode("latin-1") + b"\n\nZug\xe4nglich", {"a.py": "1"})
     repo.git("config", "--unset", "i18n.commitEncoding")
     wrong = repo.raw(b"caf\xe9 without a word about it")
     with remembered(repo.root) as memory:
-        assert commits(memory) == {told: "Größe", wrong: "caf\\xe9 without a word about it"}
-        assert found(memory, "zugänglich") == [f"commit:{told}"]
+        assert commits(memory) == {output: "Größe", wrong: "caf\\xe9 without a word about it"}
+        assert found(memory, "zugänglich") == [f"commit:{output}"]
         assert_as_built_anew(memory)
 
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 DEFAULTS = Rules(*GitSection())
 
 
-def rules(**given: Any) -> Rules:
-    return DEFAULTS._replace(**given)
+def rules(**values: Any) -> Rules:
+    return DEFAULTS._replace(**values)
 
 
 def read(root: Path, section: GitSection | None = None, *keys: str) -> Rules:
@@ -43,14 +43,14 @@ def test_kiste_sets_what_the_configuration_leaves_open(tmp_path: Path) -> None:
         "strip_prefixes:\n  - packages\nstop_tags: [misc, 42]\nsnapshot_frequency: 50\n"
         "exclude: ['*.min.js']\ndb_path: /tmp/x\nfuture: {deep: [[1]]}\ncomponents: {a: b}\n"
     )
-    found = read(tmp_path, GitSection(exclude=("mine",)), "exclude")
+    data = read(tmp_path, GitSection(exclude=("mine",)), "exclude")
     unknown = (
         "db_path in .kiste.yaml:6",
         "future.deep in .kiste.yaml:7",
         "components.a in .kiste.yaml:8",
     )
-    assert found.notes == tuple(f"unknown key {key}; ignored" for key in unknown)
-    assert found._replace(notes=()) == rules(
+    assert data.notes == tuple(f"unknown key {key}; ignored" for key in unknown)
+    assert data._replace(notes=()) == rules(
         strip_prefixes=("packages",),
         stop_tags=("misc", "42"),
         snapshot_frequency=50,
@@ -79,10 +79,10 @@ def test_a_wrong_value_in_kiste_is_noted_and_the_rest_holds(
     text: str, line: int, tmp_path: Path
 ) -> None:
     (tmp_path / ".kiste.yaml").write_text(text)
-    found = read(tmp_path)
-    assert found._replace(notes=()) == rules(stop_tags=("a",))
-    assert len(found.notes) == 1
-    assert f".kiste.yaml:{line}" in found.notes[0]
+    data = read(tmp_path)
+    assert data._replace(notes=()) == rules(stop_tags=("a",))
+    assert len(data.notes) == 1
+    assert f".kiste.yaml:{line}" in data.notes[0]
 
 
 @pytest.mark.parametrize("name", [".kiste.yaml", "varp.yaml"])
@@ -106,19 +106,19 @@ def test_a_broken_file_is_ignored_with_one_note(
     name: str, content: bytes, line: str, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_bytes(content)
-    found = read(tmp_path)
-    assert found._replace(notes=()) == DEFAULTS
-    assert len(found.notes) == 1
-    assert f"{name}{line}" in found.notes[0]
+    data = read(tmp_path)
+    assert data._replace(notes=()) == DEFAULTS
+    assert len(data.notes) == 1
+    assert f"{name}{line}" in data.notes[0]
 
 
 @pytest.mark.parametrize("name", [".kiste.yaml", "varp.yaml"])
 def test_a_folder_of_that_name_is_ignored_with_one_note(name: str, tmp_path: Path) -> None:
     (tmp_path / name).mkdir()
-    found = read(tmp_path)
-    assert found._replace(notes=()) == DEFAULTS
-    assert len(found.notes) == 1
-    assert name in found.notes[0]
+    data = read(tmp_path)
+    assert data._replace(notes=()) == DEFAULTS
+    assert len(data.notes) == 1
+    assert name in data.notes[0]
 
 
 @pytest.mark.parametrize("name", [".kiste.yaml", "varp.yaml"])
@@ -161,8 +161,8 @@ def test_each_component_of_varp_is_a_glob_with_its_name_and_tags(tmp_path: Path)
         "slug:\n  path: app/[slug]\n"
         "wild:\n  path: packages/*/src\n"
     )
-    found = read(tmp_path)
-    assert found.components == (
+    data = read(tmp_path)
+    assert data.components == (
         ("src/auth/**", ("auth", "login", "security")),
         ("src/web/**", ("web",)),
         ("src/pages/**", ("web",)),
@@ -201,9 +201,9 @@ def test_a_component_may_be_called_components(tmp_path: Path) -> None:
 )
 def test_a_path_that_leaves_the_root_is_ignored_with_a_note(path: str, tmp_path: Path) -> None:
     (tmp_path / "varp.yaml").write_text(f"a:\n  path: [ok, {path}]\nb:\n  path: {path}\n")
-    found = read(tmp_path)
-    assert found.components == (("ok/**", ("a",)),)
-    assert [note.partition(" ")[0] for note in found.notes] == ["varp.yaml:2:", "varp.yaml:4:"]
+    data = read(tmp_path)
+    assert data.components == (("ok/**", ("a",)),)
+    assert [note.partition(" ")[0] for note in data.notes] == ["varp.yaml:2:", "varp.yaml:4:"]
 
 
 @pytest.mark.parametrize(
@@ -222,18 +222,18 @@ def test_a_path_that_leaves_the_root_is_ignored_with_a_note(path: str, tmp_path:
 )
 def test_a_component_without_a_path_is_ignored_with_a_note(broken: str, tmp_path: Path) -> None:
     (tmp_path / "varp.yaml").write_text(f"a: {{path: ok}}\n{broken}\n")
-    found = read(tmp_path)
-    assert found.components == (("ok/**", ("a",)),)
-    assert len(found.notes) == 1
-    assert found.notes[0].startswith("varp.yaml:2: b ")
+    data = read(tmp_path)
+    assert data.components == (("ok/**", ("a",)),)
+    assert len(data.notes) == 1
+    assert data.notes[0].startswith("varp.yaml:2: b ")
 
 
 @pytest.mark.parametrize("tags", ["{x: y}", "[[x]]"])
 def test_tags_that_are_no_list_are_ignored_with_a_note(tags: str, tmp_path: Path) -> None:
     (tmp_path / "varp.yaml").write_text(f"a: {{path: ok, tags: {tags}}}\n")
-    found = read(tmp_path)
-    assert found.components == (("ok/**", ("a",)),)
-    assert len(found.notes) == 1
+    data = read(tmp_path)
+    assert data.components == (("ok/**", ("a",)),)
+    assert len(data.notes) == 1
 
 
 def test_components_of_the_configuration_hide_those_of_varp(tmp_path: Path) -> None:
@@ -314,16 +314,16 @@ def test_a_path_of_varp_covers_what_is_below_it_and_nothing_else(tmp_path: Path)
     )
     tagger = Tagger(read(tmp_path))
 
-    def named(path: str) -> tuple[str, ...]:
+    def tags_of(path: str) -> tuple[str, ...]:
         return tagger.component_tags([path])
 
-    assert named("src/auth/a.ts") == ("all", "auth")
-    assert named("src/auth/deep/er/a.ts") == ("all", "auth")
-    assert named("src/authority/a.ts") == named("lib/src/auth/a.ts") == ("all",)
-    assert named("app/[slug]/page.tsx") == ("all", "slug")
-    assert named("app/s/page.tsx") == ("all",)
-    assert named("!x/a") == ("all", "bang")
-    assert named("top.md") == ("all",)
+    assert tags_of("src/auth/a.ts") == ("all", "auth")
+    assert tags_of("src/auth/deep/er/a.ts") == ("all", "auth")
+    assert tags_of("src/authority/a.ts") == tags_of("lib/src/auth/a.ts") == ("all",)
+    assert tags_of("app/[slug]/page.tsx") == ("all", "slug")
+    assert tags_of("app/s/page.tsx") == ("all",)
+    assert tags_of("!x/a") == ("all", "bang")
+    assert tags_of("top.md") == ("all",)
 
 
 @given(PATHS, WORDS, WORDS)
@@ -398,7 +398,7 @@ def test_the_digest_changes_with_whatever_changes_tags() -> None:
     ]
     digests = {Tagger(variant).digest for variant in variants}
     assert len(digests) == len(variants)
-    assert {len(found) for found in digests} == {32}
+    assert {len(digest) for digest in digests} == {32}
 
 
 def test_the_digest_is_the_same_for_the_same_tags() -> None:

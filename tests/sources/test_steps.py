@@ -74,7 +74,7 @@ def test_what_is_no_plain_line_is_left_to_the_log(repository: Repository) -> Non
         assert steps.between(first, merged) is None  # before it, not after
         assert steps.between("0" * 40, first) is None  # no such commit, and git goes on
         repository.commit("feat: after", {"a.txt": "x"})
-        assert [one.message for one in steps.between(repository.head, merged) or ()] == [
+        assert [item.message for item in steps.between(repository.head, merged) or ()] == [
             "feat: after"
         ]
         for n in range(MOST + 1):

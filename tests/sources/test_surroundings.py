@@ -59,7 +59,7 @@ def test_a_folder_that_is_no_repository_is_searched_and_has_no_history(tmp_path:
     (tmp_path / "note.md").write_text("# Kettle\n")
     with opened(tmp_path) as memory:
         assert found(memory, "kettle") == ["note:note.md"]
-        asked = [
+        request = [
             lambda: memory.git.history("note.md"),
             lambda: memory.git.files(),
             lambda: memory.git.cochanged("note.md"),
@@ -68,7 +68,7 @@ def test_a_folder_that_is_no_repository_is_searched_and_has_no_history(tmp_path:
             lambda: memory.git.staged(tmp_path),
             lambda: memory.git.read("note.md"),
         ]
-        for ask in asked:
+        for ask in request:
             with pytest.raises(GitError, match="no git repository around"):
                 ask()
 
@@ -143,10 +143,10 @@ def test_a_worktree_shares_the_memory_and_has_its_own_staged_files(
         assert other.space.root == str(tree.root)
         repo.put({"b.py": "staged in the repository"})
         tree.put({"src/a.py": "staged in the worktree", "src/new.py": "1"})
-        for one in (memory, other):
-            assert one.git.staged(tree.root) == one.git.staged(tree.root / "src")
-            assert one.git.staged(tree.root) == ["src/a.py", "src/new.py"]
-            assert one.git.staged(repo.root) == ["b.py"]
+        for value in (memory, other):
+            assert value.git.staged(tree.root) == value.git.staged(tree.root / "src")
+            assert value.git.staged(tree.root) == ["src/a.py", "src/new.py"]
+            assert value.git.staged(repo.root) == ["b.py"]
         monkeypatch.chdir(tree.root / "src")
         assert other.git.staged() == ["src/a.py", "src/new.py"]
         assert [step.subject for step in other.git.history("a.py")] == ["one"]
@@ -165,7 +165,7 @@ def test_a_space_in_a_subfolder_has_only_what_happens_there(repo: Repository) ->
     with opened(inner) as memory:
         assert memory.sync(embed=False).added == 2  # commits elsewhere are read, and not counted
         assert (alive(memory), set(commits(memory).values())) == (["src/a.py"], {"one", "both"})
-        assert [one.path for one in memory.git.history("src/a.py")] == ["src/a.py"] * 2
+        assert [entry.path for entry in memory.git.history("src/a.py")] == ["src/a.py"] * 2
         assert memory.records.get("file:src/a.py").tags == ()
         assert memory.git.cochanged("src/a.py") == []
         assert found(memory, "elsewhere") == []
@@ -289,7 +289,9 @@ def test_rules_of_the_repository_that_change_later(repo: Repository) -> None:
         def tags() -> dict[str, set[str]]:
             memory.sync()
             assert_as_built_anew(memory)
-            return {one.path: set(one.tags) for one in memory.git.files()[0] if one.path[0] != "."}
+            return {
+                file.path: set(file.tags) for file in memory.git.files()[0] if file.path[0] != "."
+            }
 
         path = "src/core/deep/a.py"
         assert tags()[path] == {"core", "deep"}

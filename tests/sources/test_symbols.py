@@ -55,8 +55,8 @@ def test_a_symbol_is_found_by_name_and_by_meaning(code, write) -> None:
     assert meaning.out.startswith("src/session.py:")
     assert "close_all" in meaning.out.splitlines()[0]
     assert "close_all" in code("search", "close_all").out.splitlines()[0]
-    shown = code("show", "symbol:src/session.py#close_all")
-    assert "Sign everybody out" in shown.out
+    output = code("show", "symbol:src/session.py#close_all")
+    assert "Sign everybody out" in output.out
 
 
 def test_an_edit_changes_the_symbols(space: Path, write, code) -> None:

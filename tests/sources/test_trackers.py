@@ -261,8 +261,8 @@ def test_the_commands(repository: Repository, kinen: Callable[..., Any]) -> None
     assert listed.code == 0
     assert "shop-a1b2  P1  in progress  bug  Login fails after midnight" in listed.out
     assert "shop-c3d4" not in kinen("issues", "ready", cwd=repository.root).out
-    shown = kinen("issues", "show", "shop-a1b2", cwd=repository.root)
-    assert "closes it, feat: tokens" in shown.out
+    result = kinen("issues", "show", "shop-a1b2", cwd=repository.root)
+    assert "closes it, feat: tokens" in result.out
     assert (
         "issues     shop-a1b2 Login fails after midnight · 1 ready"
         in kinen("status", cwd=repository.root).out

@@ -61,54 +61,54 @@ class Claude:
     def use(
         self,
         tool: str,
-        given: dict[str, Any],
+        values: dict[str, Any],
         result: Any,
         *,
         error: bool = False,
         about: Any = None,
     ) -> Claude:
         call = f"toolu_{self.now}"
-        self.line("assistant", [{"type": "tool_use", "id": call, "name": tool, "input": given}])
+        self.line("assistant", [{"type": "tool_use", "id": call, "name": tool, "input": values}])
         block = {"type": "tool_result", "tool_use_id": call, "content": result, "is_error": error}
         return self.line("user", [block], toolUseResult=about)
 
     def write(self, folder: Path, name: str = "") -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{name or self.session}.jsonl"
-        path.write_text("".join(json.dumps(one) + "\n" for one in self.lines))
+        path.write_text("".join(json.dumps(line) + "\n" for line in self.lines))
         return path
 
 
 def shop() -> Claude:
     """A session with a bit of everything."""
     patch = [{"oldStart": 3, "oldLines": 1, "newStart": 3, "newLines": 1, "lines": ["-a", "+b"]}]
-    one = Claude()
-    one.lines.append({"type": "file-history-snapshot", "messageId": "x", "snapshot": {}})
-    one.lines.append({"type": "progress", "sessionId": "s-1", "data": {"type": "hook_progress"}})
-    one.ask("Caveat: The messages below were generated", isMeta=True)
-    one.ask("<command-name>/clear</command-name>\n<command-args></command-args>")
-    one.ask("the cart forgets its coupon\n<system-reminder>be nice</system-reminder>")
-    one.line("assistant", [{"type": "thinking", "thinking": "hmm"}])
-    one.say("Let me look.")
-    one.use("Bash", {"command": "make test"}, "12 passed", about={"stdout": "12 passed"})
-    one.use("Bash", {"command": "make lint"}, "Exit code 2\nerror: unused import", error=True)
-    one.use(
+    entry = Claude()
+    entry.lines.append({"type": "file-history-snapshot", "messageId": "x", "snapshot": {}})
+    entry.lines.append({"type": "progress", "sessionId": "s-1", "data": {"type": "hook_progress"}})
+    entry.ask("Caveat: The messages below were generated", isMeta=True)
+    entry.ask("<command-name>/clear</command-name>\n<command-args></command-args>")
+    entry.ask("the cart forgets its coupon\n<system-reminder>be nice</system-reminder>")
+    entry.line("assistant", [{"type": "thinking", "thinking": "hmm"}])
+    entry.say("Let me look.")
+    entry.use("Bash", {"command": "make test"}, "12 passed", about={"stdout": "12 passed"})
+    entry.use("Bash", {"command": "make lint"}, "Exit code 2\nerror: unused import", error=True)
+    entry.use(
         "Edit",
         {"file_path": f"{CWD}/src/cart.py", "old_string": "a", "new_string": "b"},
         "updated",
         about={"structuredPatch": patch},
     )
-    one.use("Write", {"file_path": f"{CWD}/new.py", "content": "x = 1\ny = 2"}, "created")
-    one.use("Read", {"file_path": f"{CWD}/src/cart.py"}, "the whole file")
-    one.use("Grep", {"pattern": "coupon"}, "many lines")
-    one.use(
+    entry.use("Write", {"file_path": f"{CWD}/new.py", "content": "x = 1\ny = 2"}, "created")
+    entry.use("Read", {"file_path": f"{CWD}/src/cart.py"}, "the whole file")
+    entry.use("Grep", {"pattern": "coupon"}, "many lines")
+    entry.use(
         "Task",
         {"description": "look around", "subagent_type": "Explore"},
         [{"type": "text", "text": "it is in cart.py"}],
     )
-    one.line("assistant", [{"type": "text", "text": "from a subagent"}], isSidechain=True)
-    one.say("The coupon was lost in `merge()`.")
-    return one
+    entry.line("assistant", [{"type": "text", "text": "from a subagent"}], isSidechain=True)
+    entry.say("The coupon was lost in `merge()`.")
+    return entry
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def memory(space: Path):
         yield opened
 
 
-def told(memory: Memory, session: str = "") -> list[Any]:
+def observations_of(memory: Memory, session: str = "") -> list[Any]:
     """The observations of the newest capsule, or of a session's."""
     capsules = memory.journal.entries("capsules", session=session)[0]
     return memory.journal.capsule(capsules[0].id)[1]
@@ -136,8 +136,8 @@ def test_a_session_of_claude_code_becomes_a_capsule_with_what_happened(memory, t
     )
     assert (capsule.scope.session, capsule.scope.agent) == ("s-1", "claude-code")
     assert (capsule.opened_at, capsule.closed_at) == (milliseconds(at(3)), milliseconds(at(21)))
-    seen = told(memory)
-    assert [(one.kind, one.content) for one in seen] == [
+    seen = observations_of(memory)
+    assert [(element.kind, element.content) for element in seen] == [
         ("message", "the cart forgets its coupon"),
         ("message", "Let me look."),
         ("command", "$ make test\n12 passed"),
@@ -149,7 +149,7 @@ def test_a_session_of_claude_code_becomes_a_capsule_with_what_happened(memory, t
         ("node_end", "Agent: Explore\nit is in cart.py"),
         ("message", "The coupon was lost in `merge()`."),
     ]
-    assert [one.provenance.get("role") for one in seen if one.kind == "message"] == [
+    assert [entry.provenance.get("role") for entry in seen if entry.kind == "message"] == [
         *("user", "assistant", "assistant")
     ]
     lint, edit = seen[3].provenance, seen[4]
@@ -186,7 +186,7 @@ def test_importing_again_adds_nothing_and_a_session_that_grew_only_what_is_new(
     session.write(tmp_path)
     assert memory.transfer.import_transcripts(path).added["observations"] == 1
     capsule, seen, summaries = memory.journal.capsule(memory.journal.entries("capsules")[0][0].id)
-    assert [one.content for one in seen[-2:]] == ["and the voucher?", "$ ls\ncart.py"]
+    assert [entry.content for entry in seen[-2:]] == ["and the voucher?", "$ ls\ncart.py"]
     assert capsule.closed_at == seen[-1].ts
     assert len(summaries) == 1
     assert "12 observations" in summaries[0].content
@@ -226,7 +226,7 @@ def test_a_ready_summary_becomes_the_summary_of_the_capsule(memory, tmp_path) ->
     assert summaries[-1].created_at > summaries[0].created_at
     assert "**Outcome**: The coupon was lost" in summaries[-1].content
     assert summaries[0].written
-    assert not any("continued" in one.content for one in seen)
+    assert not any("continued" in entry.content for entry in seen)
 
 
 def test_what_was_typed_while_the_agent_worked_is_kept_once(memory, tmp_path) -> None:
@@ -242,7 +242,11 @@ def test_what_was_typed_while_the_agent_worked_is_kept_once(memory, tmp_path) ->
     session.now = 20
     session.ask("and push it")
     memory.transfer.import_transcripts(session.write(tmp_path))
-    assert [one.content for one in told(memory)] == ["first", "use the other coupon", "and push it"]
+    assert [entry.content for entry in observations_of(memory)] == [
+        "first",
+        "use the other coupon",
+        "and push it",
+    ]
 
 
 def test_what_a_machine_said_in_the_users_name_is_left_out(memory, tmp_path) -> None:
@@ -261,7 +265,7 @@ def test_what_a_machine_said_in_the_users_name_is_left_out(memory, tmp_path) -> 
     session.use("Bash", {"command": "rm -rf x"}, refused, error=True)
     session.use("Bash", {"command": "rm y"}, f"{refused} the user said:\nkeep y", error=True)
     memory.transfer.import_transcripts(session.write(tmp_path))
-    assert [one.content for one in told(memory)] == [
+    assert [entry.content for entry in observations_of(memory)] == [
         "/fix the login page",
         "and the logout",
         "keep y",
@@ -281,7 +285,7 @@ def test_kinens_own_tools_and_lists_of_things_to_do_are_left_out(memory, tmp_pat
         session.use("Bash", {"command": command}, "known already")
     session.use("Bash", {"command": "grep kinen README.md"}, "a line")
     memory.transfer.import_transcripts(session.write(tmp_path))
-    assert [one.kind for one in told(memory)] == ["message", "command"]
+    assert [entry.kind for entry in observations_of(memory)] == ["message", "command"]
 
 
 def test_what_an_agent_in_the_background_found_is_kept(memory, tmp_path) -> None:
@@ -292,7 +296,7 @@ def test_what_an_agent_in_the_background_found_is_kept(memory, tmp_path) -> None
     note = "<task-id>a7</task-id><summary>Agent finished</summary><result>it is in b.py</result>"
     session.ask(f"<task-notification>{note}</task-notification>")
     memory.transfer.import_transcripts(session.write(tmp_path))
-    assert [(one.kind, one.content) for one in told(memory)] == [
+    assert [(entry.kind, entry.content) for entry in observations_of(memory)] == [
         ("message", "look"),
         ("node_end", "Agent: Explore\nit is in b.py"),
     ]
@@ -302,13 +306,13 @@ def test_lines_that_a_continued_session_copied_are_there_once(memory, tmp_path) 
     first = shop()
     first.write(tmp_path, "a")
     second = Claude("s-2").ask("go on")
-    copied = [{**one, "sessionId": "s-3"} for one in first.lines if "uuid" in one]
+    copied = [{**line, "sessionId": "s-3"} for line in first.lines if "uuid" in line]
     second.lines = [*first.lines, *second.lines]
     second.write(tmp_path, "b")
-    (tmp_path / "c.jsonl").write_text("".join(json.dumps(one) + "\n" for one in copied))
+    (tmp_path / "c.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in copied))
     loaded = memory.transfer.import_transcripts(tmp_path)
     assert loaded.added == {"observations": 11, "capsules": 2, "summaries": 2}
-    assert [one.content for one in told(memory, "s-2")] == ["go on"]
+    assert [element.content for element in observations_of(memory, "s-2")] == ["go on"]
     assert not any(memory.transfer.import_transcripts(tmp_path).added.values())
 
 
@@ -316,10 +320,12 @@ def test_things_of_one_millisecond_keep_their_order(memory, tmp_path) -> None:
     session = Claude()
     blocks = [{"type": "text", "text": f"thought {n}"} for n in range(30)]
     memory.transfer.import_transcripts(session.line("assistant", blocks).write(tmp_path))
-    assert [one.content for one in told(memory)] == [f"thought {n}" for n in range(30)]
+    assert [entry.content for entry in observations_of(memory)] == [
+        f"thought {n}" for n in range(30)
+    ]
     ids = [timed_id(5, n, "key") for n in range(9)]
     assert ids == sorted(ids)
-    assert {len(one) for one in ids} == {26}
+    assert {len(element) for element in ids} == {26}
 
 
 # What is not to be added to
@@ -347,13 +353,13 @@ def test_what_was_forgotten_or_redacted_stays_so(memory, tmp_path) -> None:
     session = shop()
     path = session.write(tmp_path)
     memory.transfer.import_transcripts(path)
-    seen = told(memory)
+    seen = observations_of(memory)
     memory.journal.forget(seen[1].ref)
     memory.journal.redact(seen[3].ref)
     session.say("more").write(tmp_path)
     again = memory.transfer.import_transcripts(path)
     assert (again.added["observations"], again.forgotten) == (1, 1)
-    texts = [one.content for one in told(memory)]
+    texts = [entry.content for entry in observations_of(memory)]
     assert "Let me look." not in texts
     assert "[redacted]" in texts
     memory.journal.forget(memory.journal.entries("capsules")[0][0].ref)
@@ -371,7 +377,10 @@ def test_without_a_path_only_the_sessions_of_this_space_are_taken(memory, space,
     (projects / "e").mkdir()
     (projects / "e" / "x.jsonl").write_text('{"type":"summary","summary":"t","leafUuid":"u"}\n')
     loaded = memory.transfer.import_transcripts()
-    assert {one.scope.session for one in memory.journal.entries("capsules")[0]} == {"here", "below"}
+    assert {capsule.scope.session for capsule in memory.journal.entries("capsules")[0]} == {
+        "here",
+        "below",
+    }
     assert loaded.notes == ("sessions of other folders: 2",)
     assert memory.transfer.import_transcripts(projects / "c").added["capsules"] == 1
 
@@ -387,7 +396,7 @@ def test_a_worktree_belongs_to_its_space_and_names_files_as_the_space_does(tmp_p
     session.write(home / ".claude" / "projects" / "x")
     with Memory.open(root) as memory:
         assert memory.transfer.import_transcripts().added["capsules"] == 1
-        assert told(memory)[1].files == ("src/cart.py",)
+        assert observations_of(memory)[1].files == ("src/cart.py",)
 
 
 def test_secrets_are_masked_wherever_they_stand_and_whatever_is_cut(
@@ -407,9 +416,9 @@ def test_secrets_are_masked_wherever_they_stand_and_whatever_is_cut(
     session.ask(f"Summary:\n{SECRET}", isCompactSummary=True)
     loaded = memory.transfer.import_transcripts(session.write(tmp_path / "there"))
     assert loaded.masked >= 5
-    assert len(told(memory)[1].content) < 4200
+    assert len(observations_of(memory)[1].content) < 4200
     memory.close()
-    data = b"".join(one.read_bytes() for one in (home / "kinen").rglob("*") if one.is_file())
+    data = b"".join(path.read_bytes() for path in (home / "kinen").rglob("*") if path.is_file())
     assert SECRET[:12].encode() not in data
     assert b"[masked:" in data
 
@@ -418,7 +427,7 @@ def test_paths_that_are_never_captured_are_not_imported_either(space, tmp_path) 
     session = Claude().ask("look").use("Read", {"file_path": f"{CWD}/secrets/key.txt"}, "k")
     with Memory.open(space, settings={"privacy.exclude": ["secrets/**"]}) as memory:
         loaded = memory.transfer.import_transcripts(session.write(tmp_path))
-        assert [one.content for one in told(memory)] == ["look"]
+        assert [entry.content for entry in observations_of(memory)] == ["look"]
         assert loaded.notes == ("observations of paths that are never captured: 1",)
 
 
@@ -434,7 +443,7 @@ def rollout(folder: Path, *payloads: tuple[str, dict[str, Any]], **meta: Any) ->
         for n, (kind, payload) in enumerate([("session_meta", about), *payloads])
     ]
     path = folder / "rollout-2026-03-01-cx-1.jsonl"
-    path.write_text("".join(json.dumps(one) + "\n" for one in lines))
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
 
 
@@ -447,16 +456,16 @@ def event(kind: str, text: str) -> tuple[str, dict[str, Any]]:
     return "event_msg", {"type": kind, "message": text}
 
 
-def call(id_: str, name: str, given: Any, output: Any) -> list[tuple[str, dict[str, Any]]]:
-    told = {"name": name, "arguments": json.dumps(given), "call_id": id_}
+def call(id_: str, name: str, values: Any, output: Any) -> list[tuple[str, dict[str, Any]]]:
+    text = {"name": name, "arguments": json.dumps(values), "call_id": id_}
     return [
-        ("response_item", {"type": "function_call", **told}),
+        ("response_item", {"type": "function_call", **text}),
         ("response_item", {"type": "function_call_output", "call_id": id_, "output": output}),
     ]
 
 
 def test_a_rollout_of_codex_is_taken_with_each_text_once(memory, tmp_path) -> None:
-    asked = "# Context from my IDE setup:\n\n## My request for Codex:\nmend the cart"
+    text = "# Context from my IDE setup:\n\n## My request for Codex:\nmend the cart"
     patch = "*** Begin Patch\n*** Update File: src/cart.py\n@@\n-a\n+b\n*** End Patch"
     done = json.dumps({"output": "ok\n", "metadata": {"exit_code": 0}})
     ran = "Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 3\nOutput:\nno such file"
@@ -464,8 +473,8 @@ def test_a_rollout_of_codex_is_taken_with_each_text_once(memory, tmp_path) -> No
     path = rollout(
         tmp_path,
         item("user", "<environment_context>\n<cwd>/x</cwd>\n</environment_context>"),
-        item("user", asked),
-        event("user_message", asked),
+        item("user", text),
+        event("user_message", text),
         ("turn_context", {"cwd": CWD}),
         event("agent_message", "On it."),
         ("event_msg", {"type": "token_count", "info": None}),
@@ -496,7 +505,7 @@ def test_a_rollout_of_codex_is_taken_with_each_text_once(memory, tmp_path) -> No
         ("something_new", {}),
     )
     loaded = memory.transfer.import_transcripts(path)
-    assert [(one.kind, one.content) for one in told(memory)] == [
+    assert [(element.kind, element.content) for element in observations_of(memory)] == [
         ("message", "mend the cart"),
         ("message", "On it."),
         ("command", "$ make\nok"),
@@ -506,8 +515,8 @@ def test_a_rollout_of_codex_is_taken_with_each_text_once(memory, tmp_path) -> No
         ("message", "continue"),
         ("message", "continue"),
     ]
-    assert [one.provenance.get("exitCode") for one in told(memory)][2:4] == [0, 3]
-    assert told(memory)[0].branch == "dev"
+    assert [entry.provenance.get("exitCode") for entry in observations_of(memory)][2:4] == [0, 3]
+    assert observations_of(memory)[0].branch == "dev"
     assert loaded.ignored == {"something_new": 1}
     assert not any(memory.transfer.import_transcripts(path).added.values())
 
@@ -540,11 +549,16 @@ def gemini_messages() -> list[dict[str, Any]]:
     }
     edit |= {"resultDisplay": {"fileDiff": "@@ -1 +1 @@\n-a\n+b"}, "timestamp": at(5)}
     waiting = {"id": "g3", "name": "replace", "args": {}, "status": "executing"}
-    asked = {"id": "m1", "timestamp": at(2), "type": "user", "content": [{"text": "a long prompt"}]}
+    request = {
+        "id": "m1",
+        "timestamp": at(2),
+        "type": "user",
+        "content": [{"text": "a long prompt"}],
+    }
     answer = {"id": "m2", "timestamp": at(3), "type": "gemini", "content": "Looking."}
     return [
         {"id": "m0", "timestamp": at(1), "type": "info", "content": "hello"},
-        {**asked, "displayContent": [{"text": "/init"}]},
+        {**request, "displayContent": [{"text": "/init"}]},
         answer,
         {**answer, "toolCalls": [shell, edit, waiting]},
         {"id": "m4", "timestamp": at(9), "type": "user", "content": [{"text": "mend the cart"}]},
@@ -566,12 +580,12 @@ def test_a_chat_of_gemini_is_the_same_as_a_document_and_as_lines(memory, tmp_pat
     old, new = tmp_path / "session-2026-gm.json", tmp_path / "session-2026-gm.jsonl"
     old.write_text(json.dumps({**head, "messages": gemini_messages()}, indent=2))
     lines = [{**head, "kind": "main"}]
-    for one in gemini_messages():
-        lines += [one, {"$set": {"lastUpdated": one["timestamp"]}}]
+    for message in gemini_messages():
+        lines += [message, {"$set": {"lastUpdated": message["timestamp"]}}]
     lines.append({"$set": {"messages": gemini_messages()[:2]}})
-    new.write_text("".join(json.dumps(one) + "\n" for one in lines))
+    new.write_text("".join(json.dumps(line) + "\n" for line in lines))
     loaded = memory.transfer.import_transcripts(old)
-    assert [(one.kind, one.content) for one in told(memory)] == GEMINI
+    assert [(entry.kind, entry.content) for entry in observations_of(memory)] == GEMINI
     assert loaded.ignored == {"hologram": 1}
     assert not any(memory.transfer.import_transcripts(new).added.values())
 
@@ -591,7 +605,10 @@ def test_a_chat_of_gemini_is_known_by_the_folder_that_it_notes_or_its_digest(
         if noted:
             (chats.parent / ".project_root").write_text(noted)
     memory.transfer.import_transcripts()
-    assert {one.scope.session for one in memory.journal.entries("capsules")[0]} == {"a", "b"}
+    assert {capsule.scope.session for capsule in memory.journal.entries("capsules")[0]} == {
+        "a",
+        "b",
+    }
 
 
 def opencode(root: Path, directory: str) -> Path:
@@ -653,7 +670,7 @@ def opencode(root: Path, directory: str) -> Path:
 def test_the_storage_of_opencode_is_taken_part_by_part(memory, space, home) -> None:
     root = opencode(home / ".local" / "share" / "opencode" / "storage", str(space))
     loaded = memory.transfer.import_transcripts()
-    assert [(one.kind, one.content) for one in told(memory)] == [
+    assert [(entry.kind, entry.content) for entry in observations_of(memory)] == [
         ("message", "mend the cart"),
         ("error", "$ make\nboom"),
         ("file_diff", "Tool: edit\nFile: a.py\n-a\n+b"),
@@ -674,7 +691,7 @@ def test_the_storage_of_opencode_is_taken_part_by_part(memory, space, home) -> N
     }
     (root / "part" / "msg_3" / "prt_7.json").write_text(json.dumps(part))
     assert memory.transfer.import_transcripts(root).added["observations"] == 1
-    assert told(memory)[-1].content == "And now it holds."
+    assert observations_of(memory)[-1].content == "And now it holds."
 
 
 # Whatever else lies there
@@ -697,10 +714,10 @@ def test_what_is_broken_is_said_and_the_rest_is_taken(memory, tmp_path) -> None:
     loaded = memory.transfer.import_transcripts(tmp_path)
     assert loaded.added["capsules"] == 4
     assert loaded.added["observations"] == 10 + 9 + 10 + 2
-    said = "\n".join(loaded.notes)
-    assert f"{tmp_path}/empty.jsonl: empty" in said
-    assert f"{tmp_path}/binary.jsonl: unrecognised transcript format" in said
-    assert "more such files" in said
+    text = "\n".join(loaded.notes)
+    assert f"{tmp_path}/empty.jsonl: empty" in text
+    assert f"{tmp_path}/binary.jsonl: unrecognised transcript format" in text
+    assert "more such files" in text
     tally = Tally()
     for past in sessions_in(str(tmp_path), tally):
         list(past.events())
@@ -721,8 +738,8 @@ def test_values_of_any_type_anywhere_do_no_harm(memory, tmp_path) -> None:
             for key in line:
                 if key != "sessionId" or isinstance(value, str):
                     lines.append({**line, key: value, "uuid": f"{n}"})
-            said = line.get("message", {}).get("content")
-            for block in said if isinstance(said, list) else ():
+            response = line.get("message", {}).get("content")
+            for block in response if isinstance(response, list) else ():
                 for key in block:
                     content = [{**block, key: value}]
                     lines.append({**line, "message": {"role": "user", "content": content}})
@@ -738,7 +755,7 @@ def test_a_line_that_is_too_long_is_left_out_and_the_next_is_taken(
     monkeypatch.setattr("kinen.agents.transcripts.find.LONGEST", 1000)
     session = Claude().ask("before").say("x" * 5000).say("after")
     loaded = memory.transfer.import_transcripts(session.write(tmp_path))
-    assert [one.content for one in told(memory)] == ["before", "after"]
+    assert [entry.content for entry in observations_of(memory)] == ["before", "after"]
     assert "broken lines left out: 1" in loaded.notes[0]
 
 

@@ -87,7 +87,7 @@ def done(root: Path, step: tuple[str, tuple[str, str], str]) -> list[tuple[Path,
     elif what == "shut":
         path.chmod(0)
     elif what in ("remove", "drop"):
-        below = [(one, one.is_dir()) for one in path.rglob("*")] if kind else []
+        below = [(item, item.is_dir()) for item in path.rglob("*")] if kind else []
         shutil.rmtree(path) if kind else path.unlink()
         return [*below, (path, kind)]
     elif what == "link" and not kind:
@@ -102,9 +102,9 @@ def done(root: Path, step: tuple[str, tuple[str, str], str]) -> list[tuple[Path,
     return [(path, kind)]
 
 
-def state(root: Path, known: dict[str, State]) -> dict[str, State]:
-    after = dict(known)
-    for change in Files(str(root)).delta(known).changes:
+def state(root: Path, existing: dict[str, State]) -> dict[str, State]:
+    after = dict(existing)
+    for change in Files(str(root)).delta(existing).changes:
         if change.removed:
             after.pop(change.key, None)
         elif change.state is not None:
@@ -140,21 +140,21 @@ def test_whatever_changes_the_index_is_wanted_and_its_folder_watched(
     then: list[tuple[str, tuple[str, str], str]],
 ) -> None:
     root = fresh()
-    for one in there:
-        list(put(root, *one[0], one[1]))
+    for item in there:
+        list(put(root, *item[0], item[1]))
     before, what = state(root, {}), watch_list(str(root))
-    told = [one for step in then for one in done(root, step)]
+    output = [entry for step in then for entry in done(root, step)]
     after, again = state(root, before), watch_list(str(root))
     for path in root.rglob("*"):
         if path.is_dir() and not path.is_symlink():
             path.chmod(0o755)
     heard = [
         (path, kind)
-        for path, kind in told
+        for path, kind in output
         if str(path.parent) in what.folders and what.matters(str(path), kind)
     ]
-    for known in (before, after):  # rules that hide nothing more or less change nothing
-        known[RULES] = known[RULES]._replace(digest="")
+    for value in (before, after):  # rules that hide nothing more or less change nothing
+        value[RULES] = value[RULES]._replace(digest="")
     if before != after:
         assert heard, (then, {key for key in before | after if before.get(key) != after.get(key)})
     if {*what.folders} != {*again.folders}:
@@ -167,22 +167,24 @@ def test_what_is_watched_is_what_a_walk_reads(
     fresh: Callable[[], Path], there: list[tuple[tuple[str, str], str]]
 ) -> None:
     root = fresh()
-    for one in there:
-        list(put(root, *one[0], one[1]))
+    for item in there:
+        list(put(root, *item[0], item[1]))
     what, ignore = watch_list(str(root)), Ignore(root)
-    found, others = walk(str(root), ignore)
+    results, others = walk(str(root), ignore)
     read = {
         path
-        for path in (*found, *filter(is_code, others))
+        for path in (*results, *filter(is_code, others))
         if not ignore.ignored(path, directory=False)
     }
-    told = {
+    output = {
         path.relative_to(root).as_posix()
         for path in root.rglob("*")
         if path.is_file() and str(path.parent) in what.folders and what.matters(str(path), False)
     }
     extra = {"resources/.resources.yml", ".git/info/exclude", ".kinen/config.yml"}
-    assert {path for path in told if path.rpartition("/")[2] not in IGNORES} - extra == read - extra
+    assert {
+        path for path in output if path.rpartition("/")[2] not in IGNORES
+    } - extra == read - extra
     # Else whoever watches would wait for folders that never come to be watched.
     inside = [
         path for path in root.rglob("*") if path.is_dir() and str(path.parent) in what.folders
@@ -195,10 +197,10 @@ def test_a_log_file_and_the_works_of_tools_wake_nobody(tmp_path: Path) -> None:
     for path in ("a.md", "server.log", "out/a.md", "node_modules/x/readme.md", ".venv/a.txt"):
         write(tmp_path, path)
     what = watch_list(str(tmp_path))
-    below = {os.path.relpath(one, tmp_path) for one in what.folders}
+    below = {os.path.relpath(folder, tmp_path) for folder in what.folders}
     assert not below & {"out", "node_modules", "node_modules/x", ".venv"}
     silent = ("server.log", "b.draft.md", "out/a.md", "node_modules/new.md", ".a.md.swp", "a.md~")
-    assert not [one for one in silent if what.matters(str(tmp_path / one), False)]
+    assert not [item for item in silent if what.matters(str(tmp_path / item), False)]
     assert not what.matters(str(tmp_path / "new/node_modules"), True)
     assert what.matters(str(tmp_path / "new/a.md"), False)
     assert what.folders[0] == str(tmp_path)
@@ -227,7 +229,7 @@ def git_files(what: Callable[[str, bool], bool], folder: str) -> set[str]:
     names = "HEAD packed-refs refs/heads/main refs/heads/a/b reftable/tables.list shallow config"
     noise = "index index.lock HEAD.lock objects/ab/cd logs/HEAD refs/heads/main.lock"
     noise += " COMMIT_EDITMSG FETCH_HEAD ORIG_HEAD refs/remotes/origin/main packed-refs.lock"
-    return {one for one in f"{names} {noise}".split() if what(os.path.join(folder, one), False)}
+    return {word for word in f"{names} {noise}".split() if what(os.path.join(folder, word), False)}
 
 
 def test_of_a_repository_its_heads_count_and_nothing_else(tmp_path: Path) -> None:
@@ -239,8 +241,8 @@ def test_of_a_repository_its_heads_count_and_nothing_else(tmp_path: Path) -> Non
         assert git is not None
         what = watch_list(str(root), git=(git.folder, git.common))
         seen = git_files(what.matters, git.folder)
-        named = "HEAD packed-refs refs/heads/main refs/heads/a/b reftable/tables.list"
-        assert seen == {*named.split(), "shallow", "config"}
+        text = "HEAD packed-refs refs/heads/main refs/heads/a/b reftable/tables.list"
+        assert seen == {*text.split(), "shallow", "config"}
         assert {f"{git.folder}/refs/heads/team", git.folder} <= {*what.folders}
         assert what.moves_folders(f"{git.folder}/info/exclude")
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @pytest.fixture(params=["sha1", "sha256"])
 def repo(request: pytest.FixtureRequest, tmp_path: Path) -> Repository:
-    made = Repository(tmp_path / "repo", f"--object-format={request.param}")
+    repository = Repository(tmp_path / "repo", f"--object-format={request.param}")
     names = ("kept.py", "edited.py", "gone.py", "old.py", "src/deep.py", "touched.py", "empty.py")
-    made.commit("first", {name: f"{name}\n{LINES}" for name in names} | {"empty.py": ""})
-    return made
+    repository.commit("first", {name: f"{name}\n{LINES}" for name in names} | {"empty.py": ""})
+    return repository
 
 
 def changed(folder: Path) -> set[str]:

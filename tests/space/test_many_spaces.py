@@ -57,8 +57,8 @@ def test_commands_and_a_daemon_bear_many_spaces(spaces: list[Path], home: Path) 
     search = run(here, "search", "teahouse", "--space", "all", "--mode", "fulltext", "--json")
     assert json.loads(search.out[search.out.index("{") :])["results"]
     last = f"kettle{SPACES - 1:03}"
-    found = run(here, "search", last, "--space", "all", "--mode", "fulltext")
-    assert last in found.out
+    result = run(here, "search", last, "--space", "all", "--mode", "fulltext")
+    assert last in result.out
     status = run(here, "status")
     folder = str(home / "kinen")
     try:
@@ -78,5 +78,5 @@ def test_commands_and_a_daemon_bear_many_spaces(spaces: list[Path], home: Path) 
         assert not [space for space in state["spaces"] if space["error"]]
     finally:
         control.stop(folder)
-    for usage in (listed, search, found, status, start, served):
+    for usage in (listed, search, result, status, start, served):
         assert usage.megabytes < MEGABYTES

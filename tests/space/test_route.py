@@ -54,19 +54,19 @@ def repo(tmp_path: Path) -> Path:
 
 def routed(home: str, folder: Path) -> route.Route:
     """The route of a folder, which is the space that would be found."""
-    found = route.find(home, str(folder), str(folder))
+    match = route.find(home, str(folder), str(folder))
     space = spaces.find(folder, home=home)
-    assert (found.root, found.data) == (space.root, space.data)
-    assert found.repo == (space.origin or space.name)
-    assert found.excluded == list(config.load(home, space.root).privacy.exclude)
-    return found
+    assert (match.root, match.data) == (space.root, space.data)
+    assert match.repo == (space.origin or space.name)
+    assert match.excluded == list(config.load(home, space.root).privacy.exclude)
+    return match
 
 
 def file_of(home: str, folder: Path) -> Path:
     return Path(route._file(home, os.path.realpath(folder)))
 
 
-def said(data: str) -> list[str]:
+def contents_of(data: str) -> list[str]:
     """What a journal has."""
     with closing(Journal(data, [f"{data}-spool"])) as journal:
         return [row[0] for row in journal.db.execute("SELECT content FROM observations")]
@@ -76,17 +76,17 @@ def said(data: str) -> list[str]:
 
 
 def test_a_folder_of_a_repository(repo: Path, data: str) -> None:
-    found = routed(data, repo / "src" / "deep")
-    assert found.root == str(repo.resolve())
-    assert (found.git, found.common) == (str(repo / ".git"), str(repo / ".git"))
-    assert ".env" in found.excluded
+    results = routed(data, repo / "src" / "deep")
+    assert results.root == str(repo.resolve())
+    assert (results.git, results.common) == (str(repo / ".git"), str(repo / ".git"))
+    assert ".env" in results.excluded
 
 
 def test_a_folder_below_one_with_kinen(repo: Path, data: str) -> None:
     (repo / "src" / ".kinen").mkdir()
-    found = routed(data, repo / "src" / "deep")
-    assert found.root == str((repo / "src").resolve())
-    assert found.git == str(repo / ".git")
+    results = routed(data, repo / "src" / "deep")
+    assert results.root == str((repo / "src").resolve())
+    assert results.git == str(repo / ".git")
 
 
 def test_a_worktree_shares_the_journal_and_has_its_own_branch_and_index(
@@ -94,12 +94,12 @@ def test_a_worktree_shares_the_journal_and_has_its_own_branch_and_index(
 ) -> None:
     git(repo, "worktree", "add", "-q", str(tmp_path / "tree"), "-b", "side")
     (tmp_path / "tree" / "src").mkdir()
-    found = routed(data, tmp_path / "tree" / "src")
-    assert found.root == str((tmp_path / "tree").resolve())
-    assert read_head(found.git, found.common)[0] == "side"
+    results = routed(data, tmp_path / "tree" / "src")
+    assert results.root == str((tmp_path / "tree").resolve())
+    assert read_head(results.git, results.common)[0] == "side"
     main = routed(data, repo)
-    assert main.data == found.data
-    assert main.index != found.index
+    assert main.data == results.data
+    assert main.index != results.index
     assert read_head(main.git, main.common)[0] == "main"
 
 
@@ -107,15 +107,15 @@ def test_a_worktree_shares_the_journal_and_has_its_own_branch_and_index(
 def test_a_linked_folder_is_the_folder_it_leads_to_now(
     tmp_path: Path, data: str, marked: str
 ) -> None:
-    one, two = tmp_path / "one", tmp_path / "two"
-    for folder in (one, two):
+    first, two = tmp_path / "one", tmp_path / "two"
+    for folder in (first, two):
         if marked == ".git":
             repository(folder)
         else:
             (folder / marked).mkdir(parents=True)
         spaces.register(spaces.at(folder))
     link = tmp_path / "link"
-    for folder in (one, two, one):
+    for folder in (first, two, first):
         link.unlink(missing_ok=True)
         link.symlink_to(folder)
         assert routed(data, link).root == str(folder.resolve())
@@ -177,7 +177,7 @@ def test_an_origin_that_is_added_takes_the_journal_along(repo: Path, data: str) 
     new = routed(data, repo / "src")
     assert (old.repo, new.repo) == ("repo", URL)
     assert new.data != old.data
-    assert said(new.data) == ["before", "after"]
+    assert contents_of(new.data) == ["before", "after"]
     assert not os.path.exists(old.data)
     assert new.spool_folders[1:] == old.spool_folders
     assert row[0] < observe("later", folder=deep)[0][0]
@@ -191,7 +191,7 @@ def test_another_process_that_moved_the_data_is_followed(repo: Path, data: str) 
     (repo / ".kinen" / "config.yml").write_text("space:\n  id: tools\n")
     assert spaces.find(repo).data != old.data
     assert observe("after", folder=str(repo))[1]
-    assert said(routed(data, repo).data) == ["before", "after"]
+    assert contents_of(routed(data, repo).data) == ["before", "after"]
     assert not os.path.exists(old.data)
 
 
@@ -206,18 +206,18 @@ def test_a_space_that_is_taken_off_the_register_is_found_anew(tmp_path: Path, da
 
 
 def test_a_changed_exclusion_is_followed(repo: Path, home: Path, data: str) -> None:
-    def told(text: str) -> bool:
+    def observe_plan(text: str) -> bool:
         return observe(text, files=[str(repo / "src" / "plan.md")], folder=str(repo))[1]
 
-    assert told("one")
+    assert observe_plan("one")
     user = home / ".config" / "kinen" / "config.yml"
     user.parent.mkdir(parents=True)
     user.write_text('privacy:\n  exclude: ["src/*"]\n')
     with pytest.raises(Excluded, match=r"src/plan\.md is never captured"):
-        told("two")
+        observe_plan("two")
     user.write_text('privacy:\n  exclude: ["docs/*"]\n')
-    assert told("three")
-    assert said(routed(data, repo).data) == ["one", "three"]
+    assert observe_plan("three")
+    assert contents_of(routed(data, repo).data) == ["one", "three"]
 
 
 def test_a_changed_exclusion_of_the_space_is_followed(space: Path, data: str) -> None:
@@ -257,8 +257,8 @@ def test_a_route_that_is_cut_off_anywhere_is_found_anew(repo: Path, data: str) -
     breaks = {n + more for n, sign in enumerate(whole) if sign == 10 for more in (0, 1)}
     for length in sorted({*range(0, len(whole), 13), *breaks, len(whole) - 1}):
         file.write_bytes(whole[:length])
-        found = route._cached(data, str(repo.resolve()), route._env(str(repo)))
-        assert found is None, f"{length} of {len(whole)} bytes were believed"
+        results = route._cached(data, str(repo.resolve()), route._env(str(repo)))
+        assert results is None, f"{length} of {len(whole)} bytes were believed"
     assert routed(data, repo).exclude == fresh.exclude
     assert file.read_bytes() == whole
 
@@ -296,7 +296,7 @@ def test_a_route_that_cannot_be_remembered_is_still_found(
     else:
         file_of(data, repo).mkdir(parents=True)
     assert observe("kept", folder=str(repo))[1]
-    assert said(routed(data, repo).data) == ["kept"]
+    assert contents_of(routed(data, repo).data) == ["kept"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no such names on Windows")
@@ -451,7 +451,7 @@ def test_excluded_paths_are_not_captured_and_nothing_is_spooled(
     row, written = observe("fine", files=["plan.md"])
     assert written
     assert json.loads(str(row[13])) == ["src/plan.md"]
-    assert said(routed(data, repo).data) == ["fine"]
+    assert contents_of(routed(data, repo).data) == ["fine"]
     assert not os.path.exists(os.path.join(data, "spool"))
 
 

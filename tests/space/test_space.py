@@ -42,10 +42,10 @@ def repository(folder: Path, *, commit: str = "first", origin: str = "") -> Path
 
 def remember(space: Space, text: str = "knowledge") -> Space:
     """Register a space and give it data, as an index would."""
-    known = spaces.register(space)
-    Path(known.data).mkdir(parents=True)
-    (Path(known.data) / "journal.db").write_text(text)
-    return known
+    registered = spaces.register(space)
+    Path(registered.data).mkdir(parents=True)
+    (Path(registered.data) / "journal.db").write_text(text)
+    return registered
 
 
 def remembered(space: Space) -> str:
@@ -141,9 +141,9 @@ def test_a_worktree_has_the_identity_of_its_main_repository_and_its_own_root(
     git(main, "worktree", "add", "-q", str(tree))
     assert (tree / ".kinen").is_dir()
     for _ in range(2):
-        found, own = spaces.find(tree / "docs"), spaces.find(main)
-        assert (found.id, found.name, found.data) == (own.id, own.name, own.data)
-        assert (found.root, own.root) == (str(tree.resolve()), str(main.resolve()))
+        results, own = spaces.find(tree / "docs"), spaces.find(main)
+        assert (results.id, results.name, results.data) == (own.id, own.name, own.data)
+        assert (results.root, own.root) == (str(tree.resolve()), str(main.resolve()))
         shutil.rmtree(tree / ".kinen", ignore_errors=True)
 
 
@@ -153,10 +153,10 @@ def test_worktrees_of_a_bare_repository_share_one_identity(tmp_path: Path) -> No
     git(tmp_path / "bare.git", "remote", "remove", "origin")
     for name in ("one", "two"):
         git(tmp_path / "bare.git", "worktree", "add", "-q", str(tmp_path / name), "-b", name)
-    one, two = spaces.find(tmp_path / "one"), spaces.find(tmp_path / "two")
-    assert one.root == str((tmp_path / "one").resolve())
-    assert one.id == two.id
-    assert one.identity == "commit"
+    first, two = spaces.find(tmp_path / "one"), spaces.find(tmp_path / "two")
+    assert first.root == str((tmp_path / "one").resolve())
+    assert first.id == two.id
+    assert first.identity == "commit"
 
 
 def test_a_worktree_whose_repository_is_gone_is_a_space_by_its_path(tmp_path: Path) -> None:
@@ -164,18 +164,18 @@ def test_a_worktree_whose_repository_is_gone_is_a_space_by_its_path(tmp_path: Pa
     tree = tmp_path / "tree"
     git(main, "worktree", "add", "-q", str(tree))
     shutil.rmtree(main)
-    found = spaces.find(tree)
-    assert (found.root, found.identity) == (str(tree.resolve()), "path")
+    match = spaces.find(tree)
+    assert (match.root, match.identity) == (str(tree.resolve()), "path")
 
 
 def test_a_submodule_is_its_own_space(tmp_path: Path) -> None:
     library = repository(tmp_path / "library", commit="library")
     app = repository(tmp_path / "app", commit="app")
     git(app, "submodule", "--quiet", "add", str(library), "vendor/library")
-    found = spaces.find(app / "vendor" / "library")
-    assert found.root == str((app / "vendor" / "library").resolve())
-    assert found.origin == normalise_origin(str(library))
-    assert found.id != spaces.find(app).id
+    match = spaces.find(app / "vendor" / "library")
+    assert match.root == str((app / "vendor" / "library").resolve())
+    assert match.origin == normalise_origin(str(library))
+    assert match.id != spaces.find(app).id
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX folders")
@@ -207,8 +207,8 @@ def test_a_home_folder_that_is_a_repository_is_refused_but_not_what_is_below(hom
     with pytest.raises(SpaceError, match="home folder and a git repository"):
         spaces.find(home / "stuff")
     (home / "stuff" / ".kinen").mkdir()
-    found = spaces.find(home / "stuff")
-    assert (found.identity, found.origin) == ("path", "")
+    match = spaces.find(home / "stuff")
+    assert (match.identity, match.origin) == ("path", "")
 
 
 def test_kinens_own_folder_is_not_mistaken_for_a_space(home: Path, tmp_path: Path) -> None:
@@ -232,14 +232,14 @@ def test_an_origin_identifies_in_every_spelling_and_place(tmp_path: Path) -> Non
 
 
 def test_without_an_origin_the_first_commit_identifies(tmp_path: Path) -> None:
-    one = repository(tmp_path / "one")
-    first = git(one, "rev-parse", "HEAD")
-    git(one, "commit", "-q", "--allow-empty", "-m", "second")
-    git(one, "pack-refs", "--all")
-    found = spaces.find(one)
-    assert (found.identity, found.id) == ("commit", sha256(first))
-    shutil.copytree(one, tmp_path / "copy")
-    assert spaces.find(tmp_path / "copy").id == found.id
+    item = repository(tmp_path / "one")
+    first = git(item, "rev-parse", "HEAD")
+    git(item, "commit", "-q", "--allow-empty", "-m", "second")
+    git(item, "pack-refs", "--all")
+    match = spaces.find(item)
+    assert (match.identity, match.id) == ("commit", sha256(first))
+    shutil.copytree(item, tmp_path / "copy")
+    assert spaces.find(tmp_path / "copy").id == match.id
 
 
 def test_of_several_first_commits_the_smallest_identifies(tmp_path: Path) -> None:
@@ -267,8 +267,8 @@ def test_a_given_id_identifies_before_all(tmp_path: Path, monkeypatch: pytest.Mo
     top = repository(tmp_path / "repo", origin=URL)
     (top / ".kinen").mkdir()
     (top / ".kinen" / "config.yml").write_text("space:\n  id: our-tool\n  name: Tool\n")
-    found = spaces.find(top)
-    assert (found.identity, found.id, found.name) == ("config", sha256("id:our-tool"), "Tool")
+    match = spaces.find(top)
+    assert (match.identity, match.id, match.name) == ("config", sha256("id:our-tool"), "Tool")
     monkeypatch.setenv("KINEN_SPACE_ID", "from-variable")
     assert spaces.find(top).id == sha256("id:from-variable")
 
@@ -295,13 +295,13 @@ def test_spaces_in_one_repository_have_different_ids(tmp_path: Path) -> None:
 def test_git_variables_of_a_hook_do_not_mislead(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, other = repository(tmp_path / "one"), repository(tmp_path / "other", commit="other")
+    first, other = repository(tmp_path / "one"), repository(tmp_path / "other", commit="other")
     monkeypatch.setenv("GIT_DIR", str(other / ".git"))
     monkeypatch.setenv("GIT_WORK_TREE", str(other))
-    found = spaces.find(one)
+    match = spaces.find(first)
     monkeypatch.delenv("GIT_DIR")
     monkeypatch.delenv("GIT_WORK_TREE")
-    assert found.id == sha256(git(one, "rev-parse", "HEAD"))
+    assert match.id == sha256(git(first, "rev-parse", "HEAD"))
 
 
 @pytest.mark.parametrize(
@@ -345,15 +345,15 @@ def test_a_moved_repository_keeps_its_memory(tmp_path: Path) -> None:
 
 
 def test_two_clones_share_one_entry_with_two_roots(tmp_path: Path, data: Path) -> None:
-    one = remember(spaces.find(repository(tmp_path / "one", origin=URL)))
+    entry = remember(spaces.find(repository(tmp_path / "one", origin=URL)))
     seen = spaces.find(repository(tmp_path / "two", commit="other", origin=URL))
-    assert (seen.id, remembered(seen)) == (one.id, "knowledge")
-    assert (seen.roots, seen.registered) == ((one.root,), False)
+    assert (seen.id, remembered(seen)) == (entry.id, "knowledge")
+    assert (seen.roots, seen.registered) == ((entry.root,), False)
     two = spaces.register(seen)
-    assert two.roots == (two.root, one.root)
-    assert two.index_folder() == seen.index_folder() != one.index_folder() == one.data
-    assert [space.id for space in registry.registered(data)] == [one.id]
-    assert spaces.find(one.root).root == one.root
+    assert two.roots == (two.root, entry.root)
+    assert two.index_folder() == seen.index_folder() != entry.index_folder() == entry.data
+    assert [space.id for space in registry.registered(data)] == [entry.id]
+    assert spaces.find(entry.root).root == entry.root
 
 
 def test_an_origin_added_later_takes_the_memory_along(tmp_path: Path, data: Path) -> None:
@@ -475,14 +475,14 @@ def test_a_cloned_file_cannot_take_the_memory_of_another_space(tmp_path: Path, d
 
 
 def test_clones_of_one_project_share_a_given_id_without_trust(tmp_path: Path) -> None:
-    one = repository(tmp_path / "one")
-    (one / ".kinen").mkdir()
-    (one / ".kinen" / "config.yml").write_text("space:\n  id: shared\n")
-    git(one, "add", "-A")
-    git(one, "commit", "-qm", "files")
-    known = remember(spaces.find(one))
-    git(tmp_path, "clone", "-q", str(one), str(tmp_path / "two"))
-    assert spaces.find(tmp_path / "two").id == known.id
+    item = repository(tmp_path / "one")
+    (item / ".kinen").mkdir()
+    (item / ".kinen" / "config.yml").write_text("space:\n  id: shared\n")
+    git(item, "add", "-A")
+    git(item, "commit", "-qm", "files")
+    entry = remember(spaces.find(item))
+    git(tmp_path, "clone", "-q", str(item), str(tmp_path / "two"))
+    assert spaces.find(tmp_path / "two").id == entry.id
 
 
 def test_a_folder_without_git_keeps_its_memory_by_a_given_id(tmp_path: Path) -> None:
@@ -521,14 +521,21 @@ def test_a_space_is_found_by_name_alias_id_and_path(
 ) -> None:
     for name in ("one", "two"):
         (tmp_path / name / ".kinen").mkdir(parents=True)
-    one = spaces.register(spaces.find(tmp_path / "one"), "first")
+    registered = spaces.register(spaces.find(tmp_path / "one"), "first")
     registry.alias(data, "first", "uno")
     monkeypatch.chdir(tmp_path / "two")
-    for word in ("first", "uno", one.id, one.id[:12], "../one", str(tmp_path / "one")):
-        assert spaces.find(name=word).id == one.id
+    for word in (
+        "first",
+        "uno",
+        registered.id,
+        registered.id[:12],
+        "../one",
+        str(tmp_path / "one"),
+    ):
+        assert spaces.find(name=word).id == registered.id
     monkeypatch.setenv("KINEN_SPACE", "first")
-    assert spaces.find().id == one.id
-    assert spaces.find(tmp_path / "two").id != one.id
+    assert spaces.find().id == registered.id
+    assert spaces.find(tmp_path / "two").id != registered.id
     assert spaces.find(name=str(tmp_path / "two")).root == str((tmp_path / "two").resolve())
 
 
@@ -545,9 +552,9 @@ def test_names_and_aliases_are_unique(tmp_path: Path, data: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name / ".kinen").mkdir(parents=True)
         spaces.register(spaces.find(tmp_path / name))
-    for taken in ("two", "all", "a/b", ""):
+    for value in ("two", "all", "a/b", ""):
         with pytest.raises(SpaceError, match="in use or not a valid name"):
-            registry.alias(data, "one", taken)
+            registry.alias(data, "one", value)
     registry.alias(data, "one", "uno")
     assert registry.alias(data, "one", "uno").aliases == ("uno",)
     with pytest.raises(SpaceError):
@@ -585,12 +592,12 @@ def test_a_missing_folder_is_shown_and_named_but_never_a_crash(tmp_path: Path, d
 
 def test_a_removed_space_keeps_its_data_and_finds_it_again(tmp_path: Path, data: Path) -> None:
     top = repository(tmp_path / "repo", origin=URL)
-    known = remember(spaces.find(top))
-    assert registry.unregister(data, known.root).id == known.id
+    entry = remember(spaces.find(top))
+    assert registry.unregister(data, entry.root).id == entry.id
     assert registry.registered(data) == ()
     assert remembered(spaces.find(top)) == "knowledge"
     with pytest.raises(SpaceError):
-        registry.unregister(data, known.name)
+        registry.unregister(data, entry.name)
 
 
 def test_the_default_space_is_used_where_there_is_none(
@@ -610,10 +617,10 @@ def test_the_default_space_is_used_where_there_is_none(
 
 
 def test_the_registry_is_readable_by_people(space: Path, data: Path) -> None:
-    known = spaces.register(spaces.find(space), "notes")
+    registered = spaces.register(spaces.find(space), "notes")
     saved = json.loads((data / "spaces.json").read_text())
     assert saved["version"] == 1
-    entry = saved["spaces"][known.id]
+    entry = saved["spaces"][registered.id]
     assert entry.pop("added").endswith("Z")
     assert entry == {
         "name": "notes",
@@ -670,9 +677,9 @@ def test_writers_at_the_same_time_lose_nothing(tmp_path: Path, data: Path) -> No
         command = [sys.executable, "-c", code, str(tmp_path / str(worker))]
         running.append(subprocess.Popen(command))
     assert [process.wait(60) for process in running] == [0] * 4
-    known = registry.registered(data)
-    assert len(known) == 20
-    assert len({space.name for space in known}) == 20
+    existing = registry.registered(data)
+    assert len(existing) == 20
+    assert len({space.name for space in existing}) == 20
 
 
 def test_a_writer_that_was_killed_leaves_no_lock(space: Path, data: Path) -> None:
@@ -697,8 +704,8 @@ def test_a_change_that_fails_changes_nothing(space: Path, data: Path) -> None:
 def test_a_folder_whose_name_is_not_utf8_is_a_space(tmp_path: Path, data: Path) -> None:
     odd = os.fsencode(tmp_path) + b"/caf\xe9"
     os.makedirs(odd + b"/.kinen")
-    known = spaces.register(spaces.find(os.fsdecode(odd)))
-    assert registry.registered(data) == (known,)
+    registered = spaces.register(spaces.find(os.fsdecode(odd)))
+    assert registry.registered(data) == (registered,)
 
 
 def test_a_known_space_is_found_without_starting_git(tmp_path: Path, data: Path) -> None:

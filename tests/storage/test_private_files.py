@@ -19,13 +19,13 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="modes of files are Unix
 
 def open_to_others(*folders: Path) -> list[str]:
     """Everything below some folders that others may read, write or enter."""
-    found = []
+    results = []
     for folder in folders:
         for path in (folder, *folder.rglob("*")):
             info = path.lstat()
             if info.st_mode & 0o077:
-                found.append(f"{stat.filemode(info.st_mode)} {path}")
-    return found
+                results.append(f"{stat.filemode(info.st_mode)} {path}")
+    return results
 
 
 def run(space: Path, *words: str, umask: int = 0, stdin: str = "", **env: str) -> str:
@@ -119,7 +119,7 @@ def test_an_older_home_is_closed_to_others_as_it_is_used(space: Path, home: Path
     run(space, "search", "kettle")
     left = [line for line in open_to_others(wide) if ".db" in line]
     assert left == []
-    said = run(space, "doctor")
-    assert "files and folders private" in said
+    result = run(space, "doctor")
+    assert "files and folders private" in result
     assert open_to_others(wide) == []
     assert "files and folders private" not in run(space, "doctor")

@@ -115,5 +115,5 @@ def test_what_is_wrong_is_one_line(people: Any, kinen: Run, space: Path) -> None
     config = space / ".kinen" / "config.yml"
     config.write_text("team:\n  url: https://evil.example\n  share: all\n")
     assert "team.url is not set" in kinen("sync").err
-    shown = ada("team", "login", stdin="not a token", KINEN_TEAM_URL="http://127.0.0.1:9")
-    assert "not a token" in shown.err
+    output = ada("team", "login", stdin="not a token", KINEN_TEAM_URL="http://127.0.0.1:9")
+    assert "not a token" in output.err

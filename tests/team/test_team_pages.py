@@ -44,8 +44,11 @@ def test_a_token_signs_a_browser_in_to_its_own_spaces(
     PostgresTeam(database, OTHER, "boss").push([observation("s1", "the salary is 7")])
     assert browser.get("/").headers["location"] == "/web/"
     assert browser.get("/web/").headers["location"] == "/web/sign-in"
-    asked = browser.get(place("search?q=kettle"))
-    assert (asked.status_code, "next=%2Fweb%2Fs%2F" in asked.headers["location"]) == (303, True)
+    response = browser.get(place("search?q=kettle"))
+    assert (response.status_code, "next=%2Fweb%2Fs%2F" in response.headers["location"]) == (
+        303,
+        True,
+    )
     assert sign_in(browser, "kinen_wrong_token").status_code == 401
     secret = token(database)
     answer = sign_in(browser, secret, place("search?q=kettle"))
@@ -103,10 +106,10 @@ def test_forms_are_refused_without_the_origin_and_the_token_of_the_session(
     assert browser.get(place("search")).status_code == 200
     assert browser.post("/web/sign-out", data={}, headers=ORIGIN).status_code == 403
     assert browser.post(place("record/pin"), data={}, headers=ORIGIN).status_code == 405
-    found = re.search(r'name="token" value="([^"]+)"', browser.get(place("search")).text)
-    assert found
+    hits = re.search(r'name="token" value="([^"]+)"', browser.get(place("search")).text)
+    assert hits
     jar = dict(browser.cookies)
-    out = browser.post("/web/sign-out", data={"token": found[1]}, headers=ORIGIN)
+    out = browser.post("/web/sign-out", data={"token": hits[1]}, headers=ORIGIN)
     assert out.headers["location"] == "/web/sign-in"
     for name, value in jar.items():  # the old cookie is worth nothing
         browser.cookies.set(name, value, domain="team.example", path="/web/")

@@ -150,7 +150,7 @@ def test_two_people_share_by_server_and_by_database(
     bob = Machine(tmp_path / "bob", "bob", empty)
     space = "shared"
     secret = "sk-ant-api03-" + "a1B2" * 24
-    kept = ada.observe("we chose postgres for the team")
+    entry = ada.observe("we chose postgres for the team")
     private = ada.observe("the key is in .env", files=[".env"])
     by_server = HttpTeam(server, space, token(database, "ada", space))
     by_database = connect(url, space, "bob")
@@ -159,15 +159,15 @@ def test_two_people_share_by_server_and_by_database(
     by_server.push([observation("leak", f"export KEY={secret}")])
     synchronize(bob.replica(), by_database, space)
     rows = dict(bob.db.execute("SELECT id, content FROM observations").fetchall())
-    assert rows[kept] == "we chose postgres for the team"
+    assert rows[entry] == "we chose postgres for the team"
     assert private not in rows
     assert secret not in rows["leak"]
     authors = dict(bob.db.execute("SELECT id, author FROM team_entries").fetchall())
-    assert authors[kept] == "ada"
+    assert authors[entry] == "ada"
     with database.transaction() as connection:
         stored = connection.execute("SELECT string_agg(version, '') FROM kinen.team_entry")
         assert secret not in str(stored.fetchone())
-    bob.erase(f"observation:{kept}", forget=False)
+    bob.erase(f"observation:{entry}", forget=False)
     synchronize(bob.replica(), by_database, space)
     synchronize(ada.replica(), by_server, space)
     assert "we chose postgres" not in ada.everything()

@@ -76,10 +76,10 @@ def test_a_change_chooses_its_tests_before_and_after_its_commit(
 ) -> None:
     with (checkout / path).open("a") as file:
         file.write("# changed\n")
-    wanted = sorted([*tests, "tests/test_architecture.py"])
-    assert chosen(checkout) == wanted
+    values = sorted([*tests, "tests/test_architecture.py"])
+    assert chosen(checkout) == values
     run(checkout, "commit", "-qam", "change")
-    assert chosen(checkout) == wanted
+    assert chosen(checkout) == values
 
 
 def test_a_new_file_counts_and_a_removed_test_does_not(checkout: Path) -> None:

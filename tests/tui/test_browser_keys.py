@@ -102,11 +102,11 @@ def filled(space: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_typing_searches_and_shows_the_votes(browse: Any, filled: Path) -> None:
     async def steps(screen: Screen) -> None:
-        shown = await screen.press(*"green", "space", *"brewed")
+        output = await screen.press(*"green", "space", *"brewed")
         assert screen.refs[0].startswith("note:tea.md")
-        assert "fulltext" in shown
-        assert "100%" in shown or "%  rank" in shown
-        assert "eighty degrees" in shown
+        assert "fulltext" in output
+        assert "100%" in output or "%  rank" in output
+        assert "eighty degrees" in output
 
     browse(steps)
 
@@ -128,9 +128,9 @@ def test_links_history_and_copies(
 
 def test_sessions_are_found_by_their_words_and_resumed(browse: Any, filled: Path) -> None:
     async def steps(screen: Screen) -> None:
-        shown = await screen.press("escape", "2")
-        assert "fix the kettle" in shown
-        assert "claude --resume s-1" in shown
+        output = await screen.press("escape", "2")
+        assert "fix the kettle" in output
+        assert "claude --resume s-1" in output
         await screen.press("o")
         assert screen.app.clipboard == "claude --resume s-1"
         await screen.press("slash", *"whistles")
@@ -242,9 +242,9 @@ def test_steps_of_the_plan_are_checked(browse: Any, filled: Path) -> None:
 
 def test_what_agents_are_told_is_counted(browse: Any, filled: Path) -> None:
     async def steps(screen: Screen) -> None:
-        shown = await screen.press("escape", "6")
-        assert "tokens  session start" in shown
-        assert "Breakfast" in shown
+        output = await screen.press("escape", "6")
+        assert "tokens  session start" in output
+        assert "Breakfast" in output
 
     browse(steps)
 
@@ -252,8 +252,8 @@ def test_what_agents_are_told_is_counted(browse: Any, filled: Path) -> None:
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
 def test_every_screen_opens_in_an_empty_space(browse: Any, view: Any) -> None:
     async def steps(screen: Screen) -> None:
-        shown = await screen.press("escape", view.key)
-        assert f"[{view.key} {view.name}]" in shown
+        output = await screen.press("escape", view.key)
+        assert f"[{view.key} {view.name}]" in output
         for key in ("e", "y", "Y", "o", "l", "h", "p", "x", "m", "M", "space", "u", "r", "enter"):
             await screen.press(key)
         assert "keys" not in screen.text
@@ -309,9 +309,9 @@ def test_why_a_file_is_so(browse: Any, filled: Path) -> None:
 
 def test_hostile_text_is_shown_as_it_is(browse: Any, filled: Path) -> None:
     async def steps(screen: Screen) -> None:
-        shown = await screen.press(*"wormwood")
-        assert "[red]bold[/red]" in shown.replace("\n", " ")
-        assert "\x1b" not in shown
+        output = await screen.press(*"wormwood")
+        assert "[red]bold[/red]" in output.replace("\n", " ")
+        assert "\x1b" not in output
 
     browse(steps)
 

@@ -52,10 +52,10 @@ def fill(project: Project) -> None:
             target.parent.mkdir(exist_ok=True)
             target.write_text(text)
         project.git("add", "-A")
-        made = f"@{at // 1000 - 60 * minutes} +0000"
+        created = f"@{at // 1000 - 60 * minutes} +0000"
         with pytest.MonkeyPatch.context() as patch:
             for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"):
-                patch.setenv(name, made)
+                patch.setenv(name, created)
             project.git("commit", "-q", "-m", message)
     with Memory.open(project.root) as memory:
         for days, agent, intent, events in EARLIER:

@@ -511,18 +511,18 @@ def test_axe_finds_nothing(
         pytest.skip("axe-core is not installed: `make browser` does it")
     demo.project.enter(monkeypatch)
     tab = Tab(chromium, demo, color_scheme=scheme, bypass_csp=True)
-    found = []
+    results = []
     for name, query in PAGES.items():
         page = tab.open(name, **{**query, **({"id": sent(demo)} if name == "injection" else {})})
         page.add_script_tag(path=str(AXE))
         result = page.evaluate("axe.run()")
-        found += [
+        results += [
             (name, violation["id"], node["html"][:160])
             for violation in result["violations"]
             for node in violation["nodes"][:2]
         ]
     tab.close()
-    assert found == []
+    assert results == []
 
 
 @pytest.mark.parametrize("width", [1280, 390])

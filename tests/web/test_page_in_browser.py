@@ -283,7 +283,7 @@ def test_axe_finds_nothing_in_the_page(chromium: Any, file: Path, scheme: str) -
     tab = Tab(chromium, file, color_scheme=scheme, bypass_csp=True)
     page = tab.ready()
     page.add_script_tag(path=str(AXE))
-    found = []
+    results = []
     page.fill("input[name=q]", "labels")
     page.wait_for_selector(".hits mark")
     session = page.evaluate("document.querySelector('.hits .about a').hash.slice(1)")
@@ -291,11 +291,11 @@ def test_axe_finds_nothing_in_the_page(chromium: Any, file: Path, scheme: str) -
     for view in (*VIEWS, "search?q=labels&type=edit", session, record):
         tab.show(view)
         for violation in page.evaluate("axe.run()")["violations"]:
-            found += [
+            results += [
                 (view, violation["id"], node["html"][:160]) for node in violation["nodes"][:2]
             ]
     tab.close()
-    assert found == []
+    assert results == []
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -82,9 +82,9 @@ def test_hits_are_readable_text_with_the_words_marked(site: Site) -> None:
         "Rationale",
     ]
     assert "Redis" in [mark.text() for mark in table.css("td mark")]
-    shown = " ".join(node.text() for node in passages)
+    text = " ".join(node.text() for node in passages)
     for markup in ("|---", "**", "`", "[["):
-        assert markup not in shown, markup
+        assert markup not in text, markup
     assert not page.css(".passage [id]"), "anchors would be there twice"
     assert not page.css(".passage h2, .passage h3"), "headings belong to hits"
 
@@ -95,14 +95,14 @@ def test_neighbours_of_one_hit_come_on_demand(site: Site) -> None:
     for link in first.css(".around-link"):
         opened = tree(site.client.get(link.attributes["href"] or "").text)
         hits = opened.css("article")
-        shown = [hit for hit in hits if hit.css(".neighbours")]
+        output = [hit for hit in hits if hit.css(".neighbours")]
         assert len(hits) == len(first.css("article"))
-        if shown:
+        if output:
             break
-    assert len(shown) == 1, "of the hit that was asked for alone"
-    assert shown[0].css(".neighbour")
+    assert len(output) == 1, "of the hit that was asked for alone"
+    assert output[0].css(".neighbour")
     assert texts(opened, ".around-link").count("hide neighbours") == 1
-    back = shown[0].css_first(".around-link").attributes["href"] or ""
+    back = output[0].css_first(".around-link").attributes["href"] or ""
     assert not tree(site.client.get(back).text).css(".neighbours")
 
 
