@@ -109,3 +109,14 @@ def test_a_person_types_moves_edits_and_quits(space: Path, tmp_path: Path) -> No
         if terminal.run.poll() is None:
             terminal.run.kill()
     assert "Rewritten kettle." in (space / "tea.md").read_text()
+
+
+def test_the_program_ends_when_its_terminal_is_closed(space: Path) -> None:
+    terminal = Terminal(space, "tui", KINEN_INDEX_EMBEDDING_PROVIDER="none")
+    try:
+        terminal.expect("1 Search")
+        os.close(terminal.leader)
+        assert terminal.run.wait(PATIENCE) == 1
+    finally:
+        if terminal.run.poll() is None:
+            terminal.run.kill()

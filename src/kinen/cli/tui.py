@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
+import time
 
 import click
 
@@ -52,4 +55,16 @@ def _run(query: tuple[str, ...], space: str | None, *, pick: bool = False) -> st
         raise KinenError("this needs a terminal", "use `kinen search` in scripts")
     from kinen.tui.app import Browser
 
+    threading.Thread(target=_end_with_terminal, daemon=True).start()
     return Browser(space, " ".join(query), pick=pick).run() or ""
+
+
+def _end_with_terminal() -> None:
+    """End the program when its terminal is closed.
+
+    A hang-up ends it, too, unless hang-ups are ignored, as below `nohup`: then it would read an
+    empty input forever, at full speed.
+    """
+    while os.isatty(sys.stdin.fileno()):
+        time.sleep(1)
+    os._exit(1)
