@@ -405,7 +405,11 @@ def test_a_note_is_renamed_with_the_links_to_it(editor: Editor, project: Project
     page.keyboard.press("Shift+F12")
     peek = page.locator(".reference-zone-widget")
     peek.locator(".ref-tree .monaco-list-row", has_text="first week.md").first.wait_for()
-    assert f"({links})" in peek.locator(".peekview-title").first.inner_text()
+    title = peek.locator(".peekview-title").first.inner_text()
+    # The extension of VS Code itself adds the references that it sees.
+    assert int(re.findall(r"References \((\d+)\)", title)[0]) >= links
+    for note in ("README.md", "loose.md"):
+        peek.locator(".ref-tree .monaco-list-row", has_text=note).first.wait_for()
     editor.picture("references")
     page.keyboard.press("Escape")
     peek.wait_for(state="detached")
