@@ -37,8 +37,9 @@ OPTIONAL = (
     "uvicorn",
     "watchfiles",
 )
+TEAM_DATABASE = ("audit", "journal", "members", "postgres", "schema", "tables", "tokens")
 SERVERS = (
-    *(f"kinen.team.{name}" for name in ("members", "postgres", "schema", "tokens")),
+    *(f"kinen.team.{name}" for name in TEAM_DATABASE),
     *("kinen.api", "kinen.daemon", "kinen.http", "kinen.httpserver", "kinen.mcp", "kinen.web"),
     "kinen.memory.engine",
     "kinen.postgres",

@@ -181,6 +181,7 @@ def test_a_newer_daemon_is_left_alone_by_the_older_kinen(
     space: Path, home_folder: Path, older: Version, newer: Version
 ) -> None:
     (space / "tea.md").write_text("# Tea\n\nThe kettle whistles.\n")
+    assert older.run("index", "--no-embed").returncode == 0
     assert older.run("daemon", "start").returncode == 0
     started = newer.run("daemon", "start")  # the older one gives way
     assert (started.returncode, started.stdout[:8]) == (0, "started "), started.stderr

@@ -138,6 +138,7 @@ def test_a_checkout_is_indexed_once_with_its_history(tmp_path: Path, daemon: Run
         memory.sync(embed=False)
     daemon.start()
     daemon.settled(root)
+    daemon.until(lambda _: bool(syncs(daemon, root)))  # the first is not counted below
     git("checkout", "-q", "other")
     daemon.until(lambda _: has_word(root, "a branchful of them") and has_word(root, "branch199"))
     daemon.until(lambda state: not state["queue"])

@@ -149,7 +149,7 @@ def test_an_error_is_told_until_the_same_command_or_a_test_passes(
 
 
 @pytest.mark.parametrize(
-    ("one", "said"),
+    ("observation", "line"),
     [
         (seen("error", "connection reset"), "connection reset"),
         (seen("node_error", "step 3 failed"), "step 3 failed"),
@@ -159,20 +159,20 @@ def test_an_error_is_told_until_the_same_command_or_a_test_passes(
         (ran("pytest -q | tail -3", 0, "2 failed, 3 passed"), "`pytest -q | tail -3`: 2 failed, 3"),
     ],
 )
-def test_what_counts_as_an_error(one: Observation, message: str) -> None:
-    assert f"**Unresolved**\n- {message}" in summary(one)
+def test_what_counts_as_an_error(observation: Observation, line: str) -> None:
+    assert f"**Unresolved**\n- {line}" in summary(observation)
 
 
 @pytest.mark.parametrize(
-    "one",
+    "observation",
     [
         ran("grep -r kettle src", 1),
         ran("ls nowhere", 2, "ls: cannot access 'nowhere'"),
         seen("error", "Tool: Edit\nFile: a.py\nno such text", "a.py", toolName="Edit"),
     ],
 )
-def test_looking_around_in_vain_is_no_error(one: Observation) -> None:
-    assert "Unresolved" not in summary(one)
+def test_looking_around_in_vain_is_no_error(observation: Observation) -> None:
+    assert "Unresolved" not in summary(observation)
 
 
 def test_the_last_four_errors_are_told() -> None:

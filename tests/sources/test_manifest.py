@@ -45,7 +45,7 @@ def test_a_file_is_copied_to_the_folder_of_its_kind(tmp_path: Path) -> None:
     file = tmp_path / "paper.pdf"
     file.write_bytes(b"%PDF-1.4")
     root = str(tmp_path / "space")
-    assert add(root, str(file), "", ("x",), "read it") == "resources/papers/paper.pdf"
+    assert add(root, str(file), "", ("x",), "read it").path == "resources/papers/paper.pdf"
     assert Manifest.read(root).of("resources/papers/paper.pdf") == (("x",), "read it")
     before = (tmp_path / "space/resources/.resources.yml").read_bytes()
     add(root, str(file), "", ("x",), "read it")
