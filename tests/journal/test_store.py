@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kinen import Memory, ids
 from kinen.errors import NotFound, QueryError
 from kinen.ids import short_ref
-from kinen.journal import queries, write
+from kinen.journal import capsules, queries, spool, write
 from kinen.journal.capsules import STALE_MS
 from kinen.journal.queries import EntryFilter
 from kinen.journal.store import Journal
@@ -199,6 +199,24 @@ def test_a_capsule_without_a_word_for_a_day_is_abandoned_by_the_next(
     results = capsule(journal, old)
     assert results.status == status
     assert results.reason == ("abandoned" if status == "closed" else "")
+
+
+def test_a_session_whose_first_prompt_had_to_wait_gets_its_intent_when_it_ends(
+    journal: Journal,
+) -> None:
+    id_ = ids.ulid(T)
+    capsules.begin(journal.db, id_, T, ("s", "", "codex"))
+    late = write.row(
+        "Weigh parcels twice\nand print labels",
+        *("message", T + 1),
+        capsule=id_,
+        provenance={"role": "user"},
+        session="s",
+    )
+    spool.put(journal.spools[0], late)
+    journal.observe(write.row("done", "message", T + 2, capsule=id_, session="s"))
+    closed, _ = journal.close_capsule(id_, "", T + 3)
+    assert closed.intent == "Weigh parcels twice"
 
 
 def test_a_capsule_that_was_opened_today_stays_open(journal: Journal) -> None:

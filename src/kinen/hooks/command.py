@@ -143,8 +143,8 @@ def _prompt(session: Session) -> str:
     event = claude_code.event(session.payload, sieve)
     if event is None:
         return ""
-    title = intent(event.text).partition("\n")[0][:200]
-    session.keep(event, sieve, lambda db: capsules.call(db, session.capsule, title))
+    prompt = intent(event.text)
+    session.keep(event, sieve, lambda db: capsules.call(db, session.capsule, prompt))
     if not session.prompted:
         return ""
     from kinen.hooks.injection import Context

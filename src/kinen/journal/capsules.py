@@ -27,6 +27,8 @@ IDLE = (
 )
 UNNAMED = ""
 """The intent of a capsule before its first prompt."""
+INTENT = 200
+"""Characters of a prompt that are an intent."""
 LATELY_MS = 7 * 24 * 3_600_000
 """Sessions of other agents that are told of."""
 SESSIONS = 50
@@ -83,10 +85,20 @@ def begin(
     return bool(inserted)
 
 
-def call(db: sqlite3.Connection, id_: str, intent: str) -> None:
-    """Give a capsule its intent, unless it has one."""
+def call(db: sqlite3.Connection, id_: str, prompt: str) -> None:
+    """Give a capsule its intent, the first line of a prompt, unless it has one."""
     update = "UPDATE capsules SET intent = ? WHERE id = ? AND intent = ?"
-    db.execute(update, (name(intent), id_, UNNAMED))
+    db.execute(update, (name(prompt.partition("\n")[0][:INTENT]), id_, UNNAMED))
+
+
+def first_prompt(db: sqlite3.Connection, id_: str) -> str:
+    """What the user wrote first in a capsule; empty if nothing."""
+    row = db.execute(
+        f"SELECT content FROM observations WHERE capsule = ? AND kind = 'message' AND {_ALIVE}"
+        ' AND provenance LIKE \'%"role": "user"%\' ORDER BY ts, id LIMIT 1',
+        (id_,),
+    ).fetchone()
+    return row[0].strip() if row and row[0] != REDACTED else ""
 
 
 def has_intent(db: sqlite3.Connection, id_: str) -> bool:

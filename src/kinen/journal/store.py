@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinen import ids
 from kinen.errors import Busy, DiskFull, NotFound, StoreError
-from kinen.journal import queries, spool, write
+from kinen.journal import capsules, queries, spool, write
 from kinen.journal.capsules import IDLE, STALE_MS
 from kinen.journal.schema import COLUMNS, insert
 from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
@@ -292,6 +292,10 @@ class Journal:
             "SELECT MAX(ts) FROM observations WHERE capsule = ? AND forgotten_at = 0", (capsule.id,)
         ).fetchone()[0]
         ended = max(capsule.opened_at, last or 0) if reason else max(now, capsule.opened_at)
+        if not capsule.intent:  # its first prompt had to wait in the spool
+            prompt = capsules.first_prompt(db, capsule.id)
+            capsules.call(db, capsule.id, prompt)
+            capsule = capsule._replace(intent=prompt.partition("\n")[0][: capsules.INTENT])
         db.execute(
             "UPDATE capsules SET status = 'closed', closed_at = ?, reason = ? WHERE id = ?",
             (ended, reason, capsule.id),
