@@ -183,7 +183,7 @@ def test_the_first_search_indexes_and_says_so(space: Path, write: Write) -> None
     with Memory.open(space) as memory:
         hits = memory.search("kettle")
         assert hits[0].record.title == "Tea"
-        assert hits.notes == ("first search here: indexed 1 documents",)
+        assert hits.notes == ("first search here: indexed 1 document",)
         assert memory.search("kettle").notes == ()
 
 

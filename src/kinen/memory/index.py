@@ -315,7 +315,8 @@ class Index:
             return ["the first indexing is still under way: more will be found later"]
         if not report.added:
             return [EMPTY_SPACE, *report.notes]
-        return [f"first search here: indexed {report.added:,} documents", *report.notes]
+        noun = "document" if report.added == 1 else "documents"
+        return [f"first search here: indexed {report.added:,} {noun}", *report.notes]
 
     def _reread(self) -> list[str]:
         """Read the files again if the index has those of another clone.
