@@ -93,10 +93,15 @@ def call(db: sqlite3.Connection, id_: str, prompt: str) -> None:
 
 def first_prompt(db: sqlite3.Connection, id_: str) -> str:
     """What the user wrote first in a capsule; empty if nothing."""
+    return _message(db, id_, "user", "ts, id")
+
+
+def _message(db: sqlite3.Connection, capsule: str, role: str, order: str) -> str:
+    """The first message of a user or an assistant in some order; empty if there is none."""
     row = db.execute(
         f"SELECT content FROM observations WHERE capsule = ? AND kind = 'message' AND {_ALIVE}"
-        ' AND provenance LIKE \'%"role": "user"%\' ORDER BY ts, id LIMIT 1',
-        (id_,),
+        f" AND provenance LIKE ? ORDER BY {order} LIMIT 1",
+        (capsule, f'%"role": "{role}"%'),
     ).fetchone()
     return row[0].strip() if row and row[0] != REDACTED else ""
 
@@ -234,12 +239,7 @@ def _place(db: sqlite3.Connection, capsule: str, agent: str) -> str:
 
 def _last_answer(db: sqlite3.Connection, capsule: str) -> str:
     """The first line of what an agent said last in a session."""
-    row = db.execute(
-        f"SELECT content FROM observations WHERE capsule = ? AND kind = 'message' AND {_ALIVE}"
-        ' AND provenance LIKE \'%"role": "assistant"%\' ORDER BY ts DESC, id DESC LIMIT 1',
-        (capsule,),
-    ).fetchone()
-    return row[0].strip().partition("\n")[0] if row and row[0] != REDACTED else ""
+    return _message(db, capsule, "assistant", "ts DESC, id DESC").partition("\n")[0]
 
 
 def memories(db: sqlite3.Connection) -> list[Learned]:
