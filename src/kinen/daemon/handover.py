@@ -12,7 +12,10 @@ import re
 import socket
 import sys
 from collections.abc import MutableMapping
-from typing import NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+if TYPE_CHECKING:
+    import asyncio
 
 VARIABLE = "KINEN_HANDOVER"
 _DIGEST = re.compile("[0-9a-f]{64}|")
@@ -27,9 +30,9 @@ class Handover(NamedTuple):
     """The digest of a browser's cookie."""
 
     @classmethod
-    def of(cls, listener: socket.socket, session: str) -> Handover:
-        """Keep the socket open when the server closes it."""
-        return cls(os.dup(listener.fileno()), session)
+    def of(cls, pages: asyncio.Server, session: str) -> Handover:
+        """Keep the socket of the pages open when it is closed here."""
+        return cls(os.dup(pages.sockets[0].fileno()), session)
 
     def exec(self, stay: bool) -> NoReturn:
         """Run a new daemon in this process."""

@@ -36,6 +36,8 @@ from kinen.space.registry import Space
 from kinen.storage import private
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kinen.daemon.scheduler import Scheduler
     from kinen.daemon.team import TeamThread
     from kinen.http.server import IdleServer
@@ -156,8 +158,8 @@ class Daemon:
         self._journals: dict[str, JournalWatch] = {}
         """By the folder that each is in."""
         self._team: TeamThread | None = None
-        self._pages: socket.socket | None = None
-        """The listener of the pages, once a browser has needed one."""
+        self._pages: asyncio.Server | None = None
+        """What accepts the browsers of the pages, once one has needed it."""
         self.handover: Handover | None = None
         """What the next daemon gets, if a page has asked for a restart."""
 
@@ -263,17 +265,20 @@ class Daemon:
         return self._port
 
     async def _add_pages(self, listener: socket.socket) -> None:
-        self._pages = listener
         self._port = listener.getsockname()[1]
         self._access.listen(self._port)
-        await self._server.add(listener)
+        self._pages = await self._server.add(listener)
 
-    def _restart(self, cookie: str) -> None:
-        """End, and have a new daemon take over the port and the browser with this cookie."""
+    def _restart(self, cookie: str) -> Callable[[], None]:
+        """Have a new daemon take over the port and the browser with this cookie.
+
+        From here on browsers wait for it; calling the result ends this daemon.
+        """
         if self._pages is not None:
             session = self._access.browsers.pass_on(cookie)
             self.handover = Handover.of(self._pages, session)
-        self.stop("restarted from a page")
+            self._pages.close()
+        return lambda: self.stop("restarted from a page")
 
     def _take_over(self, listener: socket.socket) -> None:
         """Serve the pages at the port of the daemon before this one."""

@@ -69,14 +69,14 @@ def create_app(
     default: str = "",
     used: Callable[[], None] = lambda: None,
     open_port: Callable[[], Awaitable[int]] | None = None,
-    restart: Callable[[str], None] | None = None,
+    restart: Callable[[str], Callable[[], None]] | None = None,
 ) -> Guard:
     """The application behind its guard.
 
     Without `access` only requests over a Unix socket are answered. `default` is the folder whose
     space is used if a request names none; `used` is called for each request. `open_port` returns
-    the port of the pages, by default the one that `access` has. `restart` replaces the daemon and
-    lets the browser with a cookie stay signed in; without it pages have no button for that.
+    the port of the pages, by default the one that `access` has. `restart` returns what replaces
+    the daemon and lets the browser with a cookie stay signed in; without it pages have no button.
     """
     access = access or Access()
 

@@ -216,7 +216,7 @@ async def change(request: Request, space: str, page: str, action: str) -> Respon
 
 
 def _restart(request: Request, visit: Visit) -> Response:
-    """Restart the daemon once this response is sent; the next request waits for the new one."""
+    """Restart the daemon once this response is sent; browsers that connect wait for the new one."""
     backend = request.app.state.backend
     header = request.headers.get("cookie", "").encode("latin-1")
     cookie = cookie_value(header, cookie_name(backend.access.port))
@@ -224,7 +224,7 @@ def _restart(request: Request, visit: Visit) -> Response:
         visit.url(done="restarted"),
         303,
         headers={"Connection": "close"},
-        background=BackgroundTask(backend.restart, cookie),
+        background=BackgroundTask(backend.restart(cookie)),
     )
 
 

@@ -211,8 +211,8 @@ class Server(uvicorn.Server):
             if listener.family != getattr(socket, "AF_UNIX", None):
                 listener.listen(BACKLOG)
 
-    async def add(self, listener: socket.socket) -> None:
-        """Listen on one more TCP socket."""
+    async def add(self, listener: socket.socket) -> asyncio.Server:
+        """Listen on one more TCP socket; closing the result ends that alone."""
 
         def protocol() -> Any:
             return self.config.http_protocol_class(  # type: ignore[call-arg]
@@ -222,7 +222,9 @@ class Server(uvicorn.Server):
             )
 
         loop = asyncio.get_running_loop()
-        self.servers.append(await loop.create_server(protocol, sock=listener, backlog=BACKLOG))
+        server = await loop.create_server(protocol, sock=listener, backlog=BACKLOG)
+        self.servers.append(server)
+        return server
 
 
 class IdleServer(Server):

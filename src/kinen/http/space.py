@@ -42,7 +42,7 @@ class Backend:
     access: Access
     open_port: Callable[[], Awaitable[int]]
     """Returns the port of the pages, which is opened if there is none."""
-    restart: Callable[[str], None] | None = None
+    restart: Callable[[str], Callable[[], None]] | None = None
     """Replaces the daemon by a new one that knows the browser with a cookie; None if it cannot."""
 
 
