@@ -1,4 +1,4 @@
-"""Runs a command on a terminal of 80 columns."""
+"""Runs a command on a terminal of 80 columns, or in a shell."""
 
 from __future__ import annotations
 
@@ -33,3 +33,11 @@ def on_terminal(*words: str, cwd: Path, **env: str) -> tuple[int, str]:
             text += part
     os.close(leader)
     return run.wait(60), text.decode().replace("\r\n", "\n")
+
+
+def in_shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a line of a shell that calls `kinen`."""
+    function = f'kinen() {{ {sys.executable} -m kinen "$@"; }}; '
+    return subprocess.run(
+        ["bash", "-c", function + line], cwd=folder, capture_output=True, text=True, check=False
+    )

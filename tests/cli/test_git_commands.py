@@ -161,6 +161,18 @@ def test_cochange_says_what_and_why(ask: Ask) -> None:
     assert ask(f"cochange {GONE} --json").json["files"][0]["path"] == ".gitignore"
 
 
+def test_paths_of_files_open_from_the_working_folder(ask: Ask, repo: Repository) -> None:
+    docs = repo.root / "docs"
+    assert paths(ask("files --tag docs", docs)) == ["auth.md"]
+    assert paths(ask(f"cochange ../{COOKIES}", docs)) == [f"../{TESTS}", "auth.md"]
+    for line in (f"cochange -l ../{COOKIES}", "files -l --tag auth"):
+        names = ask(line, docs).lines
+        assert names
+        assert all((docs / name).is_file() for name in names)
+    elsewhere = ask(f"files -l --tag docs --space {repo.root}", repo.root.parent)
+    assert elsewhere.out == f"{docs / 'auth.md'}\n"
+
+
 def test_what_is_missing_from_a_commit_is_found(ask: Ask, repo: Repository) -> None:
     assert ask("cochange --staged").code == 1
     assert "nothing is staged" in ask("cochange --staged").err
@@ -358,7 +370,8 @@ def test_a_subfolder_names_files_from_there(ask: Ask, repo: Repository) -> None:
     assert ask(f"history {COOKIES}", cwd=inside).code == 0
     assert ask("show cookies.py@HEAD", cwd=inside).out == LINES + "3"
     assert ask("tag cookies.py +here", cwd=inside).code == 0
-    assert paths(ask("cochange cookies.py", cwd=inside)) == [TESTS, "docs/auth.md"]
+    together = [f"../../{TESTS}", "../../docs/auth.md"]
+    assert paths(ask("cochange cookies.py", cwd=inside)) == together
     assert ask("files", cwd=inside).out == ask("files").out
     (inside / "cookies.py").write_text("4")
     repo.git("add", "-A")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from terminal import in_shell
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -46,6 +48,18 @@ def test_paths_open_from_the_working_folder(vault, space: Path) -> None:
     below.mkdir()
     assert vault("graph", "orphans", cwd=below).out.startswith("../coffee.md  Coffee")
     assert vault("tags", "drinks", cwd=below).out.startswith("../coffee.md")
+    assert "  ../kettle.md\n" in vault("graph", "show", "tea.md", cwd=below).out
+    run = in_shell("kinen graph show -l ../tea.md | xargs ls", below)
+    assert (run.stdout, run.stderr) == ("../kettle.md\n", "")
+    assert vault("graph", "orphans", "-l0", cwd=below).out == "../coffee.md\0../taxes.md\0"
+    assert vault("related", "-l", "kettle.md", cwd=below).out.startswith("../tea.md\n../")
+    none = vault("graph", "show", "-l", "taxes.md")
+    assert (none.code, none.out) == (1, "")
+
+
+def test_paths_of_another_space_are_absolute(vault, space: Path, tmp_path: Path) -> None:
+    linked = vault("graph", "show", "-l", "tea.md", "--space", str(space), cwd=tmp_path)
+    assert linked.out == f"{space / 'kettle.md'}\n"
 
 
 def test_orphans_are_notes_without_links(vault) -> None:

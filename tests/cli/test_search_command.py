@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kinen.memory import Memory
+from terminal import in_shell
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,14 +40,6 @@ def notes(space: Path, write, kinen):
 
 def results(run) -> list[dict]:
     return json.loads(run.out)["results"]
-
-
-def in_shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a line of a shell that calls `kinen`."""
-    function = f'kinen() {{ {sys.executable} -m kinen "$@"; }}; '
-    return subprocess.run(
-        ["bash", "-c", function + line], cwd=folder, capture_output=True, text=True, check=False
-    )
 
 
 # Metadata

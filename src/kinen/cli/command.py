@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +16,7 @@ from kinen.characters import visible_line
 from kinen.cli import options as shared
 from kinen.cli.clickargs import click_options
 from kinen.cli.complete import FileName
+from kinen.cli.output import file_name, write_raw
 from kinen.cli.run import FOUND, NOTHING, note
 from kinen.errors import QueryError
 from kinen.memory import Memory
@@ -117,13 +119,18 @@ def path_option(names: str, metavar: str, description: str) -> Callable[[Any], A
     )
 
 
-def openable_records(memory: Memory, records: Iterable[Record]) -> list[Record]:
-    """Records for a reader: their paths can be opened from the working folder."""
+def opener(memory: Memory) -> Callable[[str], str]:
+    """A function that turns a path of the space into one that opens from the working folder."""
     root = memory.space.root
     folder = os.getcwd()
+    return lambda path: openable(root, path, folder)
+
+
+def openable_records(memory: Memory, records: Iterable[Record]) -> list[Record]:
+    """Records for a reader: their paths can be opened from the working folder."""
+    shown = opener(memory)
     return [
-        record._replace(path=openable(root, record.path, folder)) if record.path else record
-        for record in records
+        record._replace(path=shown(record.path)) if record.path else record for record in records
     ]
 
 
@@ -176,6 +183,8 @@ class Output:
     """Whether there was a result; decides the exit code."""
     notes: Sequence[str] = ()
     """Printed on standard error, without --json only."""
+    paths: Sequence[str] = ()
+    """The files in the text, which `-l` prints; see `files_command`."""
 
 
 def listing(data: object, text: str, items: Sequence[Any], empty: str = "") -> Output:
@@ -276,3 +285,33 @@ def memory_command(function: Callable[..., Output]) -> Callable[..., int]:
         return emit(output, as_json)
 
     return run
+
+
+def files_command(function: Callable[..., Output]) -> Callable[..., int]:
+    """As `memory_command`, with -l and -0, which print only the paths of the output."""
+
+    @click.option("--files", "-l", "files_only", is_flag=True, help="print only the paths")
+    @click.option("--null", "-0", is_flag=True, help="with -l, end each path with a NUL character")
+    @space_option
+    @json_option
+    @functools.wraps(function)
+    def run(
+        *args: Any, space: str | None, as_json: bool, files_only: bool, null: bool, **options: Any
+    ) -> int:
+        with Memory.open(space=space) as memory:
+            output = function(memory, *args, **options)
+            warn(memory)
+        if files_only and not as_json:
+            _print_paths(dict.fromkeys(output.paths), null)
+            output = replace(output, text="", found=bool(output.paths))
+        return emit(output, as_json)
+
+    return run
+
+
+def _print_paths(paths: Iterable[str], null: bool) -> None:
+    """Paths, one per line; in a pipe with the bytes that the files' names have."""
+    if null or not sys.stdout.isatty():
+        write_raw("".join(file_name(path) + ("\0" if null else "\n") for path in paths))
+    else:
+        print("\n".join(paths))

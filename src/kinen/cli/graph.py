@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import os
+from dataclasses import replace
+from os.path import join, lexists
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,17 +13,23 @@ from kinen.cli.command import (
     FILE_NAME,
     Output,
     choice_option,
+    files_command,
     group,
     list_option,
     listing,
     memory_command,
     number_option,
     openable_records,
+    opener,
     space_option,
 )
 from kinen.cli.run import colours
 from kinen.memory import Memory
-from kinen.paths import openable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kinen.model.records import Edge
 
 
 @group()
@@ -38,17 +46,34 @@ def graph() -> None:
     type=click.IntRange(1, 6),
     help="number of links to follow",
 )
-@memory_command
+@files_command
 def show(memory: Memory, path: str, depth: int) -> Output:
-    """Show what a note links to and what links to it. Exit 1 if there are no links."""
+    """Show what a note links to and what links to it. Exit 1 if there are no links.
+
+    \b
+    Examples:
+      kinen graph show docs/auth.md
+      kinen graph show -l docs/auth.md | xargs less
+    """
     record = memory.records.get(path)
     edges = memory.records.links(record.ref, depth)
-    return listing(
+    places = _openable_ends(memory, edges)
+    output = listing(
         {"ref": record.ref, "edges": render.edges_json(edges)},
-        render.links_text(record.ref, edges, colours()),
+        render.links_text(record.ref, edges, colours(), places),
         edges,
         f"no links from or to {path}: [[{path}]] in another note makes one",
     )
+    return replace(output, paths=[places[ref] for ref in places if ref != record.ref])
+
+
+def _openable_ends(memory: Memory, edges: Sequence[Edge]) -> dict[str, str]:
+    """The refs at the ends of links that are files, each with a path that opens from here."""
+    openable = opener(memory)
+    refs = dict.fromkeys(ref for edge in edges for ref in (edge.source, edge.target) if ref)
+    names = {ref: ref.partition(":")[2] for ref in refs}
+    root = memory.space.root
+    return {ref: openable(name) for ref, name in names.items() if lexists(join(root, name))}
 
 
 @graph.command()
@@ -58,14 +83,14 @@ def broken(memory: Memory) -> Output:
     edges = memory.records.broken_links()
     return Output(
         {"edges": render.edges_json(edges)},
-        render.broken_text(edges, lambda path: openable(memory.space.root, path, os.getcwd())),
+        render.broken_text(edges, opener(memory)),
         found=not edges,
         notes=[] if edges else ["no broken links: every link between notes leads somewhere"],
     )
 
 
 @graph.command()
-@memory_command
+@files_command
 def orphans(memory: Memory) -> Output:
     """List notes that have no link to another note, in either direction. Exit 1 if there are none.
 
@@ -75,19 +100,21 @@ def orphans(memory: Memory) -> Output:
       kinen graph orphans --json | jq -r '.orphans[].path'
     """
     records = memory.records.orphans()
-    return listing(
+    shown = openable_records(memory, records)
+    output = listing(
         {"orphans": [render.record_json(record) for record in records]},
-        render.records_text(openable_records(memory, records), colours()),
+        render.records_text(shown, colours()),
         records,
         "no orphans: every note is linked",
     )
+    return replace(output, paths=[record.path for record in shown])
 
 
 @click.command()
 @click.argument("note", type=FILE_NAME)
 @number_option("--limit -n", "maximum number of records", 10, least=1)
 @list_option("--type -t", "types", "TYPE", "only records of this type, as in `kinen search`")
-@memory_command
+@files_command
 def related(memory: Memory, note: str, limit: int, types: tuple[str, ...]) -> Output:
     """Show what is related to a note: by links, by meaning and by tags. Exit 1 if nothing is.
 
@@ -109,6 +136,7 @@ def related(memory: Memory, note: str, limit: int, types: tuple[str, ...]) -> Ou
         render.related_text(shown, colours()),
         found=bool(items),
         notes=notes,
+        paths=[item.record.path for item in shown if item.record.path],
     )
 
 

@@ -9,9 +9,12 @@ import click
 from kinen.cli.command import (
     FILE_NAME,
     Output,
+    files_command,
     limit_option,
     memory_command,
     number_option,
+    openable_records,
+    opener,
     options,
 )
 from kinen.cli.options import tags
@@ -49,7 +52,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="skip the first N files (default: 0)",
 )
-@memory_command
+@files_command
 def files(
     memory: Memory,
     tags: tuple[str, ...],
@@ -64,6 +67,7 @@ def files(
     \b
     Examples:
       kinen files --tag auth --tag session
+      kinen files -l0 --tag auth | xargs -0 wc -l
       kinen files --deleted --json | jq -r '.files[] | select(.alive | not).path'
     """
     records, total = memory.git.files(
@@ -75,15 +79,17 @@ def files(
         offset=offset,
     )
     notes = []
+    shown = openable_records(memory, records)
     if not records:
         notes.append("no file matches")
     elif len(records) < total:
         notes.append(f"{len(records):,} of {total:,}; use --limit and --offset to see the others")
     return Output(
         {"files": [file_json(record) for record in records], "total": total, "offset": offset},
-        files_text(records, colours()),
+        files_text(shown, colours()),
         found=bool(records),
         notes=notes,
+        paths=[record.path for record in shown],
     )
 
 
@@ -127,7 +133,7 @@ def history(memory: Memory, path: str, limit: int, patch: bool) -> Output:
 @click.argument("paths", nargs=-1, type=FILE_NAME)
 @click.option("--staged", is_flag=True, help="use the staged files")
 @number_option("--limit -n", "maximum number of files", 10, least=1)
-@memory_command
+@files_command
 def cochange(memory: Memory, paths: tuple[str, ...], staged: bool, limit: int) -> Output:
     """List the files that usually change together with PATHS. Exit 1 if there are none.
 
@@ -137,12 +143,15 @@ def cochange(memory: Memory, paths: tuple[str, ...], staged: bool, limit: int) -
     Examples:
       kinen cochange src/auth/session.py
       kinen cochange --staged
+      kinen cochange -l src/auth/session.py | xargs less
     """
     if bool(paths) == staged:
         raise click.UsageError("pass either paths or --staged")
     queried = memory.git.staged() if staged else list(paths)
     tracked = [path for path in queried if memory.git.tracks(path)] if staged else queried
     companions = memory.git.cochanged(tracked, limit) if tracked else []
+    openable = opener(memory)
+    shown = [companion._replace(path=openable(companion.path)) for companion in companions]
     notes = []
     if staged and not queried:
         notes.append("nothing is staged: run `git add` first")
@@ -150,7 +159,8 @@ def cochange(memory: Memory, paths: tuple[str, ...], staged: bool, limit: int) -
         notes.append("the staged files are new: no commit contains them yet")
     return Output(
         {"paths": queried, "files": [companion_json(companion) for companion in companions]},
-        companions_text(companions, colours()),
+        companions_text(shown, colours()),
         found=bool(companions),
         notes=notes,
+        paths=[companion.path for companion in shown],
     )

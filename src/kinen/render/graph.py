@@ -8,7 +8,7 @@ from kinen.render.json import record_json
 from kinen.render.style import PLAIN, readable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from kinen.model.records import Edge, Record, Related
     from kinen.render.style import Style
@@ -36,22 +36,32 @@ def graph_mermaid(edges: Sequence[Edge]) -> str:
     return "\n".join(["graph LR", *nodes, *arrows])
 
 
-def links_text(ref: str, edges: Sequence[Edge], style: Style = PLAIN) -> str:
-    """What a record links to, what links to it, and links further away."""
+def links_text(
+    ref: str, edges: Sequence[Edge], style: Style = PLAIN, places: Mapping[str, str] | None = None
+) -> str:
+    """What a record links to, what links to it, and links further away.
+
+    `places` has the paths to print for some refs; others are printed without their type.
+    """
     ref = readable(ref)
+    paths = places or {}
+
+    def place(end: str) -> str:
+        return readable(paths.get(end, _name(end)))
+
     groups: dict[str, list[str]] = {"links to": [], "linked from": [], "further": []}
     for edge in readable(edges):
         line = f":{edge.line}" if edge.line else ""
         if edge.source == ref:
-            end = _name(edge.target) if edge.target else style("warn", f"{edge.written} (broken)")
+            end = place(edge.target) if edge.target else style("warn", f"{edge.written} (broken)")
             groups["links to"].append(f"{end}{_type_text(edge)}{_sentence(edge, style)}")
         elif edge.target == ref:
-            source = style("path", _name(edge.source))
+            source = style("path", place(edge.source))
             text = f"{source}{line}{_type_text(edge)}{_sentence(edge, style)}"
             groups["linked from"].append(text)
         else:
-            end = _name(edge.target) if edge.target else f"{edge.written} (broken)"
-            groups["further"].append(f"{_name(edge.source)} → {end}")
+            end = place(edge.target) if edge.target else f"{edge.written} (broken)"
+            groups["further"].append(f"{place(edge.source)} → {end}")
     lines = []
     for name, links in groups.items():
         if links:
