@@ -203,18 +203,21 @@ def _share(values: list[int], holds: Callable[[int], bool]) -> float:
 
 def main() -> None:
     chosen = read_options(__doc__, SETS)
-    spaces = [space for name in chosen.sets for space in SETS[name](chosen.data)]
+    # Of all sets, so that a set has the same noise whichever others are chosen.
+    every = [space for read in SETS.values() for space in read(chosen.data)]
+    spaces = [space for space in every if space.name in chosen.sets]
     rng = random.Random(5)
     tally = Tally()
-    for space in spaces:
-        others = [other for other in spaces if other.name != space.name]
+    for space in every:
+        others = [other for other in every if other.name != space.name]
         elsewhere = [
             question.text
             for other in others
             for question in rng.sample(other.questions, min(ELSEWHERE, len(other.questions)))
         ]
         noise = {"elsewhere": elsewhere, "foreign": FOREIGN, "nonsense": nonsense(rng)}
-        tally.add(space, noise)
+        if space in spaces:
+            tally.add(space, noise)
     results: dict[str, Any] = {}
     for name in dict.fromkeys(space.name for space in spaces):
         for mode in MODES:
