@@ -539,6 +539,8 @@ def test_no_request_runs_what_a_repository_names(trap: tuple[Path, Trap]) -> Non
             "/v1/records/file:src/a.py",
             "/v1/history?path=src/a.py",
             "/v1/cochange?path=src/a.py",
+            "/v1/artifact?path=src/a.py&ref=HEAD",
+            "/v1/context?file=src/a.py",
             "/v1/tags",
             "/v1/links?ref=note.md",
         ):

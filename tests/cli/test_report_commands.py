@@ -187,6 +187,8 @@ def test_reports_of_all_spaces_are_headed_by_their_names(
         assert [line for line in two.splitlines() if line.startswith("# ")] == ["# other"]
     nothing = ask("standup", "--space", "silent", "--space", "silent", "--json")
     assert nothing.code == 1
+    empty = ask("memories", "list", "--space", "other", "--space", "silent").err
+    assert empty.startswith("note: other, silent: no memories")
     assert ask("standup", "--space", "nowhere").code == 2
 
 

@@ -49,6 +49,17 @@ def test_a_hit_shows_the_short_section_around_it(write, search) -> None:
     assert "kinenctl rollback" in search.text("roll a release back")
 
 
+def test_rules_of_restructuredtext_are_not_shown(write, search) -> None:
+    write("guide.rst", "Guide\n=====\n\nRollback\n--------\n\nCall Mira.\n\n====  ====\na     b\n")
+    write("text.md", "Rollback\n\n```\n=====\n```\n")
+    search("rollback")
+    shown = search.text("rollback")
+    assert "Call Mira." in shown
+    assert "====  ====" not in shown
+    assert "----" not in shown
+    assert shown.count("=====") == 1
+
+
 def test_matches_in_one_passage_are_one_hit(write, search) -> None:
     filler = "Nothing else happens on that day of the week as far as anybody here can remember."
     paragraphs = [f"The release train number {n} left. {filler}" for n in range(4)]

@@ -60,6 +60,14 @@ def test_a_checkpoint_without_text_is_written_in_the_editor(
     assert "an empty text saves nothing" not in kinen("checkpoint", "show").out
 
 
+def test_the_first_plan_is_active(kinen, space: Path) -> None:
+    assert "activate set" in kinen("plan", "save", "Set aside", "later", "--no-activate").err
+    assert kinen("plan", "show").code == 1
+    assert kinen("plan", "save", "Redis", "first").out.endswith("  active\n")
+    assert kinen("plan", "save", "Other", "second").out.endswith("  saved\n")
+    assert kinen("plan", "show").out.startswith("Redis")
+
+
 def test_steps_of_a_plan_are_ticked_off(kinen, space: Path) -> None:
     assert kinen("plan", "save", "Redis", "-", "--activate", stdin=PLAN).code == 0
     assert "1 of 3 steps done" in kinen("plan", "show").out

@@ -135,6 +135,11 @@ def test_every_endpoint_answers_in_the_form_that_it_declares(ask: Asked) -> None
     assert "edges" in ask("GET", "/broken-links")
     assert len(ask("GET", "/history", params={"path": NOTE})["revisions"]) == 2
     assert ask("GET", "/cochange", params={"path": NOTE})["files"][0]["count"] == 2
+    first = ask("GET", "/artifact", params={"path": NOTE, "ref": "HEAD~1"})
+    latest = ask("GET", "/artifact", params={"path": NOTE})
+    assert (len(first["commits"]), len(latest["commits"])) == (1, 2)
+    assert first["content"] != latest["content"]
+    assert ask("GET", "/context", params={"file": NOTE})["items"]
     assert ask("GET", "/tags")["tags"]
     assert "## " in ask("GET", "/standup", params={"since": "10w"})["markdown"]
     assert ask("GET", "/handoff")["space"]
@@ -475,7 +480,7 @@ OUTSIDE = ["../elsewhere.md", "notes/../../elsewhere.md", "/etc/passwd", "..\\el
 
 @pytest.mark.parametrize("path", OUTSIDE)
 def test_a_path_that_leads_outside_is_refused(ask: Asked, path: str) -> None:
-    for get in ("/history", "/cochange"):
+    for get in ("/history", "/cochange", "/artifact", "/artifact?ref=HEAD"):
         assert ask.over.get(f"/v1{get}", params={"path": path}).status_code in (400, 404)
     for value in (path, f"note:{path}", f"file:{path}"):
         quoted = value.replace("/", "%2F")
@@ -554,7 +559,14 @@ def test_provenance_that_cannot_be_kept_is_refused(ask: Asked) -> None:
     [
         *("/records/%00", f"/records/{NOTE}:99999999999999999999", f"/records/{NOTE}?line=-7"),
         *(f"/records/{NOTE}?line=9223372036854775808", "/links?ref=%ED%A0%80", "/links?ref="),
-        *("/links?ref=a&depth=99", "/history", "/cochange", "/cochange?path=", "/tags?limit=0"),
+        *(
+            "/links?ref=a&depth=99",
+            "/history",
+            "/cochange",
+            "/cochange?path=",
+            "/artifact",
+            "/tags?limit=0",
+        ),
         *("/search", "/search?query=", "/search?query=a&query=b&x=1", "/recall?since=never"),
         *("/recall?until=99999999999999999999", "/capsules?status=ajar", "/capsules/%00"),
         *("/export?form=xml", "/capsules/a%2Fb", "/recall?min_similarity=nan"),

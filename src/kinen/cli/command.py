@@ -21,6 +21,7 @@ from kinen.cli.run import FOUND, NOTHING, note
 from kinen.errors import QueryError
 from kinen.memory import Memory
 from kinen.paths import openable
+from kinen.render.text import counted
 from kinen.space.find import is_several
 from kinen.text import nearest, now, parse_time
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from kinen.cli.fastargs import Option
     from kinen.model.records import Record
 
+NAMED = 3
+"""Spaces that a remark names."""
 FILE_NAME = FileName()
 """Type of names of files, records and spaces: they may have bytes that are not UTF-8."""
 
@@ -248,14 +251,24 @@ def _of_several(spaces: Sequence[str], call: Callable[[Memory], Output]) -> Outp
         spaces, lambda memory: (memory.space.name, call(memory)), on_error=notes.append
     )
     found = [(name, output) for name, output in outputs if output.found]
-    for name, output in found or outputs[:1]:
-        notes += [f"{name}: {remark}" for remark in output.notes]
+    remarks: dict[str, list[str]] = {}
+    for name, output in found or outputs:
+        for remark in output.notes:
+            remarks.setdefault(remark, []).append(name)
+    notes += [f"{shortened(names)}: {remark}" for remark, names in remarks.items()]
     texts = [f"# {visible_line(name)}\n\n{output.text}" for name, output in found]
 
     def data() -> object:
         return {"spaces": [{"name": name, **_value(output)} for name, output in found]}
 
     return Output(data, "\n\n".join(texts), found=bool(found), notes=notes)
+
+
+def shortened(names: Sequence[str]) -> str:
+    """The names of spaces in a remark, of many the first."""
+    listed = ", ".join(names[:NAMED])
+    more = len(names) - NAMED
+    return f"{listed} and {counted(more, 'other spaces')}" if more > 0 else listed
 
 
 def _value(output: Output) -> dict[str, Any]:

@@ -52,12 +52,18 @@ def _output(plan: Plan, notes: Sequence[str] = (), state: str = "") -> Output:
 @click.argument("text", metavar="[TEXT|-]", default="")
 @text_option("--id", "ID", "id (default: made from the title)", "id_")
 @options(tags("tag"))
-@click.option("--activate", is_flag=True, help="make it the active plan")
+@click.option(
+    "--activate/--no-activate",
+    default=None,
+    help="make it the active plan (default: if no plan is active)",
+)
 @memory_command
 def save(
-    memory: Memory, title: str, text: str, id_: str, tags: tuple[str, ...], activate: bool
+    memory: Memory, title: str, text: str, id_: str, tags: tuple[str, ...], activate: bool | None
 ) -> Output:
     """Save a plan. `-` reads its text from standard input.
+
+    It becomes the active plan if there is none, or with --activate.
 
     Without TEXT, it is written in your editor, or read from standard input if that is piped.
 
@@ -69,10 +75,11 @@ def save(
     if text == "-" or (not text and not sys.stdin.isatty()):
         text = piped()
     content = text_or_editor(text, f"the plan {title!r}; `- [ ] ...` is a step", PLAN_HINT)
-    saved = memory.worklog.save_plan(title, content, id=id_, tags=tags, activate=activate)
-    hint = f"`kinen plan activate {saved.id}` makes it the active plan"
     active = memory.worklog.plan()
-    return _output(saved, [] if active else [hint], "" if saved.current else "saved")
+    activates = active is None if activate is None else activate
+    saved = memory.worklog.save_plan(title, content, id=id_, tags=tags, activate=activates)
+    hint = f"`kinen plan activate {saved.id}` makes it the active plan"
+    return _output(saved, [] if saved.current or active else [hint], "" if saved.current else "saved")
 
 
 @plan.command()

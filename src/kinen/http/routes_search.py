@@ -10,6 +10,7 @@ from fastapi.responses import StreamingResponse
 from kinen import __version__, render
 from kinen.api import requests, responses
 from kinen.api.paging import decode_cursor, encode_cursor
+from kinen.api.reading import ReadArtifact, ReadContext
 from kinen.api.refs import resolve
 from kinen.errors import QueryError
 from kinen.http.guard import Refused
@@ -207,6 +208,20 @@ def record(
     if entry.kind in GIT_KINDS:
         value["edges"] = render.edges_json(memory.records.links(entry.ref))
     return value
+
+
+@router.get("/artifact", response_model=responses.Artifact)
+@with_memory()
+def artifact(memory: OpenMemory, request: Annotated[ReadArtifact, Query()]) -> Any:
+    """The text of a path or ref; of a file also as of a commit, with its tags and commits then."""
+    return request.read(memory).model_dump()
+
+
+@router.get("/context", response_model=responses.Recall)
+@with_memory()
+def context(memory: OpenMemory, request: Annotated[ReadContext, Query()]) -> Any:
+    """What belongs to a file, a session, an issue, the plan, or else to the current work."""
+    return recall_json(request.read(memory))
 
 
 @router.get("/links", response_model=responses.Links)

@@ -1,26 +1,14 @@
 """Tools for git history, and the one that returns the full text behind a ref."""
 
-import contextlib
-from typing import Any
-
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from kinen.api import responses
 from kinen.api.paging import next_page
-from kinen.api.refs import resolve
-from kinen.errors import KinenError, QueryError
+from kinen.api.reading import ReadArtifact
+from kinen.errors import QueryError
 from kinen.mcp.tool import Answer, Limit, Names, Offset, Texts, Tool
 from kinen.memory import Memory
-from kinen.memory.recall import cut
-from kinen.model.documents import Revision
-from kinen.model.records import FILE_KINDS, KINDS, Chunk, Record
 from kinen.render import history, tag_json
-from kinen.text import QUARTERS, estimate, weight
-
-LATEST_COMMITS = 5
-"""Commits returned with a file."""
-SEAM = range(600, 19, -1)
-"""Characters that the end of a chunk and the beginning of the next may share."""
 
 
 class ListArtifacts(Tool):
@@ -55,7 +43,7 @@ class ListArtifacts(Tool):
         return Answer(value, history.files_text(records) or "no files")
 
 
-class GetArtifact(Tool):
+class GetArtifact(ReadArtifact, Tool):
     """Read the text of a path or of any ref. Files also as of a commit, with the tags and commits
     up to it.
     """
@@ -64,94 +52,11 @@ class GetArtifact(Tool):
     tool_title = "Read a file, note or record"
     response = responses.Artifact
 
-    path: str = Field(
-        min_length=1,
-        description="path or ref",
-    )
-    ref: str = Field("", description="git commit, branch or tag")
-    offset: int = Field(0, ge=0, description="first line")
-    budget: int = Field(4000, ge=50, le=100_000, description="most tokens")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _path_in_ref(cls, values: Any) -> Any:
-        """Accept the ref of a record as `ref`, which is its name everywhere else."""
-        if not isinstance(values, dict) or {"path", "name", "file", "id"} & values.keys():
-            return values
-        if str(values.get("ref", "")).partition(":")[0] not in KINDS:
-            return values
-        return {**values, "path": values["ref"], "ref": ""}
-
     def answer(self, memory: Memory) -> Answer:
-        record, text = self._read(memory)
-        commits: list[Revision] = []
-        if record.path and not self.offset:
-            with contextlib.suppress(KinenError):  # not committed, or no repository
-                full = memory.git.inside(record.path)
-                git = memory.git
-                revisions = git.history_at(full, self.ref) if self.ref else git.history(full)
-                commits = revisions[-LATEST_COMMITS:]
-        if self.ref and commits:
-            record = record._replace(tags=commits[-1].tags, at=commits[-1].at)
-        lines = text.splitlines()
-        content, end = within(lines, self.offset, self.budget)
-        value = responses.Artifact(
-            ref=record.ref,
-            path=record.path,
-            type=record.kind,
-            title=record.title,
-            at=record.at,
-            tags=list(record.tags),
-            content=content,
-            tokens=estimate(content),
-            lines=len(lines),
-            next_offset=end if end < len(lines) else 0,
-            commits=[responses.Revision(**history.revision_json(commit)) for commit in commits],
-        )
+        value = self.read(memory)
         more = f"… continue with offset {value.next_offset}" if value.next_offset else ""
-        head = f"[{record.ref}] {record.title}"
-        return Answer(value, "\n".join(filter(None, [head, content, more])))
-
-    def _read(self, memory: Memory) -> tuple[Record, str]:
-        kind, _, key = self.path.partition(":")
-        if self.ref:
-            path = key if kind in FILE_KINDS else self.path.removeprefix("file:")
-            full = memory.git.inside(path)
-            path = memory.git.relative(full)
-            return Record(f"file:{path}", "file", path, path), memory.git.read(full, self.ref)
-        name, line, number = resolve(memory, self.path)
-        record, chunks = memory.records.show(name, -1 if kind == "file" else line, number)
-        if record.kind == "file":
-            return record, memory.git.read(memory.git.inside(record.path))
-        return record, join_chunks(chunks)
-
-
-def within(lines: list[str], start: int, budget: int) -> tuple[str, int]:
-    """The lines from `start` that fit a budget, and the next line; a long first line is cut."""
-    end = start
-    room = budget * QUARTERS
-    while end < len(lines) and weight(lines[end]) <= room:
-        room -= weight(lines[end])
-        end += 1
-    if end == start < len(lines):
-        return cut(lines[start], budget), start + 1
-    return "\n".join(lines[start:end]), end
-
-
-def join_chunks(chunks: list[Chunk]) -> str:
-    """The text that chunks were cut from, without what two of them share."""
-    text = ""
-    last_line = 0
-    for chunk in chunks:
-        gap = 2
-        if chunk.start_line and last_line:
-            gap = min(2, max(1, chunk.start_line - last_line))
-        seam = next((size for size in SEAM if text[-size:] == chunk.text[:size]), 0)
-        if text and not seam:
-            text += "\n" * gap
-        text += chunk.text[seam:]
-        last_line = chunk.end_line
-    return text
+        head = f"[{value.ref}] {value.title}"
+        return Answer(value, "\n".join(filter(None, [head, value.content, more])))
 
 
 class GetProvenance(Tool):

@@ -12,10 +12,11 @@ from pydantic import Field
 from kinen import query, render
 from kinen.api import responses
 from kinen.api.paging import next_page
+from kinen.api.reading import ReadContext
 from kinen.api.refs import resolve
 from kinen.errors import QueryError
 from kinen.ipc import client
-from kinen.mcp.tool import Answer, AsOf, Budget, Limit, Names, Offset, Texts, Tool
+from kinen.mcp.tool import Answer, AsOf, Limit, Names, Offset, Texts, Tool
 from kinen.memory import Memory
 from kinen.memory.federation import recall_spaces, search_spaces
 from kinen.memory.recall import compact
@@ -220,7 +221,7 @@ class Recall(Tool):
         return Answer(value, recall_text(recall) or "nothing yet")
 
 
-class Context(Tool):
+class Context(ReadContext, Tool):
     """Memories, checkpoints, commits and files around the uncommitted changes, or around a file,
     a session or the active plan.
     """
@@ -228,24 +229,10 @@ class Context(Tool):
     tool_name = "kinen_context"
     tool_title = "Context of the current work"
     response = responses.Recall
-    unlisted = ("depth",)
-
-    session: str = ""
-    file: str = Field("", description="path, or its end")
-    plan: bool = False
-    depth: int = Field(1, ge=1, le=4, description="steps to follow")
-    budget: Budget = 0
+    unlisted = ("depth", "issue")
 
     def answer(self, memory: Memory) -> Answer:
-        if self.file:
-            memory.git.inside(self.file)
-        recall = memory.context.around(
-            session=self.session,
-            file=self.file,
-            plan=self.plan,
-            depth=self.depth,
-            budget=self.budget,
-        )
+        recall = self.read(memory)
         value = responses.Recall(**recall_json(recall))
         return Answer(value, recall_text(recall) or "nothing yet")
 

@@ -138,6 +138,8 @@ def hit_lines(hit: Hit, query_terms: Sequence[str], style: Style = PLAIN) -> lis
         return hit.chunk.text.splitlines()[1:]
     if hit.passage is not None:
         lines = [line for line in hit.passage.text.splitlines() if line.strip()]
+        if hit.record.path.endswith(".rst"):
+            lines = without_rules(lines)
         lines = without_titles(lines, hit)
         return [
             highlighted(clipped(line, query_terms, LINE_WIDTH), query_terms, style)
@@ -146,6 +148,19 @@ def hit_lines(hit: Hit, query_terms: Sequence[str], style: Style = PLAIN) -> lis
     start = best_line(hit.chunk.text, query_terms)
     lines = [line for line in hit.chunk.text.splitlines()[start:] if line.strip()]
     return [highlighted(excerpt(line, 200), query_terms, style) for line in lines[:LINES]]
+
+
+def without_rules(lines: Sequence[str]) -> list[str]:
+    """Lines of reStructuredText without the rules that mark headings and tables.
+
+    A rule is a row of one punctuation character, three or more, not indented: `====  ===`.
+    """
+    return [line for line in lines if not _is_rule(line.rstrip())]
+
+
+def _is_rule(line: str) -> bool:
+    marks = line.replace(" ", "")
+    return line[:3] == marks[:1] * 3 and not line[0].isalnum() and not marks.strip(line[0])
 
 
 def without_titles(lines: list[str], hit: Hit) -> list[str]:
