@@ -285,6 +285,7 @@ GOLDFISH = [
     ({"search": "kettle", "from": "2026-03-01", "to": "today"}, True),
     ({"search": "kettle", "workspace": "current", "minSimilarity": 0.2}, True),
     ({"search": "kettle", "symbols": ["boil"], "semantic": False}, True),
+    ({"search": "kettle", "repo": "shop", "agent": "ada", "user": "mira"}, True),
     ({"search": "kettle", "semantic": True}, False),
     ({"search": "kettle", "minSimilarity": 2}, False),
     ({"search": "kettle", "days": -1}, False),

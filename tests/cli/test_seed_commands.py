@@ -13,6 +13,7 @@ import pytest
 from kinen.mcp.server import create_server
 from kinen.memory import Memory
 from mcp import Client
+from terminal import in_shell
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -149,3 +150,24 @@ def test_what_one_client_writes_another_is_told(space: Path, write) -> None:
     assert "two workers raced" in recall
     assert "drain it" in recall
     assert "Queue" in handoff
+
+
+def test_words_of_other_tools_are_understood(ask, without_agents, write) -> None:
+    assert ask("config", "set", "search.default_mode", "fts").code == 0
+    assert ask("config", "get", "search.default_mode").out == "fulltext\n"
+    refused = ask("list", "capsules", "--scope", "s1")
+    assert (refused.code, "use --session, --repo" in refused.err) == (2, True)
+    write("sessions.md", "---\ntags: [drift]\n---\n# Sessions\n\nPostgres holds them.\n")
+    ask("log", "We keep Postgres, because Redis drifted", "--agent", "ada", "--session", "s1")
+    assert "Redis drifted" in ask("recall", "Postgres", "--agent", "ad").out
+    assert ask("recall", "Postgres", "--agent", "bob").code == 1
+    shown = ask("recall", "Postgres").out
+    assert "Postgres holds them." in shown
+    assert "tags: drift" not in shown
+    assert "tags: drift" not in ask("recall", "Postgres", "--distill").out
+
+
+def test_a_bundle_from_a_pipe_is_not_called_changed(ask, space: Path) -> None:
+    ask("log", "We keep Postgres", "--session", "s1")
+    run = in_shell("kinen export --session s1 | kinen import", space)
+    assert (run.stdout, run.stderr) == ("skipped 1 observation\n", "")

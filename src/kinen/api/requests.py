@@ -235,6 +235,9 @@ class Recall(Request):
     files: Names = Field([], description="about these files: paths, or ends of paths")
     symbols: Names = []
     session: Name = ""
+    repo: Name = ""
+    agent: Name = ""
+    user: Name = ""
     since: Since = ""
     until: Until = ""
     as_of: AsOf = ""

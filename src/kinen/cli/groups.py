@@ -13,6 +13,9 @@ from kinen.cli.command import NearestGroup
 from kinen.cli.commands import COMMANDS, overview
 from kinen.cli.run import ERROR, fail, guarded
 
+FORMER_OPTIONS = {"--scope": "use --session, --repo, --agent or --user"}
+"""Options of other tools, and what to use instead."""
+
 
 class Root(NearestGroup):
     """`kinen` itself; it imports the module of a command when the command is used."""
@@ -71,6 +74,9 @@ def run(words: list[str]) -> int:
             return fail(f"{path} needs a command: {names} · see `{path} --help`")
         except click.UsageError as error:
             path = error.ctx.command_path if error.ctx else "kinen"
+            name = getattr(error, "option_name", "")
+            if name in FORMER_OPTIONS:
+                return fail(f"no option {name} · {FORMER_OPTIONS[name]}")
             hint = "" if " · " in error.format_message() else f" · see `{path} --help`"
             return fail(error.format_message() + hint)
         except click.ClickException as error:

@@ -79,7 +79,8 @@ def save(
     activates = active is None if activate is None else activate
     saved = memory.worklog.save_plan(title, content, id=id_, tags=tags, activate=activates)
     hint = f"`kinen plan activate {saved.id}` makes it the active plan"
-    return _output(saved, [] if saved.current or active else [hint], "" if saved.current else "saved")
+    notes = [] if saved.current or active else [hint]
+    return _output(saved, notes, "" if saved.current else "saved")
 
 
 @plan.command()

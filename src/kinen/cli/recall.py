@@ -9,7 +9,7 @@ from kinen.cli.options import (
     HOW,
     JSON,
     PERIOD,
-    SESSION,
+    SCOPE,
     SPACES,
     TAG,
     begin,
@@ -36,7 +36,7 @@ OPTIONS = (
     FILE,
     Option("--issue", "issue", "ID", "only what names this issue, such as bd-a1b2 or '#12'"),
     Option("--symbol", "symbols", "NAME", "checkpoints that name this symbol", many=True),
-    SESSION,
+    *SCOPE,
     Option("--limit -n", "limit", "N", "maximum number of entries", type=int, default=20),
     flag("--full", "full", "show whole records, not only the relevant lines"),
     Option("--budget", "budget", "N", "token limit (default: recall.budget)", type=int, default=0),
@@ -60,7 +60,8 @@ OPTIONS = (
     JSON,
 )
 QUERY_OPTIONS = (
-    "types tags files symbols session since until as_of limit budget min_similarity mode".split()
+    "types tags files symbols session repo agent user since until as_of limit budget"
+    " min_similarity mode".split()
 )
 """Options that the query has under the same name."""
 HELP = """Print the plan, pins, the latest summary and matching records as markdown, within a token

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from kinen.errors import ConfigError
+from kinen.model.kinds import MODE_ALIASES, MODES
 
 if TYPE_CHECKING:
     from kinen.config.keys import Row
@@ -39,6 +40,7 @@ def parse_value(row: Row, raw: Raw, source: str, base: str = "") -> Any:
             return text.lower() in TRUE
         expected = "true or false"
     elif row.kind == "choice":
+        text = MODE_ALIASES.get(text, text) if row.choices is MODES else text
         if text in row.choices:
             return text
         expected = ", ".join(row.choices[:-1]) + f" or {row.choices[-1]}"

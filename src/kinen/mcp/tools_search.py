@@ -176,7 +176,10 @@ class Recall(Tool):
     tool_name = "kinen_recall"
     tool_title = "Recall what matters now"
     response = responses.Recall
-    unlisted = ("explain", "until", "as_of", "limit", "mode", "min_similarity", "symbols")
+    unlisted = (
+        *("explain", "until", "as_of", "limit", "mode", "min_similarity", "symbols"),
+        *("repo", "agent", "user"),
+    )
 
     query: str = Field("")
     type: str = Field(
@@ -193,6 +196,9 @@ class Recall(Tool):
     mode: str = ""
     min_similarity: float = 0.0
     session: str = ""
+    repo: str = ""
+    agent: str = ""
+    user: str = ""
     budget: int = Field(0, json_schema_extra=bounds("budget", 0), description="most tokens")
     full: bool = Field(False, description="whole records")
     distill: bool = Field(False, description="summarize, with sources")
@@ -203,7 +209,7 @@ class Recall(Tool):
         types = [name for name in listed([self.type]) if name != "all"]
         fields = self.parameters(
             *("tags", "files", "symbols", "session", "since", "until", "as_of", "limit", "budget"),
-            *("mode", "min_similarity"),
+            *("mode", "min_similarity", "repo", "agent", "user"),
         )
         parsed = recall_query(self.query, types=types, **fields)
         distiller = "configured" if self.distill else ""

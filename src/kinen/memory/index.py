@@ -380,6 +380,7 @@ class Index:
             bytes=sum(map(size_of, {core.space.data, core.folder})),
             epoch=clock.epoch,
             surprise=clock.accumulated,
+            vectors_off=self.vectors_off,
         )
 
     def _clock(self) -> Clock:

@@ -22,6 +22,7 @@ from kinen.recall.clip import compact, cut, plan_text, readable_output, said_onc
 from kinen.recall.excerpts import excerpts, left_out
 from kinen.recall.floor import UNKNOWN, is_known, unknown_note, without_weak
 from kinen.recall.fuse import RECENCY_WEIGHT
+from kinen.recall.passages import BARE_LABELS, shown_text
 from kinen.recall.search import recent
 from kinen.recall.tiers import item
 from kinen.sources.git.messages import without_trailers
@@ -161,7 +162,8 @@ class Recaller:
         if not hit.record.path:
             text = readable_output(self._records.whole_text(hit.record.ref)[:LONGEST])
             return "\n".join((text, *_results_of_step(hit)))
-        around = "\n".join(chunk.text for chunk in (*hit.before, hit.display, *hit.after))
+        chunks = (*hit.before, hit.display, *hit.after)
+        around = "\n".join(filter(None, (shown_text(chunk, hit.record.title) for chunk in chunks)))
         title = hit.chunk.heading or hit.record.title
         head = title if title and not around.startswith(("#", title)) else ""
         return said_once("\n".join(filter(None, (head, around))))[:LONGEST]
@@ -366,7 +368,10 @@ class Recaller:
         seen: set[str] = set()
         for hit in hits:
             chunks = [*hit.before, hit.display, *hit.after]
-            texts = [chunk.text for chunk in chunks if chunk.id not in seen]
+            title = hit.record.title
+            texts = [
+                shown_text(chunk, title, BARE_LABELS) for chunk in chunks if chunk.id not in seen
+            ]
             seen.update(chunk.id for chunk in chunks)
             spoken = hit.record.kind == "observation"
             text = _segment(hit) if spoken and texts else cut("\n".join(texts), READ)

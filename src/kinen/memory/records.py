@@ -20,7 +20,7 @@ from kinen.model.records import (
     Record,
     TagCount,
 )
-from kinen.recall.passages import is_metadata, is_numbered, prose_of
+from kinen.recall.passages import is_numbered, shown_text
 from kinen.text import spelled
 
 if TYPE_CHECKING:
@@ -239,8 +239,5 @@ class Records:
         """The text of a record up to a chunk, without title, aliases and tags of its metadata."""
         record = self._core.reader.record(ref)
         title = record.title if record else ""
-        texts = [
-            prose_of(chunk, title) if is_metadata(chunk) else chunk.text
-            for chunk in self._core.reader.between(ref, 0, last)
-        ]
+        texts = [shown_text(chunk, title) for chunk in self._core.reader.between(ref, 0, last)]
         return "\n".join(filter(None, texts))

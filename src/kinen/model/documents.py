@@ -208,3 +208,5 @@ class Status(NamedTuple):
     """How often memories were drawn because enough was new."""
     surprise: float = 0.0
     """How much is new since then."""
+    vectors_off: bool = False
+    """Whether the last `kinen index` had --no-embed."""

@@ -25,6 +25,10 @@ LITTLE = 40
 """Tokens up to which frontmatter is a title and a few tags."""
 TAKEN = -1
 """The section of lines that another hit shows."""
+BARE_LABELS = ("aliases: ", "tags: ", "branch: ")
+"""Lines of metadata that say nothing of what was done."""
+LABELS = (*BARE_LABELS, "files: ", "symbols: ")
+"""Lines of metadata that help to find a record and are not its text."""
 GAP = "…"
 """Stands for lines between a lead-in and the lines around a match."""
 
@@ -59,11 +63,15 @@ def is_metadata(chunk: Chunk) -> bool:
     return bool(chunk.start_line) and not is_numbered(chunk)
 
 
-def prose_of(chunk: Chunk, title: str) -> str:
+def prose_of(chunk: Chunk, title: str, labels: tuple[str, ...] = LABELS) -> str:
     """What metadata says in sentences: a summary, a note, the decision of a checkpoint."""
-    labels = ("aliases: ", "tags: ", "branch: ", "files: ")
     lines = [line for line in chunk.text.split("\n") if not line.startswith(labels)]
     return "\n".join(line for line in lines if line.strip("# ") != title)
+
+
+def shown_text(chunk: Chunk, title: str, labels: tuple[str, ...] = LABELS) -> str:
+    """The text of a chunk; of metadata without the record's title and the lines with `labels`."""
+    return prose_of(chunk, title, labels) if is_metadata(chunk) else chunk.text
 
 
 def _body(reader: Index, hit: Hit, hits: Sequence[Hit]) -> Chunk:

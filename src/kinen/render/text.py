@@ -300,7 +300,9 @@ def _model(status: Status) -> str:
     size = f", {status.dimensions} dimensions" if status.dimensions else ""
     pending = ""
     if status.pending:
-        pending = f", {counted(status.pending, 'chunks')} to embed: run `kinen index`"
+        state = "without a vector since `kinen index --no-embed`"
+        step = state if status.vectors_off else "to embed: run `kinen index`"
+        pending = f", {counted(status.pending, 'chunks')} {step}"
     return f"{status.provider} {status.model}{size}{pending}"
 
 

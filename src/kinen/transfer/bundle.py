@@ -277,10 +277,10 @@ def _apart(
             yield key, value
 
 
-def _is_sealed(file: IO[bytes]) -> bool:
-    """Whether a bundle is as kinen exported it, with the current rules of masking."""
+def _is_sealed(file: IO[bytes]) -> bool | None:
+    """Whether a bundle is as kinen exported it, by the current rules of masking; None: unknown."""
     if not file.seekable():
-        return False
+        return None
     start = file.tell()
     try:
         if f'"masked": {MASKING}'.encode() not in file.read(4096):

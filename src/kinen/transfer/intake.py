@@ -92,7 +92,10 @@ class Loaded(NamedTuple):
 
 
 class Intake:
-    """One import. `sealed` entries come as kinen exported them and need no masking."""
+    """One import. `sealed` entries come as kinen exported them and need no masking.
+
+    None means that nobody looked, as in a pipe, which cannot be read twice.
+    """
 
     def __init__(
         self,
@@ -101,7 +104,7 @@ class Intake:
         conflict: Conflict,
         progress: Callable[[int], None] | None = None,
         *,
-        sealed: bool = False,
+        sealed: bool | None = False,
     ) -> None:
         tables = [section.table for section in SECTIONS]
         self._db = db
@@ -162,7 +165,7 @@ class Intake:
             )
         if self._erased:
             notes.append(f"entries that were redacted here, and stay so: {self._erased}")
-        if "digest" in self._header and not self._sealed:
+        if "digest" in self._header and self._sealed is False:
             notes.append("the bundle was changed since its export, or comes from another version")
         return Loaded(
             added=self._added,
