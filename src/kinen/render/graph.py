@@ -44,10 +44,10 @@ def links_text(
     `places` has the paths to print for some refs; others are printed without their type.
     """
     ref = readable(ref)
-    paths = places or {}
+    paths: Mapping[str, str] = readable(places or {})
 
     def place(end: str) -> str:
-        return readable(paths.get(end, _name(end)))
+        return paths.get(end, _name(end))
 
     groups: dict[str, list[str]] = {"links to": [], "linked from": [], "further": []}
     for edge in readable(edges):
