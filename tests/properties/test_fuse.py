@@ -69,3 +69,16 @@ def test_a_neighbour_lifts_by_half_of_the_better_one(scores) -> None:
     for id_ in scores:
         best = max(scores.get(id_ - 1, 0.0), scores.get(id_ + 1, 0.0))
         assert results.get(id_, 0.0) == fuse.NEIGHBOUR * best
+
+
+@given(SCORES, COSINES, st.floats(0, 0.3))
+def test_a_few_words_of_the_question_do_not_outweigh_the_first_of_both(
+    lexical, semantic, strength
+) -> None:
+    first = {99: 50.0}
+    ranked = fuse.reciprocal({**lexical, **first}, {**semantic, 99: 1.0})
+    scores = {entry.id: entry.score for entry in ranked}
+    raised = fuse.with_runs(ranked, {100: strength})
+    assert {entry.id: entry.score for entry in raised}[99] == scores[99]
+    assert raised[0].score == max(scores.values())
+    assert raised[0].id != 100

@@ -64,10 +64,14 @@ def test_weak_hits_are_left_out_beside_a_strong_one(strengths: list[int]) -> Non
 @pytest.mark.parametrize("missing", [False, True])
 def test_a_hit_of_full_text_is_close_in_a_ranking_of_ranks(missing: bool) -> None:
     yardstick = Yardstick("rrf", 1000)
+    yardstick.by_place = True
     yardstick.words_missing = missing
     far = Vote("semantic", 9, 0.1, 0.1)
     assert strength((far,), yardstick) < CLOSE
-    assert (strength((far, Vote("fulltext", 1, 7.0, 0.5)), yardstick) < CLOSE) is missing
+    word = Vote("fulltext", 1, 7.0, 0.5)
+    for votes in ((far, word), (word,)):  # near in meaning, and not among the nearest
+        assert (strength(votes, yardstick) < CLOSE) is missing
+        assert strength(votes, yardstick) <= CLOSE
 
 
 @given(COUNTS)

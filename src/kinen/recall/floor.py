@@ -111,6 +111,8 @@ class Yardstick:
         self.weight = weight
         self.words_missing = False
         """Whether too many words of the question are in no entry."""
+        self.by_place = False
+        """Whether scores are places in rankings, which say nothing of a distance."""
 
     @property
     def cosine(self) -> float:
@@ -130,10 +132,12 @@ def with_strengths(
     # Whole words: where an identifier stands as it is, its parts need not.
     query_terms = [word for word in map(str.lower, words(hits.query.text)) if word in known_terms]
     worded = [has_all_words(hit, query_terms) for hit in hits]
+    compared = any(map(_cosine, hits))
+    yardstick.by_place = compared and yardstick.mode == "rrf"
     if not all(worded) and yardstick.chunks >= LEAST_CHUNKS:
         by_word = counts()
         share = len(missing_words(by_word)) / max(1, len(by_word))
-        most = FEW_MISSING if any(map(_cosine, hits)) else MOST_MISSING
+        most = FEW_MISSING if compared else MOST_MISSING
         yardstick.words_missing = share >= most
     rated = tuple(
         hit._replace(strength=max(strength(hit.votes, yardstick), CLOSE if has_words else 0))
@@ -146,8 +150,8 @@ def strength(votes: Sequence[Vote], yardstick: Yardstick) -> int:
     """How close a hit is by its votes: a number from 0 to 100 that means the same in each mode."""
     cosine = next((vote.score for vote in votes if vote.retriever == "semantic"), None)
     by_meaning = scaled(cosine, (yardstick.cosine, COSINE[1])) if cosine is not None else 0
-    if yardstick.mode not in ("hybrid", "fulltext") and cosine is not None:
-        # Other scores are cosines, too, or places in a ranking, which say nothing of a distance.
+    by_cosine = cosine is not None and yardstick.mode not in ("hybrid", "fulltext")
+    if by_cosine or yardstick.by_place:
         worded = any(vote.retriever == "fulltext" for vote in votes)
         return max(by_meaning, CLOSE if worded and not yardstick.words_missing else 0)
     score = sum(vote.share for vote in votes if vote.retriever not in ASIDE)

@@ -117,10 +117,14 @@ def by_meaning(semantic: Scores) -> list[Ranked]:
 
 
 def reciprocal(lexical: Scores, semantic: Scores, k: int = RRF_K) -> list[Ranked]:
-    """Reciprocal rank fusion: only places count."""
+    """Reciprocal rank fusion: only places count.
+
+    The first of both scores 1, so that the votes that follow weigh as in other modes.
+    """
     sides = {}
     for name, scores in (("fulltext", lexical), ("semantic", semantic)):
-        sides[name] = (scores, {id_: 1 / (k + rank) for id_, rank in ranks(scores).items()})
+        places = ranks(scores)
+        sides[name] = (scores, {id_: (k + 1) / (k + rank) / 2 for id_, rank in places.items()})
     return combined(sides)
 
 
