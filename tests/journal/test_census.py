@@ -56,6 +56,8 @@ def test_sessions_that_go_on_are_shown_as_they_are_now(space: Path) -> None:
         memory.journal.open_capsule("", scope=ADA)
         memory.observe("Why are the labels blank?", scope=ADA, at=AT)
         assert [each.prompts for each in memory.sessions.overviews()] == [1]
+        before = memory.sessions.timeline("s1").parts
+        assert "BOM" not in before.get("outcome", "")
         payload = {"role": "assistant"}
         memory.observe(
             "The labels are blank because of a BOM; it is removed now.",
@@ -66,6 +68,7 @@ def test_sessions_that_go_on_are_shown_as_they_are_now(space: Path) -> None:
         (session,) = memory.sessions.overviews()
         assert session.title == "Why are the labels blank?"
         assert "BOM" in session.outcome
+        assert "BOM" in memory.sessions.timeline("s1").parts["outcome"]
         for number in range(120):
             scope = {"session": f"t{number}", "agent": "claude"}
             memory.journal.open_capsule(f"task {number}", scope=scope)

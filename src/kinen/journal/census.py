@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     """Observations by agent and hour since 1970."""
     Words = tuple[str, str]
     """The title and the outcome of a session."""
+    Parts = dict[str, str]
+    """What a session came to, by the labels of its summary."""
 
 START = Mark("", 0, 0)
 
@@ -31,11 +33,13 @@ class Census:
         self._end = START
         self._tallies: dict[str, Tally] = {}
         self._words: dict[str, Words] = {}
+        self._parts: dict[str, Parts] = {}
         self._hours: Hours | None = None
 
     def _forget(self) -> None:
         self._tallies.clear()
         self._words.clear()
+        self._parts.clear()
         self._hours = None
 
     def tallies(self, db: sqlite3.Connection, capsules: Sequence[str]) -> dict[str, Tally]:
@@ -57,6 +61,12 @@ class Census:
         if capsule not in self._words:
             self._words[capsule] = read()
         return self._words[capsule]
+
+    def parts(self, capsule: str, read: Callable[[], Parts]) -> Parts:
+        """The parts of a capsule's summary, in the same way."""
+        if capsule not in self._parts:
+            self._parts[capsule] = read()
+        return dict(self._parts[capsule])
 
     def follow(self, db: sqlite3.Connection) -> None:
         """Count what was added since the last call; start again if something was taken away."""
@@ -82,8 +92,10 @@ class Census:
                 self._hours[hour] = self._hours.get(hour, 0) + count
         if any(ref.startswith("summary:") for ref in refs):
             self._words.clear()
+            self._parts.clear()
         for capsule in (*capsules, *(ref.removeprefix("capsule:") for ref in refs)):
             self._words.pop(capsule, None)
+            self._parts.pop(capsule, None)
 
 
 def _hours(db: sqlite3.Connection, after: int, until: int) -> Hours:

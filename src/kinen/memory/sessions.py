@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from heapq import merge
 from itertools import islice
@@ -94,8 +94,7 @@ class Sessions:
         newest = self._newest(agent, repo, user, since, until)
         overviews: list[SessionOverview] = []
         while batch := list(islice(newest, limit or None)):
-            briefs = (self._brief(entry) for entry in batch)
-            chosen = [brief for brief in briefs if _matches(brief, words.lower())]
+            chosen = [brief for brief in self._briefs(batch) if _matches(brief, words.lower())]
             overviews += self._with_counts(chosen, counts=counts)
             if limit and len(overviews) >= limit:
                 break
@@ -112,7 +111,7 @@ class Sessions:
         dated: Iterator[tuple[str, Capsule | Session]] = (
             (iso(capsule.opened_at / 1000), capsule)
             for capsule in self._capsules(chosen)
-            if iso(max(capsule.opened_at, capsule.closed_at) / 1000) >= since
+            if not since or iso(max(capsule.opened_at, capsule.closed_at) / 1000) >= since
         )
         if not (agent or repo or user):
             by_hand = [
@@ -176,7 +175,7 @@ class Sessions:
             entry.ref if isinstance(entry, Capsule) else f"session:{entry.name}": entry
             for entry in self._newest()
         }
-        return [self._brief(entries[ref]) for ref in refs if ref in entries]
+        return self._briefs([entries[ref] for ref in refs if ref in entries])
 
     def timeline(self, name: str = LAST) -> SessionTimeline:
         """A session with its steps: by its id, the client's id or the folder's name, or `last`.
@@ -187,7 +186,7 @@ class Sessions:
         if not isinstance(entry, Capsule):
             return self._folder_timeline(entry)
         self._core.census.follow(self._core.store.db)
-        brief = self._brief(entry)
+        brief = self._briefs([entry])[0]
         overview = next(self._with_counts([brief]), brief)
         observations = list(self._core.store.stream(entry.id))
         refs = {entry.ref, *(event.ref for event in observations)}
@@ -219,20 +218,28 @@ class Sessions:
 
     def _last_session(self) -> Capsule | Session:
         for entry in self._newest():
-            if next(self._with_counts([self._brief(entry)]), None) is not None:
+            if next(self._with_counts(self._briefs([entry])), None) is not None:
                 return entry
         raise NotFound("no session here yet", "`kinen import transcripts` takes in past ones")
 
-    def _brief(self, entry: Capsule | Session) -> SessionOverview:
-        """A session without its counts, and one that goes on without its end."""
-        if not isinstance(entry, Capsule):
-            return self._folder_overview(entry)
+    def _briefs(self, entries: Sequence[Capsule | Session]) -> list[SessionOverview]:
+        """Sessions without their counts, and those that go on without their end."""
+        ids = [entry.id for entry in entries if isinstance(entry, Capsule)]
+        shorts = short_ids(self._core.store.db, ids, ("capsules",)) if ids else {}
+        return [
+            self._capsule_overview(entry, shorts[entry.id])
+            if isinstance(entry, Capsule)
+            else self._folder_overview(entry)
+            for entry in entries
+        ]
+
+    def _capsule_overview(self, entry: Capsule, short: str) -> SessionOverview:
         title, outcome = self._core.census.words(
             entry.id, lambda: (self._title(entry), self._outcome(entry))
         )
         return SessionOverview(
             ref=entry.ref,
-            id=short_ids(self._core.store.db, [entry.id], ("capsules",))[entry.id],
+            id=short,
             kind="agent",
             session=entry.scope.session,
             agent=entry.scope.agent,
@@ -262,7 +269,11 @@ class Sessions:
 
         Nothing is made up for a session in which nothing was recorded.
         """
-        return self._parts(capsule, queries.stream(self._core.store.db, capsule.id))
+        db = self._core.store.db
+        self._core.census.follow(db)
+        return self._core.census.parts(
+            capsule.id, lambda: self._parts(capsule, queries.stream(db, capsule.id))
+        )
 
     def _parts(self, capsule: Capsule, observations: Iterable[Observation]) -> dict[str, str]:
         """The parts of the summary, which is made of the observations if none was written."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import partial
+from functools import lru_cache, partial
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,8 @@ class Html(str):
 
 def text(value: object) -> Html:
     """Text as HTML: escaped, with control characters and reading directions spelled out."""
-    return Html(escape(visible(str(value)), quote=True))
+    written = str(value)
+    return Html(escape(written if written.isprintable() else visible(written), quote=True))
 
 
 def safe_url(url: str) -> bool:
@@ -43,8 +44,8 @@ def safe_url(url: str) -> bool:
 
 def join(children: Iterable[Child], between: str = "") -> Html:
     """Children one after the other."""
-    parts = (_child(child) for child in children)
-    return Html(text(between).join(part for part in parts if part))
+    parts = [_child(child) for child in children]
+    return Html(text(between).join(filter(None, parts)) if between else "".join(parts))
 
 
 def _child(child: Child) -> str:
@@ -57,6 +58,15 @@ def _child(child: Child) -> str:
     return text(child)
 
 
+@lru_cache(maxsize=256)
+def _label(key: str) -> str:
+    """The attribute that a keyword stands for."""
+    label = key.rstrip("_").replace("_", "-")
+    if label.startswith("on") or label == "style" or not _NAME.fullmatch(label):
+        raise ValueError(f"no attribute {label!r}: use a class, or a script of its own")
+    return label
+
+
 def element(name: str, /, *children: Child, **attributes: object) -> Html:
     """An element. `class_` is class, `aria_label` is aria-label; True is one without a value.
 
@@ -65,14 +75,13 @@ def element(name: str, /, *children: Child, **attributes: object) -> Html:
     """
     head = [name]
     for key, value in attributes.items():
-        label = key.rstrip("_").replace("_", "-")
-        if label.startswith("on") or label == "style" or not _NAME.fullmatch(label):
-            raise ValueError(f"no attribute {label!r}: use a class, or a script of its own")
+        label = _label(key)
         if value is None or value is False:
             continue
         if label in URLS and not safe_url(str(value)):
             continue
-        head.append(label if value is True else f'{label}="{text(value)}"')
+        written = value if type(value) is int else text(value)
+        head.append(label if value is True else f'{label}="{written}"')
     start = f"<{' '.join(head)}>"
     return Html(start if name in VOID else f"{start}{join(children)}</{name}>")
 
