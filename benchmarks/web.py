@@ -1,9 +1,10 @@
 """How fast the pages are, as ratios to the call of the API that each rests on.
 
-    python benchmarks/web.py [--observations 100000] [--notes 5000] [--times 15]
+    python benchmarks/web.py [--observations 100000] [--notes 5000] [--times 15] [--root DIR]
 
-Page and call take turns in one loop and the medians are compared, so that whatever else the machine
-does meets both alike. With Playwright and chromium, the graph is dragged and frames are counted.
+With `--root` the space is built in that folder and stays there for the next run. Page and call
+take turns in one loop and the medians are compared, so that whatever else the machine does meets
+both alike. With Playwright and chromium, the graph is dragged and frames are counted.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ DAYS = 86_400_000
 GOING_ON = 5
 """Sessions that are open."""
 COMMITS = 5_000
+SENT = 300
+"""Texts in the ledger."""
 DRAGS = 150
 """Movements of the pointer while frames are counted."""
 
@@ -92,6 +95,9 @@ def build(root: Path, notes: int, observations: int) -> Path:
     with Memory.open(space) as memory:
         memory.transfer.load(bundle)
         memory.sync()
+        for number in range(SENT):
+            text = prose(rng, 120)
+            memory.ledger.record_answer("kinen_recall", "claude", text, [f"note:note-{number}.md"])
     return space
 
 
@@ -193,14 +199,30 @@ def rows_of(client: httpx.Client, base: str, times: int) -> list[Row]:
     compare: Callable[..., Row] = ratio
     search = "/v1/search?query={}"
     capsules = "/v1/capsules?limit=50"
+    session = client.get("/v1/capsules?limit=1").json()["capsules"][0]["id"]
+    note = "note:area-0/note-0.md"
+    around = f"/v1/links?ref={note}&depth=2"
     return [
         compare(client, "first page", f"{base}/search", "/v1/status", times, LIMIT),
         compare(client, "search as one types", f"{base}/search?q={{}}", search, times, LIMIT),
         compare(client, "sessions", f"{base}/sessions", capsules, times, LIMIT),
         compare(client, "timeline", f"{base}/timeline", capsules, times, LIMIT),
         compare(client, "timeline of a year", f"{base}/timeline?days=365", capsules, 5, NO_LIMIT),
+        compare(
+            client,
+            "session",
+            f"{base}/session?id={session}",
+            f"/v1/capsules/{session}",
+            times,
+            NO_LIMIT,
+        ),
+        compare(
+            client, "record", f"{base}/record?ref={note}", f"/v1/records/{note}", times, NO_LIMIT
+        ),
+        compare(client, "neighbourhood", f"{base}/graph?ref={note}", around, times, NO_LIMIT),
+        compare(client, "memories", f"{base}/memories", "/v1/memories", times, NO_LIMIT),
+        compare(client, "ledger", f"{base}/ledger", capsules, times, NO_LIMIT),
         compare(client, "status", "/v1/status", capsules, 3, NO_LIMIT),
-        compare(client, "memories", f"{base}/memories", "/v1/status", 3, NO_LIMIT),
     ]
 
 
@@ -209,20 +231,24 @@ def main() -> None:
     parser.add_argument("--observations", type=int, default=100_000)
     parser.add_argument("--notes", type=int, default=5_000)
     parser.add_argument("--times", type=int, default=15)
+    parser.add_argument("--root", type=Path, help="folder to build in, and to keep")
     options = parser.parse_args()
-    root = Path(tempfile.mkdtemp(prefix="kinen-web-"))
+    root = options.root or Path(tempfile.mkdtemp(prefix="kinen-web-"))
     os.environ["KINEN_HOME"] = str(root / "home")
     os.environ["KINEN_INDEX_EMBEDDING_PROVIDER"] = "none"
     os.environ["KINEN_DAEMON_AUTO_START"] = "false"
     try:
-        space = build(root, options.notes, options.observations)
+        space = root / "space"
+        if not space.exists():
+            build(root, options.notes, options.observations)
         with server(space) as (client, origin, link):
             base = f"/web/s/{space.name}"
             rows = rows_of(client, base, options.times)
             graph = graph_figures(client, base)
             graph |= drag(link, origin, base)
     finally:
-        shutil.rmtree(root)
+        if not options.root:
+            shutil.rmtree(root)
     for row in rows:
         limit = f"≤ {row.limit}" if row.limit < NO_LIMIT else ""
         print(f"{row.name:<22} {1000 * row.ours:8.1f} ms {row.ratio:6.2f} × {row.against} {limit}")
