@@ -105,7 +105,9 @@ class Tab:
             self.problems.append(f"request to {request.url}")
 
     def open(self, page: str, **query: str) -> Any:
-        url = httpx.URL(f"{self.site.origin}/web/s/parcelry/{page}", params=query or None)
+        """Go to a page of the space, or to one of all spaces: `all/search`."""
+        space = "" if "/" in page else "parcelry/"
+        url = httpx.URL(f"{self.site.origin}/web/s/{space}{page}", params=query or None)
         self.page.goto(str(url))
         return self.page
 
@@ -493,6 +495,10 @@ PAGES = {
     "ledger": {},
     "injection": {"id": "last"},
     "health": {},
+    "all/search": {"q": "redis"},
+    "all/timeline": {},
+    "all/sessions": {},
+    "all/memories": {},
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from kinen.web import html
-from kinen.web.markdown import HIGHLIGHTED, highlighted, markdown
+from kinen.web.markdown import HIGHLIGHTED, code_line, highlighted, markdown
 from web.hostile import NAME, NOTE, write_hostile
 from web.payloads import MARK, PAYLOADS
 
@@ -47,9 +47,24 @@ def check(page: str) -> None:
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_markdown_of_a_payload_runs_nothing(payload: str) -> None:
     check(f"<!doctype html><body>{markdown(payload, lambda name: '/web/x?' + 'ref')}</body>")
+    check(f"<!doctype html><body>{code_line(payload)}{code_line(f'`{payload}`')}</body>")
     check(f"<!doctype html><body>{html.p(payload, title=payload)}{html.a(payload, href=payload)}")
     for language in ("html", "js", "bash", payload):
         check(f"<!doctype html><body>{highlighted(payload, language)}</body>")
+
+
+@pytest.mark.parametrize(
+    ("written", "page"),
+    [
+        ("use `a < b` and *c*", "use <code>a &lt; b</code> and *c*"),
+        ("``x`` of `__init__`", "<code>x</code> of <code>__init__</code>"),
+        ("cut in `the mid…", "cut in <code>the mid…</code>"),
+        ("one ` alone, `` two", "one ` alone, `` two"),
+        ("`over\nlines`", "`over\nlines`"),
+    ],
+)
+def test_code_in_a_line_is_shown_as_code(written: str, page: str) -> None:
+    assert code_line(written) == page
 
 
 def test_text_of_markdown_is_not_lost() -> None:

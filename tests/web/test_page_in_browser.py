@@ -57,7 +57,7 @@ def fill(project: Project) -> None:
         diff = "Tool: Edit\nFile: src/labels.py\n-rotate(0)\n+rotate(180)"
         memory.observe(diff, kind="file_diff", scope=ADA, files=["src/labels.py"])
         memory.journal.close_capsule(
-            capsule.ref, "**Outcome**: labels are upright\n\n**Next**: tell the warehouse"
+            capsule.ref, "**Outcome**: labels are `upright`\n\n**Next**: tell the warehouse"
         )
         bob = {"session": "s2", "agent": "gemini"}
         memory.journal.open_capsule("move sessions to PostgreSQL", scope=bob)
@@ -177,6 +177,7 @@ def test_every_view_is_reached_by_clicking(tab: Tab) -> None:
         page.click(f"nav >> text={title}")
         page.wait_for_selector(f"nav a[aria-current=page] >> text={title}")
     page.click("nav >> text=Sessions")
+    assert page.locator(".cards code").all_inner_texts() == ["upright"]
     page.click("text=fix the labels")
     page.wait_for_selector("aside >> text=labels are upright")
     assert "make labels" in page.locator(".steps").inner_text()

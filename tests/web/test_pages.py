@@ -33,7 +33,7 @@ def session(site: Site) -> str:
         memory.observe("$ pytest -q\n1 failed: a byte order mark", kind="command", scope=SCOPE)
         diff = "Tool: Edit\nFile: labels/render.py\n- encoding='utf-8'\n+ encoding='utf-8-sig'"
         memory.observe(diff, kind="file_diff", scope=SCOPE, files=["labels/render.py"])
-        memory.journal.close_capsule(capsule.ref, "**Outcome**: templates are read as utf-8-sig")
+        memory.journal.close_capsule(capsule.ref, "**Outcome**: templates are read as `utf-8-sig`")
         memory.consolidation.consolidate()
         memory.sync()
         return capsule.id
@@ -135,6 +135,8 @@ def test_a_record_can_be_pinned_and_unpinned(site: Site) -> None:
 def test_a_session_is_a_timeline_with_diffs_and_output(site: Site, session: str) -> None:
     assert "fix the blank labels" in texts(tree(site.page("sessions")), ".cards h2")
     assert "No session matches" in site.page("sessions", q="nothing like it")
+    for name in ("sessions", "timeline"):
+        assert "utf-8-sig" in texts(tree(site.page(name)), ".cards code"), name
     page = tree(site.page("session", id=session))
     assert [node.attributes["class"] for node in page.css(".steps > li")] == [
         "prompt",

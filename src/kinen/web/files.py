@@ -11,7 +11,7 @@ from kinen.recall.tiers import HEADINGS
 from kinen.render.text import counted
 from kinen.text import excerpt
 from kinen.web import html
-from kinen.web.markdown import code_block, markdown
+from kinen.web.markdown import code_block, code_line, markdown
 from kinen.web.page import Page, Visit, chips, date, empty, entry, ref_link
 from kinen.web.records import title_of
 
@@ -126,7 +126,9 @@ def _history(memory: Memory, visit: Visit, revisions: list[Revision], edits: lis
                 html.p(
                     date(revision.at),
                     " ",
-                    html.a(excerpt(revision.subject, 120), href=visit.record(revision.ref)),
+                    html.a(
+                        code_line(excerpt(revision.subject, 120)), href=visit.record(revision.ref)
+                    ),
                 ),
                 html.p(
                     html.join(
@@ -158,7 +160,7 @@ def _session_link(memory: Memory, visit: Visit, edit: Record) -> Html | None:
     if not parent:
         return html.span(about.get("agent", ""), class_="chip")
     title = title_of(memory, parent)
-    link = html.a(title, href=visit.record(parent))
+    link = html.a(code_line(title), href=visit.record(parent))
     return html.span(html.span(about.get("agent", "agent"), class_="chip"), " in ", link)
 
 

@@ -22,7 +22,7 @@ from kinen.render.text import (
 )
 from kinen.text import terms
 from kinen.web import html, votes
-from kinen.web.markdown import passage
+from kinen.web.markdown import code_line, passage
 from kinen.web.page import ALL, date
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def hit_item(visit: Visit, hit: Hit, query_terms: Sequence[str]) -> Html:
         title = title.partition(" ")[0].replace("_", " ").capitalize()
     return html.li(
         html.article(
-            html.h2(html.a(title, href=visit.record(record.ref, line, space))),
+            html.h2(html.a(code_line(title), href=visit.record(record.ref, line, space))),
             html.p(html.join(_about(visit, hit, space, line), " "), class_="about"),
             html.div(_text(hit, query_terms), class_="passage"),
             _neighbours(visit, hit),

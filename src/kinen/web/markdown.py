@@ -29,6 +29,8 @@ LANGUAGES = frozenset(
     python py rust ruby sh shell sql swift toml ts typescript xml yaml yml""".split()
 )
 """Languages that are coloured."""
+_CODE = re.compile(r"(?<!`)(`{1,3})(?!`)([^`\n]+)(?:\1(?!`)|(?<=…)$)")
+"""Code in a line; of a line that was cut short, up to its end."""
 _WIKI = re.compile(r"\[\[([^\[\]|\n]{1,300})(?:\|([^\[\]\n]{1,300}))?\]\]")
 
 
@@ -86,6 +88,19 @@ def inline(source: str, words: Words = text) -> Html:
     tokens = _parser().parseInline(visible(source))[0].children or []
     plain = [token for token in tokens if token.type not in ("link_open", "link_close")]
     return Renderer(lambda _: "", words, headings=False).inline(plain)
+
+
+def code_line(source: str) -> Html:
+    """A line that somebody wrote, such as an outcome, with its code as code and nothing else.
+
+    Prompts, paths and messages of commits are not markdown: a `*` or `_` in them is a character.
+    """
+    parts: list[Html] = []
+    end = 0
+    for match in _CODE.finditer(source):
+        parts += [text(source[end : match.start()]), code(match[2].strip())]
+        end = match.end()
+    return join([*parts, text(source[end:])])
 
 
 def _with_table_head(source: str) -> str:

@@ -11,6 +11,7 @@ from kinen.model.records import KINDS
 from kinen.recall.tiers import short_id
 from kinen.web import html
 from kinen.web.html import Html
+from kinen.web.markdown import code_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -130,7 +131,7 @@ def frame(page: Page, visit: Visit) -> Html:
         html.element("meta", charset="utf-8"),
         html.element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         html.element("meta", name="color-scheme", content="light dark"),
-        html.element("title", f"{page.title} · {visit.space} · kinen"),
+        html.element("title", f"{page.title.replace('`', '')} · {visit.space} · kinen"),
         html.element("link", rel="stylesheet", href=f"{ROOT}/static/pages.css"),
         html.element("link", rel="icon", href=f"{ROOT}/static/icon.svg"),
         [
@@ -149,7 +150,7 @@ def frame(page: Page, visit: Visit) -> Html:
         ),
         _navigation(visit),
         html.main(
-            html.h1(page.title),
+            html.h1(code_line(page.title)),
             page.body,
             id="main",
             tabindex="-1",
@@ -300,7 +301,8 @@ def ref_link(visit: Visit, ref: str, title: str = "") -> Html:
     """A link to a record, by its short name."""
     if ref.partition(":")[0] not in KINDS:
         return html.code(ref)
-    return html.a(title or short_id(ref), href=visit.record(ref))
+    label = title if isinstance(title, Html) else code_line(title or short_id(ref))
+    return html.a(label, href=visit.record(ref))
 
 
 def chips(names: Iterable[object], class_: str = "chip") -> list[Html]:

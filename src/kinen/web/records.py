@@ -16,7 +16,7 @@ from kinen.markdown.frontmatter import read_frontmatter
 from kinen.render.text import counted, untitled
 from kinen.text import excerpt
 from kinen.web import asof, html
-from kinen.web.markdown import code_block, markdown
+from kinen.web.markdown import code_block, code_line, markdown
 from kinen.web.page import Page, chips, date, empty, mutation, ref_link
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def preview(memory: Memory, visit: Visit, ref: str) -> Html:
     title = visible_line(record.title) or untitled(record)
     return html.join(
         [
-            html.h2(html.a(excerpt(title, 120), href=visit.record(record.ref))),
+            html.h2(html.a(code_line(excerpt(title, 120)), href=visit.record(record.ref))),
             _about(visit, record),
             html.div(_text(memory, visit, record, edges, PREVIEW), class_="prose"),
         ]
@@ -204,7 +204,7 @@ def _edges(memory: Memory, visit: Visit, record: Record, edges: Sequence[Edge]) 
         words = edge.sentence or (edge.text if edge.text != edge.written else "")
         item = html.li(
             ref_link(visit, other, title_of(memory, other)),
-            html.small(f" “{excerpt(visible_line(words), 200)}”") if words else None,
+            html.small(" “", code_line(excerpt(visible_line(words), 200)), "”") if words else None,
         )
         groups.setdefault(heading, []).append(item)
     return [
@@ -254,7 +254,7 @@ def revision_list(visit: Visit, revisions: Sequence[Revision]) -> Html:
         html.li(
             date(revision.at),
             " ",
-            html.a(excerpt(revision.subject, 100), href=visit.record(revision.ref)),
+            html.a(code_line(excerpt(revision.subject, 100)), href=visit.record(revision.ref)),
             html.small(f" {revision.author}"),
             html.small(f" {revision.before} → {revision.path}") if revision.before else None,
             " ",

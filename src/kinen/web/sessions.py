@@ -14,7 +14,7 @@ from kinen.render.sessions import duration
 from kinen.text import excerpt, iso
 from kinen.times import milliseconds
 from kinen.web import html
-from kinen.web.markdown import code_block, markdown
+from kinen.web.markdown import code_block, code_line, inline, markdown
 from kinen.web.page import ALL, Page, Visit, choices, date, empty, entry, notes, ref_link
 
 if TYPE_CHECKING:
@@ -91,9 +91,9 @@ def card(visit: Visit, session: SessionOverview, space: str = "") -> Html:
     title = excerpt(visible_line(session.title), 160) or "(no prompt)"
     where = html.span(space, class_="chip") if space else None
     return html.li(
-        html.h2(html.a(title, href=visit.url("session", space, id=_name(session)))),
+        html.h2(html.a(code_line(title), href=visit.url("session", space, id=_name(session)))),
         html.p(html.join([where, *_facts(session)], " "), class_="about"),
-        html.p("→ ", visible_line(session.outcome)) if session.outcome else None,
+        html.p("→ ", code_line(visible_line(session.outcome))) if session.outcome else None,
     )
 
 
@@ -107,10 +107,11 @@ def _facts(session: SessionOverview) -> list[object]:
         for noun in ("prompts", "edits", "commands", "errors", "rounds")
         if (count := getattr(session, noun))
     ]
+    seconds = session.seconds
     return [
         html.span(session.agent or "by hand", class_="chip"),
         date(session.started),
-        html.span(duration(session.seconds)) if session.seconds else None,
+        html.span(duration(seconds)) if seconds else None,
         html.span(session.status, class_="chip") if session.status != "closed" else None,
         html.span(", ".join(counts)) if counts else None,
     ]
@@ -201,7 +202,7 @@ def _step(
     code = f" (exit {step.code})" if step.failed and step.code else ""
     mark = "✗" if step.failed else MARKS.get(step.kind, "·")
     note = step.error if step.failed else step.result
-    text = html.p(step.text[:SAID], times, code, class_="said") if step.text else None
+    text = html.p(code_line(step.text[:SAID]), times, code, class_="said") if step.text else None
     if step.kind == "round":
         text = html.p(ref_link(visit, f"round:{step.ref}", step.text), class_="said")
     anchor = step.ref.partition(":")[2] if step.ref.startswith("observation:") else None
@@ -256,7 +257,9 @@ def _memories(visit: Visit, timeline: SessionTimeline) -> Html | None:
         return None
     items = [
         html.li(
-            html.span(memory.type, class_="chip"), " ", ref_link(visit, memory.ref, memory.content)
+            html.span(memory.type, class_="chip"),
+            " ",
+            ref_link(visit, memory.ref, inline(memory.content)),
         )
         for memory in timeline.memories
     ]

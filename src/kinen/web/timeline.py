@@ -15,6 +15,7 @@ from kinen.memory import Memory
 from kinen.memory.federation import ask_spaces
 from kinen.text import excerpt, now
 from kinen.web import html
+from kinen.web.markdown import code_line
 from kinen.web.page import ALL, Page, Visit, empty, notes
 from kinen.web.sessions import card
 
@@ -302,10 +303,11 @@ def _label(period: Period, number: int) -> str:
 
 def _row(visit: Visit, name: str, by_hour: dict[int, int], period: Period, y: int) -> list[Html]:
     """The cells of an agent: the darker, the more events, compared with its busiest time."""
+    start, step, width = period.hours.start, period.step, period.cell
     sums: dict[int, int] = {}
     latest: dict[int, int] = {}
     for hour, count in by_hour.items():
-        column = (hour - period.hours.start) // period.step
+        column = (hour - start) // step
         sums[column] = sums.get(column, 0) + count
         latest[column] = max(hour, latest.get(column, 0))
     most = max(sums.values(), default=1)
@@ -314,17 +316,14 @@ def _row(visit: Visit, name: str, by_hour: dict[int, int], period: Period, y: in
     cells = []
     for column, count in sorted(sums.items()):
         day = (EPOCH + timedelta(hours=latest[column])).isoformat()
-        start = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(
-            hours=period.hours.start + column * period.step
-        )
-        moment = f"{start:%Y-%m-%d %H:00}" if period.step == 1 else f"{start:%Y-%m-%d}"
-        title = f"{moment}, {name}: {count:,}"
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(hours=start + column * step)
+        title = f"{moment:{'%Y-%m-%d %H:00' if step == 1 else '%Y-%m-%d'}}, {name}: {count:,}"
         rect = html.element(
             "rect",
             html.element("title", title),
-            x=column * period.cell,
+            x=column * width,
             y=y + 2,
-            width=period.cell - 1,
+            width=width - 1,
             height=ROW - 4,
             class_=f"h{1 + min(3, int(4 * count / (most + 1)))}",
         )
@@ -353,7 +352,9 @@ def _commit(visit: Visit, record: Record, space: str) -> Html:
         html.p(
             html.span(f"commit {space}".strip(), class_="chip"),
             " ",
-            html.a(excerpt(record.title, 120), href=visit.record(record.ref, space=space)),
+            html.a(
+                code_line(excerpt(record.title, 120)), href=visit.record(record.ref, space=space)
+            ),
             html.small(f" {author} {record.at[:16].replace('T', ' ')}"),
         )
     )

@@ -18,6 +18,19 @@ function inline(text) {
   return [...parts, text.slice(end)];
 }
 
+const CODE = /(?<!`)(`{1,3})(?!`)([^`\n]+)(?:\1(?!`)|(?<=…)$)/g;
+
+/** A line that somebody wrote, such as an outcome, with its code as code; `words` makes the rest. */
+function codeLine(text, words = (part) => part) {
+  const parts = [];
+  let end = 0;
+  for (const match of text.matchAll(CODE)) {
+    parts.push(words(text.slice(end, match.index)), h("code", {}, words(match[2].trim())));
+    end = match.index + match[0].length;
+  }
+  return [...parts, words(text.slice(end))];
+}
+
 function outside(url, label, whole) {
   if (!SAFE_LINK.test(url)) return whole.startsWith("http") ? whole : `${label} (${url})`;
   return h("a", { href: url, rel: "noopener noreferrer", target: "_blank" }, label);

@@ -22,8 +22,9 @@ function show() {
   const isFirst = shown === null;
   shown = location.hash;
   state.view = shown;
-  heading.textContent = visible(title);
-  document.title = visible(`${title} · ${string(bundle.header.space) || "export"} · kinen`);
+  heading.replaceChildren();
+  append(heading, codeLine(title));
+  document.title = visible(`${title.replaceAll("`", "")} · ${string(bundle.header.space) || "export"} · kinen`);
   view.replaceChildren();
   append(view, body);
   for (const link of document.querySelectorAll("#pages a"))

@@ -64,7 +64,7 @@ function restOf(record) {
   return excerpt(line, 160).startsWith(title) && line.length <= 160 ? text.slice(line.length).trim() : text;
 }
 
-const plainLine = (text) => text.replace(/^[#>*\s-]+/, "").replace(/\*\*|`/g, "");
+const plainLine = (text) => text.replace(/^[#>*\s-]+/, "").replace(/\*\*/g, "");
 
 /** The address of a record, also of one that is not in this page. */
 function refAddress(ref) {
@@ -76,7 +76,7 @@ function refAddress(ref) {
 function refLink(ref, title = "") {
   const record = bundle.byRef.get(ref);
   if (!record) return h("code", {}, ref);
-  return h("a", { href: refAddress(ref) }, title || titleOf(record));
+  return h("a", { href: refAddress(ref) }, codeLine(title || titleOf(record)));
 }
 
 /** Whether a word is one of the terms of a query, or begins with one; `seen` has words of before. */

@@ -15,7 +15,7 @@ function recordCard(record) {
   return h(
     "li",
     {},
-    h("h2", {}, h("a", { href: refAddress(record.ref) }, titleOf(record))),
+    h("h2", {}, h("a", { href: refAddress(record.ref) }, codeLine(titleOf(record)))),
     h(
       "p",
       { class: "about" },
@@ -33,7 +33,7 @@ function recordCard(record) {
       ]),
     ),
     record.type === "pin" && h("p", {}, refLink(record.target)),
-    record.type !== "pin" && restOf(record) && h("p", {}, excerpt(restOf(record), 300)),
+    record.type !== "pin" && restOf(record) && h("p", {}, codeLine(excerpt(restOf(record), 300))),
   );
 }
 
@@ -101,7 +101,11 @@ function recordView(parameters) {
               "p",
               {},
               "Session: ",
-              h("a", { href: address("session", { id: session.id }) }, sessionTitle(session) || session.id),
+              h(
+                "a",
+                { href: address("session", { id: session.id }) },
+                codeLine(sessionTitle(session) || session.id),
+              ),
             ),
           links.length > 0 &&
             h(

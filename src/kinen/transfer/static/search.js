@@ -47,13 +47,14 @@ function hitItem([record, score], terms) {
     /\n\s*\n/g,
     "\n",
   );
+  const mark = (part) => marked(part, terms);
   return h(
     "li",
     {},
     h(
       "article",
       {},
-      h("h2", {}, h("a", { href: refAddress(record.ref) }, marked(titleOf(record), terms))),
+      h("h2", {}, h("a", { href: refAddress(record.ref) }, codeLine(titleOf(record), mark))),
       h(
         "p",
         { class: "about" },
@@ -66,7 +67,7 @@ function hitItem([record, score], terms) {
           score > 0 && h("span", { class: "score quiet" }, score.toFixed(2)),
         ]),
       ),
-      text && h("div", { class: "passage" }, h("p", { class: "said" }, marked(passage(text, terms), terms))),
+      text && h("div", { class: "passage" }, h("p", { class: "said" }, codeLine(passage(text, terms), mark))),
     ),
   );
 }

@@ -83,10 +83,14 @@ function sessionCard(session) {
     h(
       "h2",
       {},
-      h("a", { href: address("session", { id: session.id }) }, sessionTitle(session) || "(no prompt)"),
+      h(
+        "a",
+        { href: address("session", { id: session.id }) },
+        codeLine(sessionTitle(session) || "(no prompt)"),
+      ),
     ),
     h("p", { class: "about" }, spaced(sessionFacts(session))),
-    outcome && h("p", {}, "→ ", outcome),
+    outcome && h("p", {}, "→ ", codeLine(outcome)),
   );
 }
 
@@ -221,7 +225,7 @@ function stepItem(record, step) {
       "div",
       {},
       h("span", { class: "hidden" }, `${step.failed ? "failed " : ""}${step.kind}: `),
-      h("p", { class: "said" }, step.text.slice(0, 4000), code),
+      h("p", { class: "said" }, codeLine(step.text.slice(0, 4000)), code),
       step.body &&
         h(
           "details",

@@ -10,6 +10,8 @@ const scene = document.createElement("canvas");
 const MARGIN = 0.5;
 const CELL = 0.02;
 const NAMED = 40;
+// The most that a graph is longer than wide.
+const LONGEST = 2;
 // Records whose titles are written even where dots are.
 const FIRST = 4;
 let graph = null;
@@ -22,18 +24,25 @@ let frame = 0;
 function decode(buffer) {
   const [version, count, links] = new Uint32Array(buffer, 0, 4);
   if (version !== 1) return null;
-  const places = new Float32Array(buffer, 16, 2 * count);
+  const square = new Float32Array(buffer, 16, 2 * count);
   const pairs = new Uint32Array(buffer, 16 + 8 * count, 2 * links);
   const kinds = new Uint8Array(buffer, 16 + 8 * count + 8 * links, count);
   const marks = new Uint8Array(buffer, 16 + 9 * count + 8 * links, count);
   const centre = new Uint32Array(buffer, 12, 1)[0] ? 0 : -1;
+  return { count, square, pairs, kinds, marks, centre, links };
+}
+
+/** Stretch the square of the layout to the shape of the canvas: a phone is high, a screen wide. */
+function stretch(across, down) {
+  const { count, square } = graph;
+  const places = square.map((place, number) => place * (number % 2 ? down : across));
   const cells = new Map();
   for (let node = 0; node < count; node++) {
     const key = cellOf(places[2 * node], places[2 * node + 1]);
     if (!cells.has(key)) cells.set(key, []);
     cells.get(key).push(node);
   }
-  return { count, places, pairs, kinds, marks, centre, cells, links };
+  Object.assign(graph, { places, cells });
 }
 
 const cellOf = (x, y) => `${Math.floor(x / CELL)}:${Math.floor(y / CELL)}`;
@@ -56,8 +65,11 @@ function palette() {
 function fit() {
   const width = canvas.clientWidth;
   const height = canvas.clientHeight;
-  const scale = Math.min(width, height) * 0.92;
-  view = { scale, x: (width - scale) / 2, y: (height - scale) / 2 };
+  const side = Math.min(width, height);
+  const [across, down] = [width, height].map((length) => Math.min(length / side, LONGEST));
+  const scale = side * 0.92;
+  stretch(across, down);
+  view = { scale, x: (width - scale * across) / 2, y: (height - scale * down) / 2 };
   redraw();
 }
 
