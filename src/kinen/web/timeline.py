@@ -303,7 +303,9 @@ def _label(period: Period, number: int) -> str:
 
 def _row(visit: Visit, name: str, by_hour: dict[int, int], period: Period, y: int) -> list[Html]:
     """The cells of an agent: the darker, the more events, compared with its busiest time."""
-    start, step, width = period.hours.start, period.step, period.cell
+    start = period.hours.start
+    step = period.step
+    width = period.cell
     sums: dict[int, int] = {}
     latest: dict[int, int] = {}
     for hour, count in by_hour.items():
