@@ -269,6 +269,20 @@ def test_kinds_of_commits_and_no_floor_on_every_surface(surfaces: Surfaces) -> N
     )
 
 
+def test_a_recall_of_an_issue_is_the_same_everywhere(surfaces: Surfaces) -> None:
+    (surfaces.folder / ".beads").mkdir(exist_ok=True)
+    issue = '{"id": "tea-a1b2", "title": "The kettle leaks"}\n'
+    (surfaces.folder / ".beads" / "issues.jsonl").write_text(issue)
+    assert surfaces.http("/recall", issue="tea-a1b2").ok  # an unknown one is a 404 of HTTP
+    for name, ok in (("tea-a1b2", True), ("tea-zzzz", False)):
+        replies = (
+            surfaces.cli("recall", "--issue", name),
+            surfaces.mcp("kinen_recall", issue=name),
+            surfaces.mcp("kinen_context", issue=name),
+        )
+        agree(replies, ok=ok)
+
+
 @pytest.mark.parametrize("mode", [*MODES, "fts", "psychic"])
 def test_a_recall_has_the_modes_of_a_search(surfaces: Surfaces, mode: str) -> None:
     ok = mode in (*MODES, "fts") and mode != "semantic"

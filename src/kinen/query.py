@@ -16,6 +16,7 @@ PATHS = ("paths", "near", "files")
 TEXTS = (
     *PATHS,
     *"text mode kinds session tags since until events meta repo agent user symbols as_of".split(),
+    *"issue refs parents".split(),
 )
 """Fields of a query that are texts, or several of them."""
 TOLD_TYPES = tuple(dict.fromkeys((*CHECKPOINT_TYPES[1:], *MEMORY_TYPES)))
@@ -132,6 +133,7 @@ def recall_query(
     tags: Iterable[str] = (),
     files: Iterable[str] = (),
     symbols: Iterable[str] = (),
+    issue: str = "",
     session: str = "",
     repo: str = "",
     agent: str = "",
@@ -154,7 +156,7 @@ def recall_query(
     files = tuple(files)
     symbols = tuple(symbols)
     names_given = {"types": types, "tags": tags, "files": files, "symbols": symbols}
-    _check_size(text, names_given, {"limit": limit, "budget": budget})
+    _check_size(text, names_given | {"issue": (issue,)}, {"limit": limit, "budget": budget})
     for name in ("files", "symbols", "tags"):
         if not all(map(str.strip, names_given[name])):
             raise QueryError("a name is empty", "give a name, or omit it", parameter=name)
@@ -177,6 +179,7 @@ def recall_query(
         tags=tuple(tag.lstrip("#") for tag in tags),
         files=files,
         symbols=symbols,
+        issue=issue.strip(),
         since=parse_time(since, now()) if since else "",
         until=parse_time(until, now(), end=True) if until else "",
         as_of=as_of.strip(),

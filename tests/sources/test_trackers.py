@@ -10,6 +10,7 @@ import pytest
 
 from kinen import Memory
 from kinen.errors import NotFound, StoreError
+from kinen.query import recall_query
 from sources.repositories import Repository
 
 if TYPE_CHECKING:
@@ -174,6 +175,71 @@ def test_commits_and_sessions_that_name_an_issue(memory: Memory) -> None:
     assert ("issue:shop-a1b2", "mentions") in edges
 
 
+def test_a_recall_of_an_issue_begins_with_it_and_has_only_what_concerns_it(
+    memory: Memory, repository: Repository
+) -> None:
+    commit = repository.commit("docs: the tea kettle")
+    capsule = memory.journal.open_capsule("fix the login", scope={"session": "s1"})
+    memory.observe("work on shop-a1b2 now", capsule=capsule.id, provenance={"role": "user"})
+    memory.observe("the clock of the kettle is wrong", capsule=capsule.id)
+    other = memory.journal.open_capsule("boil water", scope={"session": "s2"})
+    memory.observe("the clock of the stove is wrong, too", capsule=other.id)
+    memory.issues.link("shop-a1b2", f"commit:{commit}")
+    memory.sync()
+
+    recalled = memory.recall(recall_query("", issue="SHOP-A1B2"))
+    issue = recalled.items[0]
+    assert (issue.tier, issue.ref) == ("issue", "issue:shop-a1b2")
+    for line in (
+        "shop-a1b2 Login fails after midnight",
+        "in progress · bug · P1 · #auth",
+        "part of shop-epic Sessions (open)",
+        "blocks shop-c3d4 Rotate tokens (open)",
+        "Store UTC.",
+    ):
+        assert line in issue.text.splitlines()
+    assert {(item.tier, item.ref) for item in recalled.items[1:]} == {
+        ("sessions", capsule.ref),
+        ("commits", f"commit:{repository.head}"),
+        ("commits", memory.issues.show("#7").mentions[0].record.ref),
+    }
+
+    question = memory.recall(recall_query("which clock is wrong", issue="shop-a1b2"))
+    assert question.items[0].ref == "issue:shop-a1b2"
+    assert "the clock of the kettle is wrong" in [item.text for item in question.items]
+    assert "stove" not in str(question.items)
+
+    small = memory.recall(recall_query("", issue="shop-a1b2", budget=90))
+    assert small.tokens <= 90
+    assert small.items[0].ref == "issue:shop-a1b2"
+    only = memory.recall(recall_query("", issue="shop-a1b2", types=["commits"]))
+    assert {item.tier for item in only.items} == {"issue", "commits"}
+    with pytest.raises(NotFound, match="no issue 'shop-a1b3'"):
+        memory.recall(recall_query("", issue="shop-a1b3"))
+
+
+def test_a_recall_of_a_number_without_text_has_what_names_it(memory: Memory) -> None:
+    recalled = memory.recall(recall_query("", issue="#7"))
+    assert [item.tier for item in recalled.items] == ["commits"]
+
+
+def test_every_issue_of_a_range_shows_what_names_the_range(
+    memory: Memory, repository: Repository
+) -> None:
+    repository.commit("fix: rounding, see #29-35 and #41-#43")
+    memory.sync()
+    head = f"commit:{repository.head}"
+    edges = {edge.target for edge in memory.records.links(head)}
+    numbers = (*range(29, 36), *range(41, 44))
+    assert edges >= {f"issue:{number}" for number in numbers}
+    for number in numbers:
+        mentions = memory.issues.show(f"#{number}").mentions
+        assert [mention.record.ref for mention in mentions] == [head]
+    for number in (28, 36, 40, 44):
+        with pytest.raises(NotFound):
+            memory.issues.show(f"#{number}")
+
+
 def test_the_session_that_closed_an_issue(memory: Memory, repository: Repository) -> None:
     capsule = memory.journal.open_capsule("tidy up", scope={"session": "s-42"})
     export(repository, {**EPIC, "status": "closed", "closed_by_session": "s-42"})
@@ -267,8 +333,14 @@ def test_the_commands(repository: Repository, kinen: Callable[..., Any]) -> None
         "issues     shop-a1b2 Login fails after midnight · 1 ready"
         in kinen("status", cwd=repository.root).out
     )
-    recalled = kinen("recall", "--issue", "shop-a1b2", "--json", cwd=repository.root)
-    assert any(item["ref"].startswith("commit:") for item in json.loads(recalled.out)["items"])
+    recalled = kinen("recall", "--issue", "shop-a1b2", cwd=repository.root)
+    assert recalled.out.startswith("## Issue\n- [issue:shop-a1b2] 2026-03-02\n  shop-a1b2 Login")
+    assert "\n\n## Commits\n- [commit:" in recalled.out
+    everywhere = kinen("recall", "--issue", "shop-a1b2", "--space", "all", cwd=repository.root)
+    assert everywhere.out.startswith("## Issue\n- [shop: issue:shop-a1b2]")
+    unknown = kinen("recall", "--issue", "shop-a1b3", cwd=repository.root)
+    assert (unknown.code, unknown.out) == (2, "")
+    assert "no issue 'shop-a1b3'" in unknown.err
     closed = kinen("issues", "list", "--status", "closed", cwd=repository.root)
     assert (closed.code, closed.out) == (1, "")
     assert "none of the 3 issues" in closed.err

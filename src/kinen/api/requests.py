@@ -234,6 +234,7 @@ class Recall(Request):
     tags: Names = []
     files: Names = Field([], description="about these files: paths, or ends of paths")
     symbols: Names = []
+    issue: Name = Field("", description="an issue, and what concerns it", examples=["bd-a1b2"])
     session: Name = ""
     repo: Name = ""
     agent: Name = ""

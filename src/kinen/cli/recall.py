@@ -34,7 +34,7 @@ OPTIONS = (
     Option("--type -t", "types", "TYPE", "type: decision, learning, rounds, notes, ...", many=True),
     TAG,
     FILE,
-    Option("--issue", "issue", "ID", "only what names this issue, such as bd-a1b2 or '#12'"),
+    Option("--issue", "issue", "ID", "this issue, such as bd-a1b2 or '#12', and what names it"),
     Option("--symbol", "symbols", "NAME", "checkpoints that name this symbol", many=True),
     *SCOPE,
     Option("--limit -n", "limit", "N", "maximum number of entries", type=int, default=20),
@@ -60,7 +60,7 @@ OPTIONS = (
     JSON,
 )
 QUERY_OPTIONS = (
-    "types tags files symbols session repo agent user since until as_of limit budget"
+    "types tags files symbols issue session repo agent user since until as_of limit budget"
     " min_similarity mode".split()
 )
 """Options that the query has under the same name."""
@@ -75,6 +75,7 @@ EPILOG = """Examples:
   kinen recall --days 2 --file auth.py --type decision
   kinen recall --distill how do tokens expire --budget 400
   kinen recall token refresh --json | jq '.items[].ref'
+  kinen recall --issue bd-a1b2
   kinen recall --space all deploy"""
 
 
@@ -83,8 +84,6 @@ def recall(text: str, **options: Any) -> int:
     options["since"] = begin(options)
     options["mode"] = mode_of(options)
     text = " ".join(filter(None, (text, options["search"])))
-    if options["issue"]:  # only what names it
-        text = f'{text} "{options["issue"].removeprefix("issue:")}"'.strip()
     code, output, remarks = _from_daemon(text, options) or _from_here(text, options)
     if remarks:
         from kinen.cli.run import note

@@ -60,6 +60,10 @@ def conditions(query: Query) -> tuple[str, list[Any]]:
     for parts in ([*map(_about_file, query.files)], [*map(_naming_symbol, query.symbols)]):
         clauses += [f"({' OR '.join(clause for clause, _ in parts)})"] if parts else []
         values += [value for _, bound in parts for value in bound]
+    if query.refs or query.parents:
+        listed = "IN (SELECT value FROM json_each(?))"
+        clauses.append(f"(r.ref {listed} OR (r.parent != '' AND r.parent {listed}))")
+        values += [json.dumps(query.refs), json.dumps(query.parents)]
     for name in ("session", "repo", "agent", "user"):
         value = getattr(query, name)
         if value:

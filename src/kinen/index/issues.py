@@ -6,12 +6,21 @@ later, so nothing about this is stored.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.index.reader import RECORD, to_record
-from kinen.model.issues import BLOCKING, CHILD, Issue, from_metadata, references, tracked_ids
+from kinen.model.issues import (
+    BLOCKING,
+    CHILD,
+    Issue,
+    from_metadata,
+    ranges_with,
+    references,
+    tracked_ids,
+)
 from kinen.model.records import Edge, Record
 
 if TYPE_CHECKING:
@@ -98,6 +107,16 @@ def named_in(db: sqlite3.Connection, record: Record) -> list[tuple[str, str]]:
     return sorted(ids.items())
 
 
+def summaries(db: sqlite3.Connection, sessions: Sequence[str]) -> list[str]:
+    """The refs of the summaries of sessions."""
+    rows = db.execute(
+        "SELECT ref FROM records WHERE kind = 'summary'"
+        " AND parent IN (SELECT value FROM json_each(?)) ORDER BY ref",
+        (json.dumps(sessions),),
+    )
+    return [ref for (ref,) in rows]
+
+
 def edges(db: sqlite3.Connection, ref: str) -> list[Edge]:
     """The edges of an issue, or from a record to the issues that it names."""
     record = _record(db, ref)
@@ -141,6 +160,7 @@ def _candidates(db: sqlite3.Connection, id_: str) -> Iterator[tuple[Record, str]
     """Records whose text has the words of an id one after the other, or those of its last part."""
     last = id_.rpartition("-")[2]
     names = [id_, last] if len(last) >= SHORTEST else [id_]
+    names += [f"{first} {end}" for first, end in ranges_with(id_)]
     phrase = " OR ".join('"' + " ".join(_TOKENS.findall(name)) + '"' for name in names)
     marks = ", ".join("?" * len(NAMING_KINDS))
     rows = db.execute(
@@ -175,11 +195,16 @@ def _text(title: str, body: str) -> str:
 
 
 def _own_words(record: Record, text: str) -> str:
-    """The text of an entry without output: the output of a list names every issue."""
-    event = (record.metadata or {}).get("event", "")
-    if record.kind != "observation" or event == "message":
+    """The text of an entry without output: the output of a list names every issue.
+
+    The entry of a link by hand has none: the link is an edge of its own.
+    """
+    about = record.metadata or {}
+    if record.kind != "observation":
         return text
-    return str((record.metadata or {}).get("command", ""))
+    if about.get("event", "") == "message":
+        return "" if "concerns" in about else text
+    return str(about.get("command", ""))
 
 
 def _owner(db: sqlite3.Connection, record: Record) -> Record:

@@ -170,7 +170,7 @@ def hit_text(hit: responses.SizedHit) -> str:
 
 class Recall(Tool):
     """What to know before starting or resuming work: plan, pins, last summary, then decisions,
-    lessons and notes on the query. Without one: what happened last.
+    lessons and notes on query or issue. Without: the latest.
     """
 
     tool_name = "kinen_recall"
@@ -195,13 +195,14 @@ class Recall(Tool):
     symbols: Names = Field([])
     mode: str = ""
     min_similarity: float = 0.0
+    issue: str = ""
     session: str = ""
     repo: str = ""
     agent: str = ""
     user: str = ""
     budget: int = Field(0, json_schema_extra=bounds("budget", 0), description="most tokens")
     full: bool = Field(False, description="whole records")
-    distill: bool = Field(False, description="summarize, with sources")
+    distill: bool = Field(False, description="digest with sources")
     explain: bool = Field(False, description="with the votes behind each score")
     space: Names = Field([], description="as in kinen_search")
 
@@ -209,7 +210,7 @@ class Recall(Tool):
         types = [name for name in listed([self.type]) if name != "all"]
         fields = self.parameters(
             *("tags", "files", "symbols", "session", "since", "until", "as_of", "limit", "budget"),
-            *("mode", "min_similarity", "repo", "agent", "user"),
+            *("mode", "min_similarity", "repo", "agent", "user", "issue"),
         )
         parsed = recall_query(self.query, types=types, **fields)
         distiller = "configured" if self.distill else ""

@@ -11,6 +11,7 @@ from kinen.characters import storable
 from kinen.errors import Ambiguous, NotFound, QueryError
 from kinen.journal import queries
 from kinen.journal.mentions import files_in
+from kinen.memory import issue_recall
 from kinen.model.journal import Capsule, Item, Recall
 from kinen.model.records import Query, Record
 from kinen.paths import inside
@@ -155,9 +156,8 @@ class Context:
         """An issue, the records that name it, and the files that its commits changed."""
         details = self._issues.show(name)
         issue = details.issue
-        named = [mention.record for mention in details.mentions]
-        text = cut(f"{issue.title}\n{details.text}".strip(), 3 * TOKENS)
-        own: list[Item | None] = [item("hits", issue.ref, text, at=issue.updated)]
+        named = issue_recall.concerning(self._core.reader, details)
+        own = [issue_recall.issue_item(self._core.reader, details, 3 * TOKENS)]
         own += self._capsules([record.ref for record in named if record.kind == "capsule"][:EACH])
         own += [self._record_item(record) for record in named if record.kind != "capsule"][:EACH]
         files: dict[str, None] = {}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kinen import config as configuration
 from kinen import paths
-from kinen.errors import EmbedError, KinenError, QueryError, StoreError
+from kinen.errors import EmbedError, KinenError, NotFound, QueryError, StoreError
 from kinen.memory.memory import Memory
 from kinen.model.journal import Item, Recall
 from kinen.model.records import Hit, Hits, Query
@@ -143,12 +143,17 @@ def recall_spaces(
     def answer(memory: Memory) -> tuple[int, list[Item], list[Item], list[str]]:
         name = memory.space.name
         budget = query.budget or memory.config.recall.budget
-        found = memory.recaller.collect(vectors.add(memory, query), budget, 0)
-        pins = [item for item in found.always if item.tier == "pins"]
+        try:
+            found = memory.recaller.collect(vectors.add(memory, query), budget, 0)
+        except NotFound:
+            if query.issue:  # it is in another space
+                return budget, [], [], []
+            raise
+        pins = [item for item in found.always if item.tier in ("issue", "pins")]
         items, _ = memory.recaller.items(query, found.hits, budget // shares, full=full)
         return (
             budget,
-            [tiers.item("pins", pin.ref, pin.text, space=name) for pin in pins],
+            [tiers.in_space(pin, name) for pin in pins],
             [tiers.in_space(item, name) for item in items],
             [f"{name}: {note}" for note in (*found.notes, *found.hits.notes)],
         )
@@ -162,5 +167,7 @@ def recall_spaces(
         always += pins
         hits += items
         notes += remarks
+    if query.issue and not (always or hits):
+        notes.append(f"no issue {query.issue!r} in these spaces")
     hits.sort(key=lambda item: (-item.score, item.space, item.ref))
     return tiers.tiers(query.text, budget, always, hits[: query.limit], notes)

@@ -198,7 +198,14 @@ class Memory:
     def recaller(self) -> Recaller:
         from kinen.memory.recall import Recaller
 
-        return Recaller(self.core, self.index, self.records, self.searcher, lambda: self.past)
+        return Recaller(
+            self.core,
+            self.index,
+            self.records,
+            self.searcher,
+            lambda: self.past,
+            lambda: self.issues,
+        )
 
     @cached_property
     def records(self) -> Records:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kinen.errors import Busy
 from kinen.journal import queries
 from kinen.journal.shorten import for_the_next, outcome_only
+from kinen.memory import issue_recall
 from kinen.memory.candidates import candidates_of
 from kinen.model.journal import Digest, Item, Passage, Recall, Scope
 from kinen.model.kinds import DISTILLERS
@@ -32,6 +33,7 @@ from kinen.times import milliseconds
 if TYPE_CHECKING:
     from kinen.memory.core import Core
     from kinen.memory.index import Index
+    from kinen.memory.issues import Details, Issues
     from kinen.memory.past import Moment, Past
     from kinen.memory.records import Records
     from kinen.memory.search import Searcher
@@ -96,12 +98,14 @@ class Recaller:
         records: Records,
         searcher: Searcher,
         past: Callable[[], Past],
+        issues: Callable[[], Issues],
     ) -> None:
         self._core = core
         self._index = index
         self._records = records
         self._searcher = searcher
         self._past = past
+        self._issues = issues
 
     def recall(self, query: Query | str = "", *, full: bool = False, distiller: str = "") -> Recall:
         """The plan, the pins and the hits for a question, inside a token budget.
@@ -147,7 +151,10 @@ class Recaller:
             ], []
         candidates = self.candidates(query, hits)
         items = excerpts(query.text, candidates, room, query.limit)
-        return items, left_out(candidates[: query.limit], items)
+        omitted = left_out(candidates[: query.limit], items)
+        if query.issue and not query.text.strip():
+            items = [entry._replace(tier=issue_recall.tier_of(entry.ref)) for entry in items]
+        return items, omitted
 
     def candidates(self, query: Query, hits: Hits) -> list[Candidate]:
         """The records of the hits with their text, explanations first, without duplicates."""
@@ -187,6 +194,10 @@ class Recaller:
         )
         notes: list[str] = []
         past = self._past().moment(query.as_of) if query.as_of else None
+        issue = self._issues().show(query.issue) if query.issue else None
+        if issue:
+            records = issue_recall.concerning(self._core.reader, issue)
+            wider = issue_recall.narrowed(self._core.reader, wider, records)
         if query.text.strip():
             hits = without_weak(self._search(wider))
         else:
@@ -196,6 +207,7 @@ class Recaller:
                 until = min(query.until or past.at, past.at)
                 wider = wider._replace(as_of="", until=until, kinds=query.kinds or LATELY)
             hits = self._lately(wider._replace(limit=2 * query.limit))
+            hits = issue_recall.in_turns(hits) if issue else hits
         drawn = self._core.config.recall.memories or "memory" in query.kinds or query.events
         visible = [hit for hit in hits if self._is_shown(hit, drawn=bool(drawn))]
         hits = Hits(tuple(visible), wider, hits.mode, hits.notes)
@@ -203,7 +215,15 @@ class Recaller:
         plan, nudge = self._past_plan(past, share) if past else self.current_plan(share)
         notes += [nudge] if nudge else []
         at = milliseconds(past.at) if past else round(now() * 1000)
-        return Found([*plan, *self._pins(query, share, at)], hits, tuple(notes))
+        always = [*plan, *self._pins(query, share, at)]
+        if issue:
+            always = [*self._issue_items(issue, round(2 * SHARE * budget)), *always]
+        return Found(always, hits, tuple(notes))
+
+    def _issue_items(self, issue: Details, tokens: int) -> list[Item]:
+        """The issue that a recall is about, before everything else."""
+        entry = issue_recall.issue_item(self._core.reader, issue, tokens)
+        return [entry] if entry else []
 
     def _search(self, query: Query) -> Hits:
         """The hits of a search, more messages, and summaries if the question asks for an outcome.

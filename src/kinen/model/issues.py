@@ -9,7 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from kinen.model.records import Edge
 
 STATUSES = ("open", "in_progress", "blocked", "deferred", "closed")
 """The statuses that lists are sorted by; trackers have others, which come after them."""
@@ -31,6 +34,8 @@ _NUMBER = re.compile(
 )
 _COLOUR = re.compile(r"(?:colou?r|background|fill|stroke|border[\w-]*)[\"']?\s*[:=]\s*[\"']?$")
 """What stands before `#123` where that is a colour."""
+MOST_DIGITS = 7
+"""Digits of the number of an issue."""
 MOST_OF_RANGE = 30
 """Issues that a range such as `#29-35` names at most."""
 _MERGED = re.compile(r"^Merge pull request #\d+ from [\w.-]+/(\d{1,7})-[a-z]", re.MULTILINE)
@@ -90,6 +95,25 @@ class Issue(NamedTuple):
         return self.status in ("closed", "tombstone")
 
 
+def state_words(issue: Issue) -> str:
+    """The status, type, priority and labels of an issue, as one line."""
+    priority = "" if issue.priority == NO_PRIORITY else f"P{issue.priority}"
+    type_ = issue.type if issue.title else ""
+    labels = (f"#{label}" for label in issue.labels)
+    return " · ".join(filter(None, (issue.status.replace("_", " "), type_, priority, *labels)))
+
+
+def relation(issue: Issue, edge: Edge) -> tuple[str, str]:
+    """How an edge joins an issue with another record, in words, and the ref of that record."""
+    outward = edge.source == issue.ref
+    other = edge.target if outward else edge.source
+    if edge.type == "blocks":
+        return "blocks" if outward else "blocked by", other
+    if edge.type == "part_of":
+        return "part of" if outward else "has part", other
+    return (edge.text.replace("-", " ") or edge.type), other
+
+
 class Reference(NamedTuple):
     """A place in a text that names an issue."""
 
@@ -144,6 +168,18 @@ def _numbers(text: str) -> Iterator[tuple[int, int, str]]:
                 yield match.start(), match.end(), str(number)
     for match in _MERGED.finditer(text):
         yield match.start(1), match.end(1), match[1].lstrip("0")
+
+
+def ranges_with(id_: str) -> list[tuple[int, int]]:
+    """The first and last numbers of every range, such as `#29-35`, that has an issue inside."""
+    if not id_.isdecimal() or len(id_) > MOST_DIGITS:
+        return []
+    number = int(id_)
+    return [
+        (first, last)
+        for first in range(max(1, number - MOST_OF_RANGE + 2), number)
+        for last in range(number + 1, first + MOST_OF_RANGE)
+    ]
 
 
 def _keys(text: str) -> Iterator[tuple[int, int, str]]:

@@ -161,6 +161,12 @@ class Query(NamedTuple):
     """Whether a hit must contain the whole text as one phrase, as if it were quoted."""
     meta: tuple[str, ...] = ()
     """Frontmatter and other metadata that a hit must have: `status=complete`."""
+    issue: str = ""
+    """The id of an issue: a recall shows it, and only what concerns it."""
+    refs: tuple[str, ...] = ()
+    """Only these records."""
+    parents: tuple[str, ...] = ()
+    """Only entries of these sessions, besides the records of `refs`."""
     as_of: str = ""
     """Go back to what was known then: a time, commit, branch or tag; empty for now."""
     floor: bool = False

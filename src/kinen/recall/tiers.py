@@ -21,6 +21,7 @@ Key = tuple[str, str]
 
 
 HEADINGS = {
+    "issue": "## Issue",
     "plan": "## Plan",
     "pins": "## Pinned",
     "summary": "## Summary",

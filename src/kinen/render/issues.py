@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible, visible_line
-from kinen.model.issues import NO_PRIORITY, Issue
+from kinen.model.issues import NO_PRIORITY, Issue, relation, state_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,10 +56,8 @@ def details_json(details: Details) -> dict[str, Any]:
 def details_text(details: Details, screen: Screen) -> str:
     """An issue as a page: its state, its text, what it depends on, and what names it."""
     issue = details.issue
-    about = [issue.status.replace("_", " "), issue.type if issue.title else "", priority(issue)]
-    about += [f"#{label}" for label in issue.labels]
     head = f"{screen.style('path', issue.id)}  {screen.style('bold', visible_line(issue.title))}"
-    lines = [head.rstrip(), screen.style("dim", visible_line(" · ".join(filter(None, about))))]
+    lines = [head.rstrip(), screen.style("dim", visible_line(state_words(issue)))]
     lines += _times(issue, screen)
     if details.text:
         lines += ["", visible(details.text)]
@@ -115,14 +113,7 @@ def _times(issue: Issue, screen: Screen) -> list[str]:
 
 
 def _edge_line(issue: Issue, edge: Edge) -> str:
-    other = edge.source if edge.target == issue.ref else edge.target
-    word = edge.type
-    if edge.type == "blocks":
-        word = "blocked by" if edge.target == issue.ref else "blocks"
-    elif edge.type == "part_of":
-        word = "part of" if edge.source == issue.ref else "has part"
-    elif edge.text:
-        word = edge.text.replace("-", " ")
+    word, other = relation(issue, edge)
     return f"  {word} {visible_line(other.removeprefix('issue:'))}"
 
 
