@@ -169,8 +169,8 @@ def hit_text(hit: responses.SizedHit) -> str:
 
 
 class Recall(Tool):
-    """What to know before starting or resuming work: plan, pins, last summary, then decisions,
-    lessons and notes on query or issue. Without: the latest.
+    """What to know to start or resume work: plan, pins, last summary, decisions, lessons and
+    notes on query or issue. Without: the latest.
     """
 
     tool_name = "kinen_recall"
@@ -202,7 +202,7 @@ class Recall(Tool):
     user: str = ""
     budget: int = Field(0, json_schema_extra=bounds("budget", 0), description="most tokens")
     full: bool = Field(False, description="whole records")
-    distill: bool = Field(False, description="digest with sources")
+    distill: bool = Field(False, description="with sources")
     explain: bool = Field(False, description="with the votes behind each score")
     space: Names = Field([], description="as in kinen_search")
 
