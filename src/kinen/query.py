@@ -160,17 +160,11 @@ def recall_query(
     for name in ("files", "symbols", "tags"):
         if not all(map(str.strip, names_given[name])):
             raise QueryError("a name is empty", "give a name, or omit it", parameter=name)
-    names = listed(types)
-    singular = [name.removesuffix("s") for name in names]
-    events = tuple(name for name in singular if name in TOLD_TYPES)
-    if events and len(events) < len(names):
-        raise QueryError(
-            f"{', '.join(names)}: types of notes and kinds of records", "ask for them one by one"
-        )
+    events = _told_types(types)
     return Query(
         text,
         limit=limit,
-        kinds=("checkpoint", "memory") if events else kinds_of(names),
+        kinds=("checkpoint", "memory") if events else kinds_of(types),
         events=events,
         session=_stored(session),
         repo=_stored(repo),
@@ -187,6 +181,18 @@ def recall_query(
         min_similarity=min_similarity,
         mode=(MODE_ALIASES.get(mode, mode) if text.strip() else "") or "hybrid",
     )
+
+
+def _told_types(types: Iterable[str]) -> tuple[str, ...]:
+    """The types of checkpoints and memories among some types, which must be all or none."""
+    names = listed(types)
+    singular = [name.removesuffix("s") for name in names]
+    events = tuple(name for name in singular if name in TOLD_TYPES)
+    if events and len(events) < len(names):
+        raise QueryError(
+            f"{', '.join(names)}: types of notes and kinds of records", "ask for them one by one"
+        )
+    return events
 
 
 def _check_numbers(limit: int, budget: int, min_similarity: float) -> None:
