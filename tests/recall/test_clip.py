@@ -9,6 +9,7 @@ from kinen.recall.clip import (
     REPEATED,
     compact,
     cut,
+    cut_output,
     plan_text,
     readable_output,
     said_once,
@@ -104,3 +105,12 @@ def test_an_escape_in_code_stays() -> None:
 def test_no_word_is_lost(text: str) -> None:
     output = readable_output(text).replace("→", " ")
     assert output.split() == text.replace("→", " ").replace("\\n", " ").split() or "\\n" in text
+
+
+def test_a_long_command_is_cut_before_its_short_result() -> None:
+    text = f"$ cd /srv/app/{'deeper/' * 20} && python -c 'print(version)'\n1.62.0"
+    short = cut_output(text, 30)
+    assert short.endswith(" → 1.62.0")
+    assert estimate(short) <= 30
+    longer = "$ make\n" + "a line of output\n" * 40
+    assert cut_output(longer, 30) == cut(longer, 30)

@@ -471,3 +471,18 @@ def test_two_megabytes_take_in_proportion_to_reading_their_words(text: str) -> N
     digest = extract("what is derived from files in src/a.py?", [Passage("note:a.md", text)], 500)
     assert digest.tokens_out <= 500
     assert time.process_time() - began < 40 * read
+
+
+def test_a_lead_in_is_quoted_with_what_it_leads_in_to() -> None:
+    text = (
+        "Every deployment of the service failed before it began:\n\n"
+        "```text\nUnable to locate the executable file: pnpm\n```\n\n"
+        + "Nothing else was looked at in this review of the logs. "
+        * 12
+    )
+    passage = Passage("message:a", text, "", "")
+    lines = choose("why did every deployment fail", [passage], {passage.ref: ["[a]"]}, 60)
+    assert [line for _, line in lines][:2] == [
+        "Every deployment of the service failed before it began:",
+        "Unable to locate the executable file: pnpm",
+    ]

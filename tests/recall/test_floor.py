@@ -79,3 +79,9 @@ def test_the_remark_names_words_that_are_nowhere(counts: dict[str, int]) -> None
     note = unknown_note(counts)
     assert note.startswith("nothing is known about this")
     assert ("no entry has" in note) is any(not count for count in counts.values())
+
+
+def test_a_weak_hit_stays_where_it_is_needed_for_what_it_is() -> None:
+    hits = [near(0.0)[0]._replace(strength=number) for number in (80, 20, 10)]
+    chosen = without_weak(Hits(hits, Query("tea"), "hybrid"), lambda hit: hit.strength == 10)
+    assert [hit.strength for hit in chosen] == [80, 10]

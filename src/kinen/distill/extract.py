@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import islice
 from math import inf, log
@@ -44,6 +44,7 @@ TITLE = 60
 """Maximum characters of a title."""
 NEAR = 4_000
 """Characters of a passage that are searched for relative dates and words of the title."""
+COLONS = (":", "：")
 _SIGN = weight("…")
 
 
@@ -203,6 +204,8 @@ def _chosen(
         some = [read.pieces[n] for n in unit.members]
         ref = read.passages[some[0].passage].ref
         have = chosen.get(some[0][:2], set())
+        if have.issuperset(piece.n for piece in some):
+            continue
         cost = _cost(read.block(some[0]), have, some)
         cost += 0 if ref in cited else costs[ref]
         if cost > room:
@@ -220,7 +223,22 @@ def _chosen(
         cited.add(ref)
         recent = [*recent[1 - REMEMBERED :], (unit.members[0], own)]
         room -= cost
+        for n in _led(read, unit.members):
+            heappush(heap, Unit(unit.loss, (n,)))
     return chosen
+
+
+def _led(read: Read, members: Iterable[int]) -> Iterator[int]:
+    """The first line of code after a sentence that ends in a colon: without it, half is missing."""
+    for n in members:
+        piece = read.pieces[n]
+        following = read.pieces[n + 1] if n + 1 < len(read.pieces) else piece
+        if (
+            piece.text.endswith(COLONS)
+            and following[:2] == (piece.passage, piece.block + 1)
+            and read.block(following).kind == "code"
+        ):
+            yield n + 1
 
 
 def _cost(block: Block, have: set[int], more: Iterable[Piece]) -> int:

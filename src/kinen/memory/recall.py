@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import Busy
@@ -18,8 +19,15 @@ from kinen.model.records import Hit, Hits, Query
 from kinen.paths import inside
 from kinen.query import storable_query
 from kinen.recall import tiers
-from kinen.recall.candidates import asks_outcome
-from kinen.recall.clip import compact, cut, plan_text, readable_output, said_once
+from kinen.recall.candidates import asks_outcome, may_answer
+from kinen.recall.clip import (
+    compact,
+    cut,
+    cut_output,
+    plan_text,
+    readable_output,
+    said_once,
+)
 from kinen.recall.excerpts import excerpts, left_out
 from kinen.recall.floor import UNKNOWN, is_known, unknown_note, without_weak
 from kinen.recall.fuse import RECENCY_WEIGHT
@@ -199,7 +207,7 @@ class Recaller:
             records = issue_recall.concerning(self._core.reader, issue)
             wider = issue_recall.narrowed(self._core.reader, wider, records)
         if query.text.strip():
-            hits = without_weak(self._search(wider))
+            hits = without_weak(self._search(wider), partial(may_answer, query.text))
         else:
             notes.extend(self._index.prepare())
             if past:
@@ -421,7 +429,7 @@ def _results_of_step(hit: Hit) -> list[str]:
     if not is_only_step(hit):
         return []
     following = [chunk.text for chunk in hit.after if chunk.ref != hit.record.ref]
-    return [cut(readable_output(text), ASIDE) for text in following[:RESULTS]]
+    return [cut_output(text, ASIDE) for text in following[:RESULTS]]
 
 
 def _segment(hit: Hit) -> str:

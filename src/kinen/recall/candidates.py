@@ -131,6 +131,17 @@ def asks_outcome(question: str) -> bool:
     return bool(_ASKS_OUTCOME.search(question))
 
 
+def may_answer(question: str, hit: Hit) -> bool:
+    """May a hit that is weak by its words answer because of what it is?
+
+    A message of an agent explains in words of its own; a summary says what a session came to.
+    """
+    if hit.record.kind == "summary":
+        return asks_outcome(question)
+    about = hit.record.metadata or {}
+    return about.get("event") == "message" and about.get("role") == "assistant"
+
+
 def folded(candidates: Iterable[Candidate], question: str = "") -> list[Candidate]:
     """Texts that say the same become one: the newest, at the place of the first.
 

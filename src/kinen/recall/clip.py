@@ -13,6 +13,10 @@ _ESCAPED = re.compile(r"(?<!\\)\\n")
 
 ONE_LINE = 80
 """Characters of output up to which it is shown behind its command."""
+ARROW = " → "
+"""Between a command and its short result."""
+LEAST_COMMAND = 8
+"""Tokens of a command that say which one it was."""
 REPEATED = 25
 """Repeated lines of at least this many characters are omitted."""
 HEAD = 3
@@ -87,8 +91,21 @@ def readable_output(text: str) -> str:
     text = _with_line_breaks(text)
     command, _, output = text.rstrip().partition("\n")
     if command.startswith("$ ") and output and "\n" not in output and len(output) <= ONE_LINE:
-        return f"{command} → {output}"
+        return f"{command}{ARROW}{output}"
     return text
+
+
+def cut_output(text: str, tokens: int) -> str:
+    """At most `tokens` of an output; where a short result follows its command, the command is cut.
+
+    A long result is cut like any other text.
+    """
+    text = readable_output(text)
+    command, arrow, result = text.partition(ARROW)
+    room = tokens - estimate(arrow + result)
+    if not (arrow and command.startswith("$ ") and room >= LEAST_COMMAND):
+        return cut(text, tokens)
+    return cut(command, room) + arrow + result
 
 
 def _with_line_breaks(text: str) -> str:

@@ -73,14 +73,15 @@ def is_known(counts: Mapping[str, int], hits: Iterable[Hit], chunks: int) -> boo
     return share <= MOST_MISSING
 
 
-def without_weak(hits: Hits) -> Hits:
+def without_weak(hits: Hits, needed: Callable[[Hit], bool] | None = None) -> Hits:
     """The hits of a recall without weak ones, if one is strong: they would only pad the answer.
 
-    Without a strong hit all of them stay, because lines of weak hits answer long questions.
+    Without a strong hit all of them stay, because lines of weak hits answer long questions. Hits
+    that are `needed` for what they are stay in any case.
     """
     if not any(hit.strength >= STRONG for hit in hits):
         return hits
-    close = tuple(hit for hit in hits if hit.strength >= CLOSE)
+    close = tuple(hit for hit in hits if hit.strength >= CLOSE or (needed and needed(hit)))
     return Hits(close, hits.query, hits.mode, hits.notes)
 
 
