@@ -23,11 +23,13 @@ _OPENING = re.compile(
     r"(?i)^(?:(?:so|but|and|also|however|though|still|now|then|thus|therefore|hence|ok|okay|yes|yep"
     r"|yeah|no|nope|right|well|actually|basically|essentially|indeed|great|good|perfect|excellent"
     r"|done|fixed|correct|exactly|confirmed|unfortunately|fortunately|importantly|note|nb|important"
-    r"|warning|(?:one|another) (?:important )?(?:caveat|thing|note|detail|point)|caveat"
+    r"|warning|(?:one|another) (?:\w+ )?(?:caveat|thing|note|detail|point|finding)"
+    r"(?: worth (?:flagging|noting|mentioning))?|caveat"
     r"|in short|in summary|in other words|that said|as a result|good catch"
     r"|good question|short answer|makes sense|i see|interesting|hmm|wait|ah|the key insight is"
     r"|to be clear|for context|additionally|furthermore|moreover|meanwhile|finally|overall"
-    r"|because of this|remember|for the record|why|reason)\b(?:[,.!:;]| [–—-]{1,2}) {0,3}"
+    r"|because of this|remember|for the record|why|reason|discovered (?:while|during) [^:]{3,40})"
+    r"\b(?:[,.!:;]| [–—-]{1,2}) {0,3}"
     r"|(?:so|but|and|also|then|thus|therefore|hence|remember that|note that|keep in mind that"
     r"|bear in mind that|please note that|that means|this means|which means|it means"
     r"|(?:as )?it turn(?:s|ed) out(?: that)?|turn(?:s|ed) out(?: that)?|please) ){1,4}"
@@ -182,6 +184,39 @@ _PASSING = re.compile(
     r"|^the (?:current|latest) \w+ (?:is|shows?|looks?|seems?)\b"
     r"|^(?:\S+ ){1,4}then (?:[a-z]+ed|ran|went|got|hit|stopped)\b"
 )
+_MOMENTARY = re.compile(
+    r"(?i)\b(?:risk|question|concern|unknown|point) is (?:whether|how|if|why)\b"
+    r"|\b(?:appear(?:s|ed)|seem(?:s|ed)|look(?:s|ed)) (?:to|like|as)\b|\b(?:may|might) \w"
+    r"|\b(?:from|in|on) this (?:environment|sandbox|machine|worktree)\b|\bhere(?:[,;.]|$| is\b)"
+    r"|\b(?:is|are) (?:fine|harmless|moot|redundant|never needed|safe to|being \w+ed)\b"
+    r"|\bnever (?:called|needed|used)\b|\bhaven't been\b|\bhasn't been\b"
+    r"|\bbut (?:\S+ ){1,8}just (?:fails?|breaks?|hangs?|drops?|returns?|ignores?)\b"
+    r"|\bbut (?:applying|the (?:implementation|code|tests?|docs))\b"
+    r"|^[^.;:]{1,80}\b(?:is|are) (?:now |still |currently |actually )?(?:using|doing|getting"
+    r"|hitting|failing|trying|running|passing|calling|reading|sending|speaking)\b"
+    r"|^(?:the )?(?:\S+ ){0,2}(?:test|harness|example|suite) (?:fails|failed)\b"
+    r"|^(?!why )[^:]{3,200}: (?-i:it|they|he|she) "
+    r"|^(?:the |a )?`[^`]{1,80}`(?: \w+)? should (?:only|already|still|now)\b"
+    r"|\b(?:human |the )?docs? now\b|\bnow (?:gets|states?|says?|separates?|shows?) "
+    r"|\bfailed because of (?:lint|format\w*|type)\b"
+)
+"""How something stood or looked while the work went on."""
+_PROCESS = re.compile(
+    r"(?i)\bthis is an? (?:purely |internal|mechanical|cosmetic|compile-time|no-op)"
+    r"|^(?:the |an? )(?:\w+ ){0,2}(?:change|refactor(?:ing)?|rename|rewrite|cleanup|commit|fix)s? "
+    r"(?:is|are|was|were|works?|stays?|remains?)\b"
+    r"|^(?:the |an? )(?:(?!\w+(?:s|ed)\b)[^\s,.;:]+ ){0,6}[^\s,.;:]+, (?:which|who|where) "
+    r"[^,;:]{3,160}$"
+    r"|^(?:(?:two|three|four|five|several|some) (?:\w+ )?(?:nits?|cases|findings|issues|notes)"
+    r"|[a-h]\. |(?:one )?side note|the (?:report|agent|reviewer|safer fix|simplest fix)\b)"
+    r"|\b(?:option [a-h]|agent \d|test \d|test [a-z]\d|taskstop|wrong branch)\b"
+    r"|\b(?:first|second) (?:sub)?agent\b|\b(?:individually|collectively)\b"
+    r"|^(?:faster|slower|better|simpler|cleaner|safer|easier)\b"
+    r"|^\w+ed (?:indirectly|via|by|in|with|through|from|because|since)\b"
+    r"|^(?:\S+ ){1,4}simplified (?:because|since)\b"
+    r"|, (?:explain|document|describe) \w|\bthen[.!]?$"
+)
+"""A verdict on the change at hand, a step of a review, or a fragment: it holds for nothing else."""
 _QUOTED = re.compile(r"^[\"'“‘«>|+=*#<{\[\\/-]|[{};]$|=>|::=|\$ ")
 _UNFINISHED = re.compile(r"(?i)(?:[:,;(\[–—-]|\b(?:and|or|the|a|an|to|of|with|by|for|in))$")
 _DEMONSTRATIVE = re.compile(
@@ -286,6 +321,8 @@ def is_sound(text: str, *, brief: bool = False) -> bool:
         or (not brief and _OWN_DEED.search(prose))
         or _DEMONSTRATIVE.search(_QUOTATION.sub("", prose))
         or _OPEN_POINT.match(text)
+        or _MOMENTARY.search(_QUOTATION.sub("", prose))
+        or _PROCESS.search(prose.rstrip("."))
         or _RANKED.match(text)
         or is_step(text)
         or not is_certain(_NOT_ABLE.sub("cannot", prose))
