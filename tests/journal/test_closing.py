@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -153,3 +154,19 @@ def test_a_text_begins_with_whole_lines_and_sentences() -> None:
     led = ["fix: replace the target", "The copy follows a link. So it did this:", ""]
     assert first_lines(led, 60) == "fix: replace the target\nThe copy follows a link."
     assert first_lines(["bump x", "- [Notes](" + "a" * 400 + ")"], 30) == "bump x"
+
+
+@pytest.mark.parametrize(
+    ("tokens", "ending"), [(58, "two methods: `append()`, `flush()`"), (50, "two methods …")]
+)
+def test_a_point_has_the_names_of_its_details_or_no_colon(tokens: int, ending: str) -> None:
+    message = (
+        "Everything is in place.\n"
+        "1. **`app.rs`** — Added the `agent_buffers: [String; 3]` field and two methods:\n"
+        "   - `append()` — accumulates the text that arrives and flushes the lines of it\n"
+        "   - `flush()` — emits whatever is left of the last line when the stream ends\n"
+        "2. **`agent.rs`** — Shows the line in progress with a cursor at its end."
+    )
+    text = condensed(message, tokens)
+    assert estimate(text) <= tokens
+    assert text.splitlines()[1].endswith(ending)

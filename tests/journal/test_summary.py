@@ -453,3 +453,26 @@ def test_earlier_results_have_less_room_where_the_last_request_changed_most() ->
         seen("message", "The page has a title and a footer now.", role="assistant"),
     ]
     assert len(summary(*first, *last)) < len(summary(*first, last[0], last[2]))
+
+
+@pytest.mark.parametrize(
+    ("command", "state"),
+    [
+        (
+            "pytest tests/test_a.py -q",
+            "tests ✓ `pytest tests`: 129 passed, tests ✓ `pytest tests/test_a.py -q`: 3 passed",
+        ),
+        ("pytest tests -q 2>&1 | tail -3", "tests ✓ `pytest tests -q 2>&1 | tail -3`: 3 passed"),
+        ("cargo test", "tests ✓ `cargo test`: 3 passed"),
+    ],
+)
+def test_a_run_of_some_tests_stands_beside_the_run_of_all(command: str, state: str) -> None:
+    text = summary(ran("pytest tests", output="129 passed"), ran(command, output="3 passed"))
+    assert f"**State**: {state}\n" in text
+
+
+def test_a_part_of_the_results_of_several_test_programs_is_not_their_sum() -> None:
+    results = [f"test result: ok. {count} passed; 0 failed" for count in (15, 35)]
+    assert "`cargo test`: 50 passed" in summary(ran("cargo test", output="\n".join(results)))
+    cut_out = "running 129 tests\n…\n" + "\n".join(results)
+    assert "tests ✓ `cargo test`: passed" in summary(ran("cargo test", output=cut_out))

@@ -140,3 +140,13 @@ def test_a_recall_has_no_problem_that_a_request_put_right(space: Path) -> None:
     assert "breaks uploads" not in output
     recalled = _recalled(space, [], "why was the size limit of uploads a problem?")
     assert "breaks uploads" in recalled
+
+
+def test_a_version_that_a_file_no_longer_has_is_old_in_every_sentence() -> None:
+    old = (
+        "They differed.\n\nSolved by one `go 1.23` everywhere.\n\ngo.mod:3 is set to `go 1.23`.\n\n"
+        "The image has go 1.22."
+    )
+    newer = Source("Updated the version in go.mod:3 to `go 1.24`.", "2026-01-02", "b", shown=True)
+    text = States([newer]).current(Source(old, "2026-01-01", "a"), versions=True)
+    assert text.split() == "They differed. The image has go 1.22.".split()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from kinen.journal import events
 from kinen.journal.closing import is_uncommitted, left_points, next_points
@@ -29,6 +30,7 @@ LOOKED_BACK = 6
 """Requests in whose answers a list of what is left to do is looked for."""
 STATEMENTS = 200
 """The latest statements that are remembered."""
+_REDIRECTED = re.compile(r"\d?[<>|]|&>")
 _SUBJECT = re.compile(r"(?m)^\[[^\]\n]{1,200} ([0-9a-f]{7,40})\] ([^\n]{1,300})")
 _MESSAGE = re.compile(r"""-\w*m\s+(?:"\$\(cat <<'?EOF'?\n([^\n]+)|"([^"\n]+)|'([^'\n]+))""")
 
@@ -114,6 +116,8 @@ class Account:
     edited: dict[str, Source] = field(default_factory=dict)
     runs: dict[str, Run] = field(default_factory=dict)
     tests: Run | None = None
+    whole_tests: Run | None = None
+    """The run of all tests before it, if the last was a run of some of them."""
     commits: list[Quote] = field(default_factory=list)
     pushed: Source | None = None
     unanswered: Quote | None = None
@@ -276,6 +280,30 @@ def _take_success(account: Account, event: Observation, source: Source) -> None:
             trouble.fix = Quote(events.command(event), source)
 
 
+def _take_tests(account: Account, run: Run) -> None:
+    """Keep the last run of tests, and before it the run that it is only a part of."""
+    whole = account.whole_tests or account.tests
+    account.whole_tests = whole if whole and _is_part(run, whole) else None
+    account.tests = run
+
+
+def _is_part(run: Run, whole: Run) -> bool:
+    """Does a command run a part of the tests of another: the same words, and what to select?"""
+    words = _selection(whole.command)
+    narrower = _selection(run.command)
+    return (
+        words != narrower
+        and len(words) <= len(narrower)
+        and all(b.startswith(a) for a, b in zip(words, narrower, strict=False))
+    )
+
+
+def _selection(command: str) -> list[str]:
+    """The words of a command that say which tests run: no options, no redirections."""
+    words = takewhile(lambda word: not _REDIRECTED.match(word), command.split())
+    return [word for word in words if not word.startswith("-")]
+
+
 def _take_run(account: Account, event: Observation, source: Source) -> None:
     line = events.command(event)
     if not line:
@@ -287,8 +315,14 @@ def _take_run(account: Account, event: Observation, source: Source) -> None:
         account.runs[key] = run
     if events.is_test(event):
         name = excerpt(events.test_command(event), LONGEST)
-        account.tests = replace(
-            run, command=name, result=events.test_result(event), failed=events.tests_failed(event)
+        _take_tests(
+            account,
+            replace(
+                run,
+                command=name,
+                result=events.test_result(event),
+                failed=events.tests_failed(event),
+            ),
         )
     names = events.programs(line)
     if not failed and "git commit" in names:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from kinen.journal.statements import is_step, spoken
@@ -24,6 +25,9 @@ STEP = 15
 TITLE = 4
 """Words below which a line that is no item of a list is a title."""
 
+LONGEST_NAME = 40
+"""Characters of what an item begins with, if it is named before it is explained."""
+
 _FENCE = ("```", "~~~")
 _ITEM = re.compile(r"(?:[-*+•]|\d{1,2}[.)])\s+(?:\[ ?\]\s*)?(.*)")
 _RESULT = re.compile(
@@ -38,6 +42,8 @@ _CHECKED = re.compile(r"(?i)\b(?:verif\w+|validat\w+|tests?|tested|checks?|resul
 """Leads in to what was checked: everything below it is a result."""
 _TAG = re.compile(r"</?[A-Za-z][\w-]*>")
 """A line that only opens or closes a part of a message."""
+_NAME_END = re.compile(r"\*{0,2}(?::| [–—-]) ")
+"""Ends the name that an item begins with."""
 _LEAD_IN = re.compile(r"[*_`]*[^.!?]{0,120}:[*_` ]*")
 _OFFER = r"\bif you(?:'d)? (?:want|like|prefer)\b|\bwant me to\b|\bshould i\b|\bshall i\b"
 _OPEN = re.compile(
@@ -99,6 +105,10 @@ def condensed(text: str, tokens: int) -> str:
     for rank in range(4):
         places = [n for n, line in enumerate(lines) if line.rank == rank]
         tokens -= _take(lines, places, tokens, selected)
+    for n in [n for n in selected if n + 1 not in selected]:
+        lead_in = selected[n]
+        selected[n] = _with_names(lead_in, lines[n + 1 :], tokens + estimate(lead_in))
+        tokens -= estimate(selected[n]) - estimate(lead_in)
     return "\n".join(_without_bare_lead_ins([selected[n] for n in sorted(selected)]))
 
 
@@ -295,6 +305,19 @@ def _take(
         selected[n] = text
         spent += cost
     return spent
+
+
+def _with_names(line: str, following: Sequence[Line], tokens: int) -> str:
+    """A point that ends in a colon with the names of the items below it, which are left out."""
+    if not line.endswith(":") or not following or not following[0].text[:2].isspace():
+        return line
+    names = []
+    for detail in takewhile(lambda line: line.text[:2].isspace(), following):
+        item = _ITEM.match(detail.text.strip())
+        names += [_NAME_END.split(item[1], maxsplit=1)[0].strip(" *")] if item else []
+    short = [name for name in names[:LISTED] if len(name) <= LONGEST_NAME]
+    longer = f"{line} {', '.join(short)}" + (" …" if len(short) < len(names) else "")
+    return longer if short and estimate(longer) <= tokens else f"{line[:-1]} …"
 
 
 def _width(lines: Sequence[str], tokens: int) -> int:

@@ -44,6 +44,8 @@ _COUNT = r"(?<![\d.])\d[\d,]{0,12}\s+(?:tests?|passed|passing|pass|examples|asse
 _TEST_COUNT = re.compile(_COUNT.replace(r"\d[\d,]{0,12}", r"(\d[\d,]{0,12})"), re.IGNORECASE)
 _OF_MANY = re.compile(r"test result: ")
 """Begins the result of each of the test programs that `cargo test` runs."""
+_CUT = "\n…\n"
+"""Stands for the middle of a long output."""
 _PASSED_OR_FAILED = re.compile(r"(\d{1,7}) (passed|failed)")
 _ENDED = re.compile(r"(?i)\bpass|\bfail|\bok\b")
 _COUNTED = re.compile(rf"(?im)^[^\n]{{0,200}}?{_COUNT}[^\n]*")
@@ -159,11 +161,15 @@ def error_line(event: Observation) -> str:
 
 
 def test_result(event: Observation) -> str:
-    """The line of a test run that counts its tests: failed ones, else the most, else the last."""
-    lines = [match[0].strip("= ") for match in _COUNTED.finditer(body(event)[-LOOKED_AT:])]
+    """The line of a test run that counts its tests: failed ones, else the most, else the last.
+
+    Empty where several programs ran and their results were cut out: a part is not the sum.
+    """
+    output = body(event)[-LOOKED_AT:]
+    lines = [match[0].strip("= ") for match in _COUNTED.finditer(output)]
     programs_run = [line for line in lines if _OF_MANY.match(line)]
     if len(programs_run) > 1:
-        return _sum_of(programs_run)
+        return "" if _CUT in output else _sum_of(programs_run)
     failed_lines = [line for line in lines if _FAILED_COUNT.search(line)]
     chosen = max(reversed(failed_lines or lines), key=_most_tests, default="")
     return excerpt(chosen, 120)

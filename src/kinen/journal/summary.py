@@ -237,14 +237,7 @@ def _is_new(text: str, mentioned: set[str]) -> bool:
 
 def _state(account: Account) -> list[Line]:
     """The last run of tests, and what was committed and pushed."""
-    lines = []
-    if account.tests:
-        mark = "✗" if account.tests.failed else "✓"
-        result = account.tests.result or ("failed" if account.tests.failed else "passed")
-        name = _code(account.tests.command, 60, 16)
-        lines.append(
-            Line(f"tests {mark} {name}: {_short(result, 100, 20)}", (account.tests.source,))
-        )
+    lines = [_tested(run) for run in (account.whole_tests, account.tests) if run]
     if account.commits:
         last = [quote for quote in account.commits if quote.text][-COMMITS:]
         subjects = "; ".join(_short(quote.text, 90, 18) for quote in reversed(last))
@@ -255,6 +248,14 @@ def _state(account: Account) -> list[Line]:
     elif account.pushed:
         lines.append(Line("pushed", (account.pushed,)))
     return lines
+
+
+def _tested(run: Run) -> Line:
+    """A run of tests: what ran, and how it ended."""
+    mark = "✗" if run.failed else "✓"
+    result = run.result or ("failed" if run.failed else "passed")
+    name = _code(run.command, 60, 16)
+    return Line(f"tests {mark} {name}: {_short(result, 100, 20)}", (run.source,))
 
 
 def _pushed(account: Account) -> str:

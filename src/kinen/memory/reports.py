@@ -199,15 +199,19 @@ def _still_true(sessions: Sequence[SessionReport]) -> Iterator[SessionReport]:
     for report in sessions:
         older = Source("", report.at, report.ref)
         results = [
-            "; ".join(filter(None, (states.current(older._replace(text=text)) for text in points)))
-            for points in map(_in_points, report.earlier)
+            "; ".join(filter(None, states.current(source, versions=True).splitlines()))
+            for source in (older._replace(text=_apart(line)) for line in report.earlier)
         ]
         yield replace(report, earlier=tuple(filter(None, results)))
 
 
 def _statements(report: SessionReport) -> str:
-    points = (point for line in report.earlier for point in _in_points(line))
-    return "\n\n".join((report.outcome, *points))
+    return "\n\n".join((report.outcome, *map(_apart, report.earlier)))
+
+
+def _apart(line: str) -> str:
+    """The points of a line as paragraphs."""
+    return "\n\n".join(_in_points(line))
 
 
 def _in_points(line: str) -> list[str]:

@@ -139,20 +139,34 @@ class States:
         if _DONE.search(statement.text) and not is_step(statement.text):
             self._done.append(statement)
 
-    def current(self, source: Source) -> str:
+    def current(self, source: Source, *, versions: bool = False) -> str:
         """A text without the sentences that a newer statement has overtaken.
 
         The newer one is quoted in place of the first of them, unless it may be shown itself or
         the older one said nothing else. An announcement of what was done later is left out, too.
+        With `versions`, so is every sentence that names a version which a file no longer has.
         """
         lines = []
-        for line in unwrapped(source.text).splitlines():
-            shown = self._current_line(line, source)
+        text = unwrapped(source.text)
+        old_versions = self._old_versions(text, source) if versions else set()
+        for line in text.splitlines():
+            shown = self._current_line(line, source, old_versions)
             if shown or not line.strip():
                 lines.append(shown)
         return "\n".join(lines)
 
-    def _current_line(self, line: str, source: Source) -> str:
+    def _old_versions(self, text: str, source: Source) -> set[tuple[str, str]]:
+        """The versions in a text that a file no longer has: its other sentences may name them."""
+        statements = (_statement(sentence, source) for sentence in _sentences(text))
+        return {
+            (count.unit, count.value)
+            for statement in statements
+            for count in statement.counts
+            if (count.unit, count.value) in _versions(statement.text)
+            and self._other_count(statement, count)
+        }
+
+    def _current_line(self, line: str, source: Source, old_versions: set[tuple[str, str]]) -> str:
         head = _BULLET.match(line)
         start = head.end() if head else 0
         pieces: list[str] = []
@@ -163,6 +177,9 @@ class States:
                 changed = True
                 continue
             newer = self._overtaking(statement)
+            if newer is None and old_versions & _versions(sentence):
+                changed = True
+                continue
             changed = changed or newer is not None
             if newer is None:
                 pieces.append(sentence)
@@ -278,6 +295,16 @@ def _counts(sentence: str) -> Iterator[Count]:
         mentioned = match["version"] and (not names or _LABEL.search(f"{unit.lower()} "))
         if not mentioned:  # as a version is that no file has, and a section
             yield Count(value, name, kind, around - {name} - kind, names)
+
+
+def _versions(sentence: str) -> set[tuple[str, str]]:
+    """The versions that a sentence names, each with what it is a version of."""
+    matches = _COUNT.finditer(_plain(sentence))
+    return {
+        (_only(stems(match["product"])) or match["product"].lower(), match["version"])
+        for match in matches
+        if match["version"]
+    }
 
 
 def _only(found: Sequence[str]) -> str:
