@@ -51,7 +51,7 @@ class HttpTeam:
             base_url=url.rstrip("/"),
             timeout=SECONDS,
             trust_env=not is_local(url),
-            verify=_trust(certificate),
+            verify=_trust(certificate) if urlsplit(url).scheme == "https" else False,
             headers={"Authorization": f"Bearer {token}", "X-Kinen-Space": quote(space, safe="")},
         )
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 BATCH = 500
 """Entries that are looked at in one transaction."""
+ADDED = ("observation", "capsule", "memory", "tag")
+"""Nouns whose new entries change nothing else."""
 _COLUMNS = "noun, id, author, machine, stamps, cleaned, forgotten, withdrawn, erased, pending"
 
 
@@ -295,19 +297,55 @@ class Replica:
                     )
 
     def apply(self, versions: Sequence[Version], *, cursor: int = 0, erased: int = 0) -> int:
-        """Merge versions of others; returns how many changed something here."""
+        """Merge versions of others; returns how many changed something here.
+
+        Most of them are new here. Those are written together, and the next scan leaves them out.
+        """
         count = 0
+        merged = False
+        new: dict[tuple[str, str], Version] = {}
         with self._step() as state:
+            newest = self._newest()
+            scanned = all(a <= b for a, b in zip(newest, state.seen, strict=True))
             for version in versions:
                 try:
                     clean = rows.checked(version)
                 except InvalidEntry:
                     self.refused += 1
-                else:
-                    count += self._merge(clean, state.machine)
+                    continue
+                if clean.key not in new and self._is_new(clean):
+                    new[clean.key] = clean
+                    continue
+                count += self._add(new)  # a merge may look at any of them
+                new = {}
+                merged = True
+                count += self._merge(clean, state.machine)
+            count += self._add(new)
+            if scanned and not merged:
+                state.seen = self._newest()
             state.cursor = max(state.cursor, cursor)
             state.erased_cursor = max(state.erased_cursor, erased)
         return count
+
+    def _is_new(self, version: Version) -> bool:
+        """Whether it can be added as it is: nothing here is about it, and nothing follows."""
+        if version.noun not in ADDED or version.erased:
+            return False
+        return self._trace(*version.key) is None and self._row(*version.key) is None
+
+    def _add(self, new: Mapping[tuple[str, str], Version]) -> int:
+        for version in new.values():
+            self._remember(version, pending=False)
+        rows.write(self._db, new.values())
+        return len(new)
+
+    def _newest(self) -> tuple[int, int, int]:
+        """The newest observation, change and tag of this journal."""
+        newest = [
+            self._db.execute(f"SELECT ifnull(max(seq), 0) FROM {table}").fetchone()[0]
+            for table in ("observations", "changes", "tag_ops")
+        ]
+        return newest[0], newest[1], newest[2]
 
     def _merge(self, version: Version, machine: str) -> bool:
         trace = self._trace(*version.key)

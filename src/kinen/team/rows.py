@@ -22,6 +22,11 @@ SECTION = {section.noun: section for section in SECTIONS}
 HIDDEN = "hidden"
 """The field of `suppressed` that says whether the ref is hidden now."""
 FIX = "update kinen on both sides"
+_SELECT = {
+    noun: f"SELECT {', '.join(section.columns)}{', forgotten_at' if section.live != '1' else ''}"
+    f" FROM {section.table} WHERE {section.key.column} = ?"
+    for noun, section in SECTION.items()
+}
 
 
 class Row(NamedTuple):
@@ -35,10 +40,7 @@ def read(db: sqlite3.Connection, noun: str, id_: str) -> Row | None:
     """An entry of the journal; None if it has none of that id."""
     section = SECTION[noun]
     buried = section.live != "1"
-    columns = ", ".join((*section.columns, *(["forgotten_at"] if buried else [])))
-    row = db.execute(
-        f"SELECT {columns} FROM {section.table} WHERE {section.key.column} = ?", (id_,)
-    ).fetchone()
+    row = db.execute(_SELECT[noun], (id_,)).fetchone()
     if row is None:
         return None
     cells = iter(row)
@@ -90,20 +92,26 @@ def checked(version: Version) -> Version:
     return redact(masked) if is_redacted(version.noun, masked.fields) else masked
 
 
+def _upsert(section: Section) -> str:
+    columns = section.columns
+    places = ", ".join("?" * len(columns))
+    settings = [f"{column} = excluded.{column}" for column in columns[1:]]
+    if section.live != "1":
+        settings.append("forgotten_at = 0")
+    return (
+        f"INSERT INTO {section.table}({', '.join(columns)}) VALUES ({places})"
+        f" ON CONFLICT({section.key.column}) DO UPDATE SET {', '.join(settings)}"
+    )
+
+
+_UPSERT = {section.table: _upsert(section) for section in SECTION.values()}
+
+
 class Merged(Intake):
     """Writes entries as they are after a merge: what was there is replaced."""
 
     def _insert(self, section: Section, _key: str, cells: list[object]) -> None:
-        columns = section.columns
-        places = ", ".join("?" * len(columns))
-        settings = [f"{column} = excluded.{column}" for column in columns[1:]]
-        if section.live != "1":
-            settings.append("forgotten_at = 0")
-        self._db.execute(
-            f"INSERT INTO {section.table}({', '.join(columns)}) VALUES ({places})"
-            f" ON CONFLICT({section.key.column}) DO UPDATE SET {', '.join(settings)}",
-            cells,
-        )
+        self._db.execute(_UPSERT[section.table], cells)
         self._added[section.table] += 1
 
 

@@ -45,9 +45,11 @@ def synchronize(
     exchange = Exchange(replica, team, batch, progress)
     replica.begin(peer)
     exchange.pull(erased=True)
+    replica.scan()
     for _ in range(MOST_ROUNDS):
+        exchange.round()
         replica.scan()
-        if not exchange.round():
+        if not replica.waiting():
             break
     return exchange.finish()
 
@@ -71,13 +73,11 @@ class Exchange:
         self._progress = progress
         self._report = Report()
 
-    def round(self) -> bool:
-        """Push and pull once; whether anything moved."""
-        before = self._report.pushed + self._report.pulled
+    def round(self) -> None:
+        """Push and pull once."""
         self.push(erased=True)
         self.push(erased=False)
         self.pull(erased=False)
-        return self._report.pushed + self._report.pulled != before
 
     def push(self, *, erased: bool) -> None:
         """Send what the team has not acknowledged."""
