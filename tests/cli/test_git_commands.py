@@ -12,6 +12,7 @@ import pytest
 
 from kinen.cli import main
 from sources.repositories import LINES, Repository
+from terminal import COLUMNS, on_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -159,6 +160,16 @@ def test_cochange_says_what_and_why(ask: Ask) -> None:
     assert [commit["subject"] for commit in file["commits"]] == ["feat(auth): sign cookies"]
     assert ask(f"cochange {COOKIES} --limit 1").out.startswith(TESTS)
     assert ask(f"cochange {GONE} --json").json["files"][0]["path"] == ".gitignore"
+
+
+def test_lines_fit_the_terminal(ask: Ask, repo: Repository) -> None:
+    repo.commit("fix: " + "a long subject " * 9, {COOKIES: LINES + "9", TESTS: "9"})
+    for line in (f"history {COOKIES}", f"cochange {COOKIES}"):
+        code, text = on_terminal(*line.split(), cwd=repo.root, NO_COLOR="1")
+        assert code == 0
+        long = [line for line in text.splitlines() if "a long subject" in line]
+        assert long
+        assert max(map(len, long)) <= COLUMNS
 
 
 def test_paths_of_files_open_from_the_working_folder(ask: Ask, repo: Repository) -> None:

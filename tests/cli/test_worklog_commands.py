@@ -68,6 +68,14 @@ def test_the_first_plan_is_active(kinen, space: Path) -> None:
     assert kinen("plan", "show").out.startswith("Redis")
 
 
+def test_the_open_steps_of_a_plan_come_next(ask, space: Path) -> None:
+    steps = "- [x] sessions\n- [ ] cache\n- [ ] queue"
+    assert ask("plan", "save", "Redis", "-", stdin=steps).code == 0
+    ask("checkpoint", "Sessions are in Postgres now")
+    for command in ("standup", "handoff"):
+        assert "## Next\n- Redis: cache\n- Redis: queue\n" in ask(command).out + "\n"
+
+
 def test_steps_of_a_plan_are_ticked_off(kinen, space: Path) -> None:
     assert kinen("plan", "save", "Redis", "-", "--activate", stdin=PLAN).code == 0
     assert "1 of 3 steps done" in kinen("plan", "show").out

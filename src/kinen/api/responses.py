@@ -188,6 +188,8 @@ class Digest(Response):
     tokens_out: int = 0
     cached: bool = False
     notes: list[str] = []
+    count: int = Field(0, description="passages that it sums up")
+    reduction: float = Field(0.0, description="share of their tokens that it saves")
 
 
 class Recall(Response):

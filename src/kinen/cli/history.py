@@ -18,7 +18,7 @@ from kinen.cli.command import (
     options,
 )
 from kinen.cli.options import tags
-from kinen.cli.run import colours
+from kinen.cli.run import colours, screen
 from kinen.render.history import (
     companion_json,
     companions_text,
@@ -112,7 +112,7 @@ def history(memory: Memory, path: str, limit: int, patch: bool) -> Output:
     revisions = memory.git.history(path)
     by_hand = memory.git.tagged_by_hand(path)
     style = colours()
-    lines = revision_lines(revisions, style)[-max(0, limit) :]
+    lines = revision_lines(revisions, style, screen().width)[-max(0, limit) :]
     revisions = revisions[-max(0, limit) :]
     listed = [revision_json(revision) for revision in revisions]
     if patch:
@@ -159,7 +159,7 @@ def cochange(memory: Memory, paths: tuple[str, ...], staged: bool, limit: int) -
         notes.append("the staged files are new: no commit contains them yet")
     return Output(
         {"paths": queried, "files": [companion_json(companion) for companion in companions]},
-        companions_text(shown, colours()),
+        companions_text(shown, colours(), screen().width),
         found=bool(companions),
         notes=notes,
         paths=[companion.path for companion in shown],

@@ -315,7 +315,7 @@ class Recaller:
         from kinen.distill.extract import extract
 
         settings = self._core.config.distill
-        return distill(
+        result = distill(
             question,
             passages,
             budget,
@@ -327,6 +327,7 @@ class Recaller:
             now=now(),
             on_line=on_line,
         )
+        return result._replace(count=len(passages))
 
     def distillers(self, choice: str) -> tuple[str, ...]:
         """The distillers to try, in order: `auto`, `configured`, or the name of one."""

@@ -20,7 +20,7 @@ from kinen.memory.report import (
     one_line,
 )
 from kinen.memory.sessions import title_of
-from kinen.model.journal import Capsule, Checkpoint
+from kinen.model.journal import Capsule, Checkpoint, Plan
 from kinen.model.kinds import REDACTED
 from kinen.recall.clip import plan_text
 from kinen.recall.states import Source, States
@@ -29,6 +29,7 @@ from kinen.sources.git.recent import latest_commits, unpushed_commits
 from kinen.space.repository import git_above
 from kinen.text import iso, terms
 from kinen.worklog.folder import git_state
+from kinen.worklog.plans import steps
 
 if TYPE_CHECKING:
     from kinen.memory.consolidation import Consolidation
@@ -45,6 +46,8 @@ SESSIONS = 3
 STANDUP_SESSIONS = 12
 CHECKPOINTS = 3
 """Checkpoints that a handoff tells of."""
+STEPS = 3
+"""Steps of a plan that come next."""
 POINTS = 20
 """Decisions, lessons and errors of each kind that a report has."""
 DECISIONS = ("decision", "pattern")
@@ -162,7 +165,7 @@ class Reports:
         points = [checkpoint.next for checkpoint in checkpoints[:CHECKPOINTS] if checkpoint.next]
         points += [point for session in sessions[:1] for point in session.next]
         plan = None if points else self._worklog.plan()
-        return tuple(points) or ((plan_text(plan, PLAN // 3),) if plan else ())
+        return tuple(points) or (_steps_left(plan) if plan else ())
 
     def _errors(self, capsules: Sequence[Capsule], since: str) -> tuple[Point, ...]:
         """Unresolved failures of the latest session, or since a time."""
@@ -263,3 +266,9 @@ def _each_once(points: Iterable[Point]) -> tuple[Point, ...]:
 
 def _alike(words: frozenset[str], others: frozenset[str]) -> bool:
     return len(words & others) >= ALIKE * len(words | others)
+
+
+def _steps_left(plan: Plan) -> tuple[str, ...]:
+    """The next steps of a plan, or its beginning if it has none."""
+    left = [step.text for step in steps(plan.text) if not step.done]
+    return tuple(f"{plan.title}: {text}" for text in left[:STEPS]) or (plan_text(plan, PLAN // 3),)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from kinen.ports import Index, Vectors
     from kinen.recall.fuse import Ranked
 
+WHOLE = 0.8
+"""The share of a question from which on a run of its words counts in a ranking of ranks."""
 WORDS = 200
 NEAREST = 100
 """How many candidates each retriever gives at least."""
@@ -149,8 +151,7 @@ def _ranked(
     units = by_unit(reader, words)
     ranked = _rank(reader, query, units, meaning, notes)
     if query.mode != "semantic":
-        ranked = _with_runs(reader, query, ranked, units)
-        ranked = _with_names(reader, query, ranked)
+        ranked = _with_exact_matches(reader, query, ranked, units)
     if query.min_similarity:
         ranked = _near(ranked, query.min_similarity, notes)
     if _ranks_by_files(query):
@@ -168,6 +169,23 @@ def _ranked(
     return ranked, units.cited, tuple(notes)
 
 
+def _with_exact_matches(
+    reader: Index, query: Query, ranked: list[Ranked], units: Units
+) -> list[Ranked]:
+    """The ranking with votes for chunks that say the question word by word or have it as a name.
+
+    By keywords first, what is only near stays behind whatever has the words.
+    """
+    near = []
+    if query.mode == "keyword-first":
+        near = [candidate for candidate in ranked if candidate.id not in units.best]
+        ranked = [candidate for candidate in ranked if candidate.id in units.best]
+    ranked = _with_runs(reader, query, ranked, units)
+    ranked = _with_names(reader, query, ranked)
+    ids = {candidate.id for candidate in ranked}
+    return [*ranked, *(candidate for candidate in near if candidate.id not in ids)]
+
+
 def _with_runs(reader: Index, query: Query, ranked: list[Ranked], units: Units) -> list[Ranked]:
     """The ranking with a vote for chunks that say part of the question word by word."""
     runs = telling_runs(query.text)
@@ -182,7 +200,11 @@ def _with_runs(reader: Index, query: Query, ranked: list[Ranked], units: Units) 
         if strength > best.get(unit, 0.0):
             best[unit] = strength
             units.cited[unit] = id_
-    return fuse.with_runs(ranked, best)
+    if query.mode != "rrf":
+        return fuse.with_runs(ranked, best)
+    # Its scores are places, a few hundredths, which part of a question would outweigh.
+    whole = {unit: strength for unit, strength in best.items() if strength >= WHOLE}
+    return fuse.with_runs(ranked, whole, ranked[0].score if ranked else 1.0)
 
 
 def _with_names(reader: Index, query: Query, ranked: list[Ranked]) -> list[Ranked]:

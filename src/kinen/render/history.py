@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from kinen.render.screen import Screen
 
 SHORT_SHA = 10
+SUBJECT = 100
+"""Characters of a commit's subject."""
+LEAST_SUBJECT = 30
+BESIDE_SUBJECT = len("2026-01-01 0123456789 , :  ")
 _STATUS = {"A": "added", "M": "changed", "T": "retyped", "D": "deleted", "R": "renamed"}
 
 
@@ -62,8 +66,13 @@ def revisions_text(revisions: Sequence[Revision], style: Style = PLAIN) -> str:
     return "\n".join(reversed(revision_lines(revisions, style)))
 
 
-def revision_lines(revisions: Sequence[Revision], style: Style = PLAIN) -> list[str]:
-    """A line per commit, in the order of the revisions, which is oldest first."""
+def revision_lines(
+    revisions: Sequence[Revision], style: Style = PLAIN, width: int = 0
+) -> list[str]:
+    """A line per commit, in the order of the revisions, which is oldest first.
+
+    Subjects are shortened to fit a terminal of this width; 0 is any.
+    """
     lines = []
     tags: set[str] = set()
     for revision in map(readable, revisions):
@@ -76,9 +85,15 @@ def revision_lines(revisions: Sequence[Revision], style: Style = PLAIN) -> list[
         change = style("dim", f"  [{' '.join(changes)}]") if changes else ""
         sha = style("line", revision.ref.partition(":")[2][:SHORT_SHA])
         author = style("dim", f"{revision.author}, {action}:")
-        subject = excerpt(revision.subject, 100)
+        beside = sum(map(len, (revision.author, action, *changes))) + len(changes) + BESIDE_SUBJECT
+        subject = excerpt(revision.subject, _room(width, beside))
         lines.append(f"{revision.at[:10]} {sha} {author} {subject}{change}")
     return lines
+
+
+def _room(width: int, beside: int) -> int:
+    """Characters for a subject in a line, by the width of the terminal."""
+    return min(SUBJECT, max(LEAST_SUBJECT, width - beside)) if width else SUBJECT
 
 
 def companion_json(companion: Companion) -> dict[str, Any]:
@@ -93,7 +108,7 @@ def companion_json(companion: Companion) -> dict[str, Any]:
     }
 
 
-def companions_text(companions: Sequence[Companion], style: Style = PLAIN) -> str:
+def companions_text(companions: Sequence[Companion], style: Style = PLAIN, width: int = 0) -> str:
     """A file per line with how often, and below it the commits that count most."""
     lines = []
     for companion in map(readable, companions):
@@ -103,7 +118,7 @@ def companions_text(companions: Sequence[Companion], style: Style = PLAIN) -> st
         lines.append(f"{style('path', companion.path)}  {style('dim', phrase)}")
         for ref, subject in companion.commits:
             sha = style("line", ref.partition(":")[2][:SHORT_SHA])
-            lines.append(f"    {sha} {excerpt(subject, 90)}")
+            lines.append(f"    {sha} {excerpt(subject, _room(width, SHORT_SHA + 5))}")
     return "\n".join(lines)
 
 

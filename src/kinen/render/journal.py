@@ -204,7 +204,9 @@ def progress_text(plan: Plan) -> str:
 
 
 def digest_json(digest: Digest) -> dict[str, Any]:
-    return _fields(digest)
+    """A digest as plain values; `reduction` is the share of tokens that it saves."""
+    saved = 1 - digest.tokens_out / digest.tokens_in if digest.tokens_in else 0.0
+    return {**_fields(digest), "reduction": round(max(0.0, saved), 4)}
 
 
 def _fields(value: Any) -> dict[str, Any]:

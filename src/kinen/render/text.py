@@ -299,10 +299,11 @@ def _model(status: Status) -> str:
         return "none: full text only (index.embedding_provider is none)"
     size = f", {status.dimensions} dimensions" if status.dimensions else ""
     pending = ""
+    if status.pending and status.vectors_off:
+        chunks = counted(status.pending, "chunks")
+        return f"{status.provider} {status.model}, {chunks} without a vector (--no-embed)"
     if status.pending:
-        state = "without a vector since `kinen index --no-embed`"
-        step = state if status.vectors_off else "to embed: run `kinen index`"
-        pending = f", {counted(status.pending, 'chunks')} {step}"
+        pending = f", {counted(status.pending, 'chunks')} to embed: run `kinen index`"
     return f"{status.provider} {status.model}{size}{pending}"
 
 

@@ -68,7 +68,8 @@ def _settings(values: dict[str, Any], notes: list[str]) -> Iterator[tuple[str, A
     for dotted, (raw, line) in values.items():
         try:
             if dotted.partition(".")[0] not in Rules._fields[:4]:
-                notes.append(f"unknown key {dotted} in {KISTE}:{line}; ignored")
+                hint = " (index.path says where an index is)" if dotted == "db_path" else ""
+                notes.append(f"unknown key {dotted} in {KISTE}:{line}; ignored{hint}")
             elif raw is not None:
                 yield dotted, config.value_of(f"git.{dotted}", raw, f"{KISTE}:{line}")
         except ConfigError as error:
