@@ -258,8 +258,8 @@ def record_text(record: Record, chunks: Sequence[Chunk], style: Style = PLAIN) -
     if record.tags:
         lines.append("tags " + ", ".join(record.tags))
     for chunk in readable(chunks):
-        heading = style("dim", chunk.heading)
-        lines.append(f"\n{style('line', _chunk_place(chunk))}  {heading}\n{chunk.text}")
+        heading = f"  {style('dim', chunk.heading)}" if chunk.heading else ""
+        lines.append(f"\n{style('line', _chunk_place(chunk))}{heading}\n{chunk.text}")
     return "\n".join(lines)
 
 
