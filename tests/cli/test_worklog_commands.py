@@ -68,6 +68,13 @@ def test_the_first_plan_is_active(kinen, space: Path) -> None:
     assert kinen("plan", "show").out.startswith("Redis")
 
 
+def test_a_recall_of_nothing_says_so(ask, space: Path) -> None:
+    ask("search", "x")  # an index without entries
+    nothing = ask("recall")
+    assert (nothing.code, nothing.out) == (1, "")
+    assert nothing.err.startswith("note: nothing to recall: `kinen install`")
+
+
 def test_the_open_steps_of_a_plan_come_next(ask, space: Path) -> None:
     steps = "- [x] sessions\n- [ ] cache\n- [ ] queue"
     assert ask("plan", "save", "Redis", "-", stdin=steps).code == 0

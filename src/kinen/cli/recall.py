@@ -64,6 +64,10 @@ QUERY_OPTIONS = (
     " min_similarity mode".split()
 )
 """Options that the query has under the same name."""
+NOTHING = (
+    "nothing to recall: `kinen install` records sessions of agents, `kinen checkpoint` saves what"
+    " was done; a filter may leave everything out"
+)
 HELP = """Print the plan, pins, the latest summary and matching records as markdown, within a token
 budget.
 
@@ -85,6 +89,8 @@ def recall(text: str, **options: Any) -> int:
     options["mode"] = mode_of(options)
     text = " ".join(filter(None, (text, options["search"])))
     code, output, remarks = _from_daemon(text, options) or _from_here(text, options)
+    if code and not output and not remarks:
+        remarks = [NOTHING]
     if remarks:
         from kinen.cli.run import note
 
