@@ -286,7 +286,7 @@ def test_a_digest_cites_its_sources_and_says_what_it_cost(ask: Ask) -> None:
         assert (digest["by"], digest["cached"], digest["sources"]) == ("extract", False, [created])
         assert digest["tokens_in"] > 0
         assert digest["tokens_out"] > 0
-        assert digest["count"] > 0
+        assert digest["passages"] > 0
         assert 0 <= digest["reduction"] < 1
     assert "## Related" in ask("recall", "limiter", "--distill", "--distiller", "none").out
     ran = ask("recall", "limiter", "--distill", "--budget", "20")

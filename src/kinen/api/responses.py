@@ -188,7 +188,7 @@ class Digest(Response):
     tokens_out: int = 0
     cached: bool = False
     notes: list[str] = []
-    count: int = Field(0, description="passages that it sums up")
+    passages: int = Field(0, description="how many it sums up")
     reduction: float = Field(0.0, description="share of their tokens that it saves")
 
 

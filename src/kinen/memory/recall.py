@@ -327,7 +327,7 @@ class Recaller:
             now=now(),
             on_line=on_line,
         )
-        return result._replace(count=len(passages))
+        return result._replace(passages=len(passages))
 
     def distillers(self, choice: str) -> tuple[str, ...]:
         """The distillers to try, in order: `auto`, `configured`, or the name of one."""

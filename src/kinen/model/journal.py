@@ -221,7 +221,7 @@ class Digest(NamedTuple):
     cached: bool = False
     notes: tuple[str, ...] = ()
     """Distillers that failed before, and why."""
-    count: int = 0
+    passages: int = 0
     """How many passages it sums up."""
 
 
