@@ -14,6 +14,7 @@ import pytest
 from daemon.conftest import HANGING
 from kinen import Memory
 from kinen.model.records import Query
+from kinen.render.daemon import daemon_text
 from kinen.space import registry
 from sources.repositories import Repository, clone, opened
 
@@ -202,3 +203,15 @@ def test_the_index_is_where_index_path_says(checkouts: Checkouts, tmp_path: Path
         assert "journal.db" not in names
         assert os.path.exists(os.path.join(memory.space.data, "journal.db"))
         assert not os.path.exists(os.path.join(memory.space.data, "index.db"))
+
+
+def test_clones_of_one_name_are_listed_by_their_folders() -> None:
+    sync = {"state": "idle", "watch": "inotify", "why": "", "synced": "", "done": "", "error": ""}
+    spaces = [
+        {"name": name, "root": root, **sync}
+        for name, root in (("shop", "/a/shop"), ("shop", "/b/shop"), ("site", "/c/site"))
+    ]
+    state = {"pid": 1, "started": "", "memory_mb": 1, "queue": [], "idle_seconds_left": None}
+    text = daemon_text({**state, "spaces": spaces, "events": []}, {}, whole=True)
+    names = [line.split()[0] for line in text.splitlines()[1:]]
+    assert names == ["/a/shop", "/b/shop", "site"]

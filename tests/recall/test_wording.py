@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinen import Memory, Query
-from kinen.recall import fuse
 from kinen.recall.wording import read_wording, run_strength, telling_runs
 from kinen.text import contains, longest_run
 
@@ -79,13 +78,6 @@ def test_quoted_words_are_a_condition_and_a_minus_excludes(space: Path) -> None:
         first = memory.search("the kettle of copper")[0]
         assert first.record.path == "b.md"
         assert sum(vote.share for vote in first.votes) == pytest.approx(first.score)
-
-
-def test_part_of_a_question_does_not_outweigh_a_ranking_of_ranks() -> None:
-    ranked = fuse.reciprocal({1: 5.0, 2: 1.0}, {1: 0.9, 3: 0.5})
-    best = ranked[0].score
-    assert fuse.with_runs(ranked, {3: 0.4}, best)[0].id == 1
-    assert fuse.with_runs(ranked, {3: 1.0}, best)[0].id == 3
 
 
 def test_keywords_stay_first_beside_a_run_of_words(space: Path, write) -> None:

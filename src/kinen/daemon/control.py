@@ -70,10 +70,14 @@ def start(home: str) -> tuple[dict[str, Any], bool]:
         if daemon.refusal and not outdated(daemon.last.get("version", "")):
             raise KinenError(daemon.refusal, "`kinen daemon restart` replaces it")
         if pid and _has_ended(pid):
+            pid = 0
             break
         if not pid and not daemon.held:
             pid = client.spawn(home)
         time.sleep(STEP)
+    if pid:
+        hint = "`kinen daemon status` shows when it does, `kinen daemon logs` what it is doing"
+        raise KinenError(f"the daemon runs (pid {pid}) and does not answer yet", hint)
     fact = "the daemon did not start"
     if lines := tail(home, 1):
         fact += f": {lines[0].strip()}"

@@ -155,14 +155,13 @@ def with_recency(ranked: list[Ranked], fresh: Scores, weight: float) -> list[Ran
     return sorted(again, key=lambda entry: (-entry.score, entry.id))
 
 
-def with_runs(ranked: list[Ranked], strengths: Scores, best: float = 1.0) -> list[Ranked]:
+def with_runs(ranked: list[Ranked], strengths: Scores) -> list[Ranked]:
     """Runs of the question's words as one more retriever: the closer to all of it, the surer.
 
-    `best` is the score of a good hit in this ranking. Others keep their scores; a passage
-    that says the whole question word by word scores at least .9 of `best`. A few words
-    of a long question are often said by chance, so that a strength counts squared.
+    Others keep their scores; a passage that says the whole question word by word scores .9 or more.
+    A few words of a long question are often said by chance, so that a strength counts squared.
     """
-    shares = {id_: best * WORD_BY_WORD * strength**2 for id_, strength in strengths.items()}
+    shares = {id_: WORD_BY_WORD * strength**2 for id_, strength in strengths.items()}
     return _raised(ranked, "phrase", strengths, shares)
 
 

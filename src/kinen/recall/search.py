@@ -200,11 +200,9 @@ def _with_runs(reader: Index, query: Query, ranked: list[Ranked], units: Units) 
         if strength > best.get(unit, 0.0):
             best[unit] = strength
             units.cited[unit] = id_
-    if query.mode != "rrf":
-        return fuse.with_runs(ranked, best)
-    # Its scores are places, a few hundredths, which part of a question would outweigh.
-    whole = {unit: strength for unit, strength in best.items() if strength >= WHOLE}
-    return fuse.with_runs(ranked, whole, ranked[0].score if ranked else 1.0)
+    if query.mode == "rrf":  # places lie so close that part of a question would decide
+        best = {unit: strength for unit, strength in best.items() if strength >= WHOLE}
+    return fuse.with_runs(ranked, best)
 
 
 def _with_names(reader: Index, query: Query, ranked: list[Ranked]) -> list[Ranked]:
