@@ -82,7 +82,7 @@ _CAUSE = (
     r"|, so .{3,160}\b(?:crashe[sd]|fails|breaks|rejects|errors)\b"
     r"|\bfailed\b.{0,160}\b(?:could not|couldn't|cannot|can't|not found|missing)\b"
     r"|\b(?:fixed|solved|resolved|worked around) (?:it )?(?:by|with)\b|\bgotcha\b"
-    r"|\bworkaround (?:is|for)\b"
+    r"|\bworkaround (?:for .{3,80} )?(?:is|was)\b"
 )
 _FACT = (
     r"\b(?:doesn't|does not|don't|do not|cannot|can't|won't|isn't|is not|aren't|are not) "

@@ -129,9 +129,11 @@ _ORDER = re.compile(
     r"|retain|avoid|introduce|define|build|check|verify|test|skip|drop|store|pass|call|start|stop"
     r"|put|let|tighten|normalize|plan|switch|allow|map|mark|log|read|parse|wrap|apply|enforce|open"
     r"|close|delete|include|exclude|provide|give|render|convert|generate|register|wire|refactor"
-    r"|re-?\w+|never|always)\b(?! (?:is|are|was|were)\b)"
+    r"|re-?\w+|surface|never|always)\b(?! (?:is|are|was|were)\b)"
 )
 """A sentence in the imperative: of an agent it is a proposal."""
+_CODE_LABEL = re.compile(r"^[^:]{0,40}[`.][^:]{0,40}: ")
+"""A file or a name before what is to be done about it."""
 _CHANGE = re.compile(
     r"(?i)^(?:removed|added|updated|simplified|documented|wired|renamed|extracted|refactored|cleaned"
     r"|adjusted|changed|implemented|created|introduced|converted|made|moved|rewrote|extended"
@@ -198,23 +200,28 @@ _MOMENTARY = re.compile(
     r"|^(?!why )[^:]{3,200}: (?-i:it|they|he|she) "
     r"|^(?:the |a )?`[^`]{1,80}`(?: \w+)? should (?:only|already|still|now)\b"
     r"|\b(?:human |the )?docs? now\b|\bnow (?:gets|states?|says?|separates?|shows?) "
-    r"|\bfailed because of (?:lint|format\w*|type)\b"
+    r"|\bfailed because of (?:lint|format\w*|type)\b|\b(?:ci|build) (?:is|was) (?:green|red)\b"
+    r"|\b(?:stash|rebase|merge|cherry-pick)\w*\b.{0,20}\bconflicted\b"
 )
 """How something stood or looked while the work went on."""
 _PROCESS = re.compile(
     r"(?i)\bthis is an? (?:purely |internal|mechanical|cosmetic|compile-time|no-op)"
-    r"|^(?:the |an? )(?:\w+ ){0,2}(?:change|refactor(?:ing)?|rename|rewrite|cleanup|commit|fix)s? "
+    r"|^(?:the |an? )(?:\S+ ){0,2}(?:change|refactor(?:ing)?|rename|rewrite|cleanup|commit|fix)s? "
     r"(?:is|are|was|were|works?|stays?|remains?)\b"
     r"|^(?:the |an? )(?:(?!\w+(?:s|ed)\b)[^\s,.;:]+ ){0,6}[^\s,.;:]+, (?:which|who|where) "
     r"[^,;:]{3,160}$"
     r"|^(?:(?:two|three|four|five|several|some) (?:\w+ )?(?:nits?|cases|findings|issues|notes)"
-    r"|[a-h]\. |(?:one )?side note|the (?:report|agent|reviewer|safer fix|simplest fix)\b)"
+    r"|[a-h]\. |(?:one )?side note|net effect"
+    r"|the (?:report|agent|reviewer|safer fix|simplest fix)\b)"
     r"|\b(?:option [a-h]|agent \d|test \d|test [a-z]\d|taskstop|wrong branch)\b"
     r"|\b(?:first|second) (?:sub)?agent\b|\b(?:individually|collectively)\b"
     r"|^(?:faster|slower|better|simpler|cleaner|safer|easier)\b"
     r"|^\w+ed (?:indirectly|via|by|in|with|through|from|because|since)\b"
     r"|^(?:\S+ ){1,4}simplified (?:because|since)\b"
-    r"|, (?:explain|document|describe) \w|\bthen[.!]?$"
+    r"|, (?:explain|document|describe) \w|\bthen(?:[.!]?$|, )"
+    r"|^(?:\S+ ){1,3}(?:fails|failed|broke) because .{3,60} (?:it|them)$"
+    r"|^(?:ok,? |okay,? )?let'?s(?: \S+){1,5}$"
+    r"|^the existing \S+ (?:\S+ ){0,4}(?:intentional|deliberate)ly\b"
 )
 """A verdict on the change at hand, a step of a review, or a fragment: it holds for nothing else."""
 _QUOTED = re.compile(r"^[\"'“‘«>|+=*#<{\[\\/-]|[{};]$|=>|::=|\$ ")
@@ -250,6 +257,8 @@ def standalone(sentence: Sentence, *, directive: bool = False, task: bool = Fals
     if _PROPOSAL.match(text) or _PASSING.search(text) or (not directive and is_report(text)):
         return ""
     label = _NUMBERED_LABEL.sub("", sentence.label)
+    if _PASSING.search(label):
+        return ""
     if label and not sentence.before and not _EMPTY_LABEL.fullmatch(label):
         text = f"{label}: {text}"
     resolved = _RESOLVED.match(text)
@@ -264,6 +273,7 @@ def standalone(sentence: Sentence, *, directive: bool = False, task: bool = Fals
 
 def is_report(text: str) -> bool:
     """Does an agent say what to do or what it did, instead of stating what holds?"""
+    text = _CODE_LABEL.sub("", text, count=1)
     return bool(_ORDER.match(text) or _CHANGE.match(text) or _SUBJECTLESS.match(text))
 
 

@@ -10,12 +10,15 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from kinen.journal.closing import ends_in_step
 from kinen.journal.statements import is_step, spoken
 from kinen.model.records import Hit, Vote
 from kinen.text import terms
 
 WORTH = 0.1
 """The weight of what a hit is worth by itself, beside how well it fits the question."""
+EXPLAINS = 0.3
+"""The same where a question asks how something works."""
 OUTCOME = 0.25
 """The weight of being a session's summary, where a question asks what it came to."""
 OLDER = 0.85
@@ -68,6 +71,12 @@ _ASKS_OUTCOME = re.compile(
 """Asks how something ended, how it stands, or what is left of it."""
 
 
+_ASKS_EXPLANATION = re.compile(
+    r"(?i)^\W*(?:so )?(?:how (?:do|does|did) .{2,80}\bworks?\b|explain\b|describe\b"
+    r"|what does .{2,80}\bdo\b)"
+)
+
+
 class Candidate(NamedTuple):
     """A hit, the text that may be shown of it, and how many others say the same."""
 
@@ -91,6 +100,13 @@ def worth(hit: Hit) -> float:
     return 1.0 if len(hit.chunk.text) > LONG else 0.7
 
 
+def _explains(hit: Hit) -> float:
+    """How much a hit explains: a message that ends in the next step was said on the way to it."""
+    about = hit.record.metadata or {}
+    on_the_way = about.get("role") == "assistant" and ends_in_step(hit.chunk.text)
+    return 0.0 if on_the_way else worth(hit)
+
+
 def is_only_step(hit: Hit) -> bool:
     """Is a hit a message of an agent that only announces what it does next?"""
     about = hit.record.metadata or {}
@@ -103,7 +119,10 @@ def in_order(hits: Iterable[Hit], question: str) -> list[Hit]:
     """By fit and worth for a question; without one as they came, the newest first."""
     if not question.strip():
         return list(hits)
-    weighed = [_with_vote(hit, "worth", worth(hit), WORTH) for hit in hits]
+    if _ASKS_EXPLANATION.search(question):
+        weighed = [_with_vote(hit, "worth", _explains(hit), EXPLAINS) for hit in hits]
+    else:
+        weighed = [_with_vote(hit, "worth", worth(hit), WORTH) for hit in hits]
     if asks_outcome(question):
         values = _newest_summaries(weighed)
         weighed = [
