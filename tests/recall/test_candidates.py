@@ -10,6 +10,7 @@ from kinen.recall.candidates import (
     asks_outcome,
     folded,
     in_order,
+    may_answer,
     without_passing,
 )
 
@@ -100,3 +101,27 @@ def test_a_part_of_a_whole_held_for_a_while(line: str) -> None:
 )
 def test_a_whole_a_date_and_a_chapter_stay(line: str) -> None:
     assert without_passing(line) == line
+
+
+def test_how_something_works_is_told_by_what_explains_it_not_by_steps_on_the_way() -> None:
+    explains = "It appends each part to a buffer and writes a line when one is complete."
+    hits = [
+        hit("observation:step", "2026-01-01", 0.6, "`Node` has a `stream`. Let me verify the API."),
+        hit("observation:end", "2026-01-02", 0.5, explains),
+    ]
+    refs = [entry.record.ref for entry in in_order(hits, "how does the streaming work")]
+    assert refs == ["observation:end", "observation:step"]
+    assert in_order(hits, "Which class has a stream?")[0].record.ref == "observation:step"
+
+
+@pytest.mark.parametrize(
+    ("question", "ref", "needed"),
+    [
+        ("What comes next?", "summary:a", True),
+        ("Why does it fail?", "summary:a", False),
+        ("Why does it fail?", "observation:a", True),
+        ("Why does it fail?", "note:a.md", False),
+    ],
+)
+def test_what_may_answer_though_its_words_are_others(question: str, ref: str, needed: bool) -> None:
+    assert may_answer(question, hit(ref, "2026-01-01", 0.1)) is needed
