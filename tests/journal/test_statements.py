@@ -84,3 +84,10 @@ def test_an_intention_or_a_sentence_that_points_back_is_no_lesson() -> None:
     assert list(statements("assistant", intended)) == []
     assert list(statements("assistant", pointing)) == []
     assert [claim.kind for claim in statements("assistant", plain)] == ["lesson"]
+
+
+def test_what_a_user_wants_done_once_is_no_decision() -> None:
+    task = (
+        "Get the latest docs and update the guide, so that we'll use the practices of the router."
+    )
+    assert list(statements("user", task)) == []

@@ -476,3 +476,5 @@ def test_a_part_of_the_results_of_several_test_programs_is_not_their_sum() -> No
     assert "`cargo test`: 50 passed" in summary(ran("cargo test", output="\n".join(results)))
     cut_out = "running 129 tests\n…\n" + "\n".join(results)
     assert "tests ✓ `cargo test`: passed" in summary(ran("cargo test", output=cut_out))
+    picked = summary(ran("cargo test | tail -5", output=results[1]))
+    assert "tests ✓ `cargo test | tail -5`: passed" in picked

@@ -46,6 +46,8 @@ _OF_MANY = re.compile(r"test result: ")
 """Begins the result of each of the test programs that `cargo test` runs."""
 _CUT = "\n…\n"
 """Stands for the middle of a long output."""
+_PICKED = re.compile(r"\|\s*(?:tail|head|grep|rg|sed|awk)\b")
+"""Lets through a part of an output."""
 _PASSED_OR_FAILED = re.compile(r"(\d{1,7}) (passed|failed)")
 _ENDED = re.compile(r"(?i)\bpass|\bfail|\bok\b")
 _COUNTED = re.compile(rf"(?im)^[^\n]{{0,200}}?{_COUNT}[^\n]*")
@@ -168,8 +170,10 @@ def test_result(event: Observation) -> str:
     output = body(event)[-LOOKED_AT:]
     lines = [match[0].strip("= ") for match in _COUNTED.finditer(output)]
     programs_run = [line for line in lines if _OF_MANY.match(line)]
+    if programs_run and (_CUT in output or _PICKED.search(command(event))):
+        return ""
     if len(programs_run) > 1:
-        return "" if _CUT in output else _sum_of(programs_run)
+        return _sum_of(programs_run)
     failed_lines = [line for line in lines if _FAILED_COUNT.search(line)]
     chosen = max(reversed(failed_lines or lines), key=_most_tests, default="")
     return excerpt(chosen, 120)

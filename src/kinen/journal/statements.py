@@ -98,6 +98,11 @@ _POINTS_BACK = re.compile(
     r"(?i)(?:this|that|these|those)\b(?! (?:project|repo|repository|branch)\b)"
 )
 """Begins a sentence that speaks of what stands before it."""
+_TASK = re.compile(
+    r"(?i)(?:get|fetch|find|look|check|search|read|review|update|add|create|write|fix|implement|run"
+    r"|show|explain|make sure|ensure)\b"
+)
+"""Begins what a user wants done once, whatever the reason for it says."""
 _RULES: dict[str, list[tuple[Kind, float, re.Pattern[str]]]] = {
     "user": [
         ("pattern", 0.85, re.compile(_ALWAYS, re.IGNORECASE)),
@@ -150,6 +155,8 @@ def statements(role: Role, text: str) -> Iterator[Statement]:
         if role == "assistant" and (_INTENDED.search(_plain(claim)) or _POINTS_BACK.match(claim)):
             continue
         for kind, confidence, rule in _RULES[role]:
+            if kind == "decision" and role == "user" and _TASK.match(claim):
+                continue
             match = rule.search(claim)
             if match and stands_alone(_without_cue(claim, match[0])):
                 yield Statement(kind, excerpt(claim, LENGTH), confidence)

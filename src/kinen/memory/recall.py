@@ -31,6 +31,7 @@ from kinen.recall.clip import (
 from kinen.recall.excerpts import excerpts, left_out
 from kinen.recall.floor import UNKNOWN, is_known, unknown_note, without_weak
 from kinen.recall.fuse import RECENCY_WEIGHT
+from kinen.recall.lately import WORKED, with_work, without_merges
 from kinen.recall.passages import BARE_LABELS, shown_text
 from kinen.recall.search import recent
 from kinen.recall.tiers import item
@@ -84,8 +85,6 @@ LATELY = ("summary", "checkpoint", "commit", "round", "memory")
 EDITED = ("note", "artifact", "resource")
 """Kinds of files that it also shows if they were edited since the last session."""
 MOST_EDITED = 3
-MERGES = ("Merge pull request ", "Merge branch ", "Merge remote-tracking branch ")
-"""Titles that git and GitHub give to merges."""
 
 
 class Found(NamedTuple):
@@ -275,7 +274,9 @@ class Recaller:
         if narrowed == Query("", limit=0):
             hits = self.latest(query._replace(kinds=LATELY))
             if hits:
-                return self._with_edited(_without_merges(hits), query)
+                worked = self.latest(query._replace(kinds=WORKED))
+                count = query.limit // 2 - MOST_EDITED  # the query asks for twice as many
+                return self._with_edited(with_work(without_merges(hits), worked, count), query)
         return self.latest(query)
 
     def _with_edited(self, hits: Hits, query: Query) -> Hits:
@@ -410,12 +411,6 @@ class Recaller:
             if text:
                 passages[ref] = Passage(ref, text, hit.record.title, hit.record.at)
         return list(passages.values())
-
-
-def _without_merges(hits: Hits) -> Hits:
-    """The hits without merges that only repeat which commits they brought."""
-    kept = (hit for hit in hits if not hit.record.title.startswith(MERGES))
-    return Hits(tuple(kept), hits.query, hits.mode, hits.notes)
 
 
 def whole_size(room: int) -> int:

@@ -1,0 +1,37 @@
+"""What a recall without a question shows."""
+
+from __future__ import annotations
+
+from kinen.model.records import Chunk, Hit, Hits, Query, Record
+from kinen.recall.lately import with_work, without_merges
+
+
+def latest(*refs: str) -> Hits:
+    """Hits of records, the newest first; the number of a ref is its day."""
+    hits = []
+    for ref in refs:
+        kind, _, day = ref.partition(":")
+        record = Record(ref=ref, kind=kind, title=f"title {ref}", at=f"2026-01-{day}")
+        hits.append(Hit(record, Chunk(ref, 0, "text"), 0.0, ()))
+    return Hits(hits, Query(""), "recent")
+
+
+def refs_of(hits: Hits) -> list[str]:
+    return [hit.record.ref for hit in hits]
+
+
+def test_the_latest_session_is_shown_however_many_commits_are_newer() -> None:
+    commits = [f"commit:{day}" for day in range(28, 18, -1)]
+    hits = with_work(latest(*commits), latest("summary:12", "summary:11", "summary:10"), 8)
+    assert refs_of(hits) == [*commits[:6], "summary:12", "summary:11"]
+
+
+def test_a_session_that_is_shown_already_takes_no_place_of_a_commit() -> None:
+    hits = latest("commit:28", "summary:27", "commit:26", "commit:25")
+    assert with_work(hits, latest("summary:27"), 4) == hits
+
+
+def test_merges_are_left_out() -> None:
+    hits = latest("commit:28", "commit:27")
+    merge = hits[0]._replace(record=hits[0].record._replace(title="Merge branch 'a'"))
+    assert refs_of(without_merges(Hits([merge, hits[1]], Query(""), "recent"))) == ["commit:27"]
