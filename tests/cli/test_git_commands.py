@@ -180,6 +180,8 @@ def test_paths_of_files_open_from_the_working_folder(ask: Ask, repo: Repository)
         names = ask(line, docs).lines
         assert names
         assert all((docs / name).is_file() for name in names)
+    assert f"../{GONE}" in ask("files --deleted", docs).out
+    assert GONE not in ask("files -l --deleted", docs).out
     elsewhere = ask(f"files -l --tag docs --space {repo.root}", repo.root.parent)
     assert elsewhere.out == f"{docs / 'auth.md'}\n"
 

@@ -6,6 +6,7 @@ import functools
 import os
 import sys
 from dataclasses import dataclass, replace
+from os.path import lexists
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -301,7 +302,10 @@ def memory_command(function: Callable[..., Output]) -> Callable[..., int]:
 
 
 def files_command(function: Callable[..., Output]) -> Callable[..., int]:
-    """As `memory_command`, with -l and -0, which print only the paths of the output."""
+    """As `memory_command`, with -l and -0, which print only the files of the output.
+
+    Files that are no longer there are left out, because they cannot be opened.
+    """
 
     @click.option("--files", "-l", "files_only", is_flag=True, help="print only the paths")
     @click.option("--null", "-0", is_flag=True, help="with -l, end each path with a NUL character")
@@ -315,15 +319,18 @@ def files_command(function: Callable[..., Output]) -> Callable[..., int]:
             output = function(memory, *args, **options)
             warn(memory)
         if files_only and not as_json:
-            _print_paths(dict.fromkeys(output.paths), null)
-            output = replace(output, text="", found=bool(output.paths))
+            paths = [path for path in dict.fromkeys(output.paths) if lexists(file_name(path))]
+            _print_paths(paths, null)
+            output = replace(output, text="", found=bool(paths))
         return emit(output, as_json)
 
     return run
 
 
-def _print_paths(paths: Iterable[str], null: bool) -> None:
+def _print_paths(paths: Sequence[str], null: bool) -> None:
     """Paths, one per line; in a pipe with the bytes that the files' names have."""
+    if not paths:
+        return
     if null or not sys.stdout.isatty():
         write_raw("".join(file_name(path) + ("\0" if null else "\n") for path in paths))
     else:
