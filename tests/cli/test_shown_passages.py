@@ -60,6 +60,15 @@ def test_rules_of_restructuredtext_are_not_shown(write, search) -> None:
     assert shown.count("=====") == 1
 
 
+def test_empty_items_of_templates_are_no_hits_beside_others(write, search) -> None:
+    write("template.md", "# Meeting\n\n## Notes\n\n-\n")
+    assert search("notes")[0]["source"]["path"] == "template.md"
+    write("team.md", "# Team\n\nNotes of the meeting with Mira are in the drawer.\n")
+    write("idea.md", "# Notes on paper\n")
+    paths = {hit["source"]["path"] for hit in search("notes")}
+    assert paths == {"team.md", "idea.md"}
+
+
 def test_matches_in_one_passage_are_one_hit(write, search) -> None:
     filler = "Nothing else happens on that day of the week as far as anybody here can remember."
     paragraphs = [f"The release train number {n} left. {filler}" for n in range(4)]

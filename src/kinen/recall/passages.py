@@ -89,9 +89,11 @@ def distinct_passages(
 ) -> list[Hit]:
     """The first `limit` hits, each as `situated` shows it beside the lines that are shown already.
 
-    A hit that a better one shows is not listed again: it is in the other's `also`.
+    A hit that a better one shows is not listed again: it is in the other's `also`. Empty items,
+    as in templates, are listed only if there is nothing else.
     """
     distinct: list[Hit] = []
+    empty: list[Hit] = []
     places: dict[str, list[int]] = {}
     for hit in hits:
         listed = places.setdefault(hit.record.ref, [])
@@ -101,9 +103,20 @@ def distinct_passages(
             distinct[covering] = better._replace(also=(*better.also, hit))
         elif len(distinct) < limit:
             lines = [_lines(distinct[n]) for n in listed]
+            shown = situated(hit, lines)
+            if _is_empty(shown):
+                empty.append(shown)
+                continue
             listed.append(len(distinct))
-            distinct.append(situated(hit, lines))
-    return distinct
+            distinct.append(shown)
+    return distinct or empty[:limit]
+
+
+def _is_empty(hit: Hit) -> bool:
+    """Does a passage have nothing but empty items or rules below its heading?"""
+    lines = [line for line in hit.display.text.split("\n") if line.strip()]
+    bare = [line for line in lines if not any(map(str.isalnum, line))]
+    return bool(bare) and all(is_heading(line) for line in lines if line not in bare)
 
 
 def _covers(better: Hit, hit: Hit) -> bool:
