@@ -132,9 +132,10 @@ def opener(memory: Memory) -> Callable[[str], str]:
 
 def openable_records(memory: Memory, records: Iterable[Record]) -> list[Record]:
     """Records for a reader: their paths can be opened from the working folder."""
-    shown = opener(memory)
+    openable_path = opener(memory)
     return [
-        record._replace(path=shown(record.path)) if record.path else record for record in records
+        record._replace(path=openable_path(record.path)) if record.path else record
+        for record in records
     ]
 
 
@@ -251,18 +252,18 @@ def _of_several(spaces: Sequence[str], call: Callable[[Memory], Output]) -> Outp
     outputs = ask_spaces(
         spaces, lambda memory: (memory.space.name, call(memory)), on_error=notes.append
     )
-    found = [(name, output) for name, output in outputs if output.found]
+    results = [(name, output) for name, output in outputs if output.found]
     remarks: dict[str, list[str]] = {}
-    for name, output in found or outputs:
+    for name, output in results or outputs:
         for remark in output.notes:
             remarks.setdefault(remark, []).append(name)
     notes += [f"{shortened(names)}: {remark}" for remark, names in remarks.items()]
-    texts = [f"# {visible_line(name)}\n\n{output.text}" for name, output in found]
+    texts = [f"# {visible_line(name)}\n\n{output.text}" for name, output in results]
 
     def data() -> object:
-        return {"spaces": [{"name": name, **_value(output)} for name, output in found]}
+        return {"spaces": [{"name": name, **_value(output)} for name, output in results]}
 
-    return Output(data, "\n\n".join(texts), found=bool(found), notes=notes)
+    return Output(data, "\n\n".join(texts), found=bool(results), notes=notes)
 
 
 def shortened(names: Sequence[str]) -> str:

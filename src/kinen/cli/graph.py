@@ -100,14 +100,14 @@ def orphans(memory: Memory) -> Output:
       kinen graph orphans --json | jq -r '.orphans[].path'
     """
     records = memory.records.orphans()
-    shown = openable_records(memory, records)
+    rows = openable_records(memory, records)
     output = listing(
         {"orphans": [render.record_json(record) for record in records]},
-        render.records_text(shown, colours()),
+        render.records_text(rows, colours()),
         records,
         "no orphans: every note is linked",
     )
-    return replace(output, paths=[record.path for record in shown])
+    return replace(output, paths=[record.path for record in rows])
 
 
 @click.command()
@@ -130,13 +130,13 @@ def related(memory: Memory, note: str, limit: int, types: tuple[str, ...]) -> Ou
         hint = "`kinen search` finds what is close to a question"
         notes = [*notes, f"nothing is related to {record.path or record.ref}: {hint}"]
     records = openable_records(memory, [item.record for item in items])
-    shown = [item._replace(record=place) for item, place in zip(items, records, strict=True)]
+    rows = [item._replace(record=place) for item, place in zip(items, records, strict=True)]
     return Output(
         {**render.related_json(record, items), "notes": notes},
-        render.related_text(shown, colours()),
+        render.related_text(rows, colours()),
         found=bool(items),
         notes=notes,
-        paths=[item.record.path for item in shown if item.record.path],
+        paths=[item.record.path for item in rows if item.record.path],
     )
 
 

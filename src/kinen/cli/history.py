@@ -79,17 +79,17 @@ def files(
         offset=offset,
     )
     notes = []
-    shown = openable_records(memory, records)
+    rows = openable_records(memory, records)
     if not records:
         notes.append("no file matches")
     elif len(records) < total:
         notes.append(f"{len(records):,} of {total:,}; use --limit and --offset to see the others")
     return Output(
         {"files": [file_json(record) for record in records], "total": total, "offset": offset},
-        files_text(shown, colours()),
+        files_text(rows, colours()),
         found=bool(records),
         notes=notes,
-        paths=[record.path for record in shown],
+        paths=[record.path for record in rows],
     )
 
 
@@ -151,7 +151,7 @@ def cochange(memory: Memory, paths: tuple[str, ...], staged: bool, limit: int) -
     tracked = [path for path in queried if memory.git.tracks(path)] if staged else queried
     companions = memory.git.cochanged(tracked, limit) if tracked else []
     openable = opener(memory)
-    shown = [companion._replace(path=openable(companion.path)) for companion in companions]
+    rows = [companion._replace(path=openable(companion.path)) for companion in companions]
     notes = []
     if staged and not queried:
         notes.append("nothing is staged: run `git add` first")
@@ -159,8 +159,8 @@ def cochange(memory: Memory, paths: tuple[str, ...], staged: bool, limit: int) -
         notes.append("the staged files are new: no commit contains them yet")
     return Output(
         {"paths": queried, "files": [companion_json(companion) for companion in companions]},
-        companions_text(shown, colours(), screen().width),
+        companions_text(rows, colours(), screen().width),
         found=bool(companions),
         notes=notes,
-        paths=[companion.path for companion in shown],
+        paths=[companion.path for companion in rows],
     )

@@ -103,12 +103,12 @@ def distinct_passages(
             distinct[covering] = better._replace(also=(*better.also, hit))
         elif len(distinct) < limit:
             lines = [_lines(distinct[n]) for n in listed]
-            shown = situated(hit, lines)
-            if _is_empty(shown):
-                empty.append(shown)
+            passage_hit = situated(hit, lines)
+            if _is_empty(passage_hit):
+                empty.append(passage_hit)
                 continue
             listed.append(len(distinct))
-            distinct.append(shown)
+            distinct.append(passage_hit)
     return distinct or empty[:limit]
 
 

@@ -43,7 +43,7 @@ def daemon_text(
     left = state["idle_seconds_left"]
     end = "no idle timeout" if left is None else f"exits after {left / 60:.0f} more idle minutes"
     rows = [f"{style('bold', 'running')}, {line}, {end}"]
-    rows += [_space(space, style) for space in _told_apart(state["spaces"])]
+    rows += [_space(space, style) for space in _distinct_names(state["spaces"])]
     return "\n".join([*rows, *_events(state, style)])
 
 
@@ -72,7 +72,7 @@ def _absence(last: dict[str, Any], *, held: bool) -> str:
     return f"stopped at {last['ended']}: {last.get('why', '')}"
 
 
-def _told_apart(spaces: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _distinct_names(spaces: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Spaces, of which clones with the same name are called by their folders."""
     names = [space["name"] for space in spaces]
     return [
