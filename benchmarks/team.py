@@ -48,7 +48,10 @@ from kinen.team.sync import synchronize
 from record import save
 
 SPACE = "load"
-WORDS = "kettle retry cache token migration index worker release budget queue".split()
+WORDS = (Path(__file__).parent / "words.txt").read_text().split()
+WEIGHTS = [1 / place for place in range(1, len(WORDS) + 1)]
+COMMON = 50
+"""Words that are in entries and not in questions, as `the` is."""
 READERS = 4
 """Threads that search, each with a token of its own."""
 SETTINGS = {"index.embedding_provider": "none"}
@@ -138,7 +141,7 @@ def agent(load: Load, number: int) -> None:
         delivered = False
         while not delivered and not load.late():
             if load.running() and time.monotonic() >= due:
-                words = " ".join(random.choices(WORDS, k=12))
+                words = " ".join(random.choices(WORDS, WEIGHTS, k=12))
                 start = time.perf_counter()
                 entry = memory.observe(f"agent {number}: {words}", scope={"agent": "bench"})
                 load.writes.append(time.perf_counter() - start)
@@ -215,7 +218,7 @@ def reader(plan: dict[str, Any], token: str, number: int) -> None:
             time.sleep(max(0.0, due - time.monotonic()))
             due = max(due + pause, time.monotonic() - 1)
             start = time.perf_counter()
-            query = " ".join(random.choices(WORDS, k=2))
+            query = " ".join(random.choices(WORDS[COMMON:], WEIGHTS[COMMON:], k=2))
             seconds = -1.0
             try:
                 if client.post("/v1/search", json={"query": query}).status_code == 200:

@@ -20,6 +20,12 @@ PAGE_BYTES = 4 << 20
 """Text of one page; a single larger entry still makes a page."""
 MOST_VERSIONS = 1000
 """Versions of one request."""
+_BEGIN = """
+SELECT set_config('kinen.space', %s, true), CASE current_setting('synchronous_commit')
+    WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END
+"""
+"""A machine that got an answer never sends those entries again: they have to survive a crash, also
+of a server that is set to confirm transactions before they are on its disk."""
 _UPSERT = """
 INSERT INTO kinen.team_entry (space, noun, id, author, version, erased, forgotten, seq)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
@@ -48,7 +54,7 @@ class PostgresTeam:
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
         with self._database.transaction() as connection:
-            connection.execute("SELECT set_config('kinen.space', %s, true)", (self._space,))
+            connection.execute(_BEGIN, (self._space,))
             if self._role:
                 connection.execute(sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(self._role)))
             yield connection
