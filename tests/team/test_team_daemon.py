@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
+import socket
 import sqlite3
+import threading
 import time
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from daemon.conftest import HANGING, Running
 from kinen.team.postgres import PostgresTeam
 from team_service import SPACE, ended, free_port, observation, start, token
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from kinen.postgres.connection import Database
@@ -26,13 +31,43 @@ def until(holds: Callable[[], Any], explain: Callable[[], str]) -> None:
         time.sleep(0.05)
 
 
+@pytest.fixture
+def hanging() -> Iterator[tuple[str, threading.Event]]:
+    """The address of a server that never ends an answer, and whether somebody waits for one.
+
+    A byte of a header every second: no timeout of a client ends it.
+    """
+    waiting = threading.Event()
+    over = threading.Event()
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def drip() -> None:
+        connection, _ = listener.accept()
+        waiting.set()
+        with connection, contextlib.suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+            while not over.wait(1):
+                connection.sendall(b"x")
+
+    thread = threading.Thread(target=drip, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", waiting
+    finally:
+        over.set()
+        listener.close()
+
+
 def test_the_daemon_shares_by_itself_and_catches_up_after_an_outage(
     kinen: Any,
     space: Path,
     home: Path,
     url: str,
     database: Database,
+    tmp_path: Path,
+    hanging: tuple[str, threading.Event],
 ) -> None:
+    address, waiting = hanging
     port = free_port()
     settings = {
         "team.url": f"http://127.0.0.1:{port}",
@@ -52,6 +87,9 @@ def test_the_daemon_shares_by_itself_and_catches_up_after_an_outage(
     running.start()
     process = None
     try:
+        _join(kinen, tmp_path / "hangs", address, token(database))
+        until(waiting.is_set, running.log)
+        # that team hangs from here to the end
         kinen("search", "kettle")  # the daemon learns of the space
         until(lambda: "cannot reach the team's server" in running.log(), running.log)
         # the hook's path works as always while the team is away
@@ -74,6 +112,16 @@ def test_the_daemon_shares_by_itself_and_catches_up_after_an_outage(
             ended(process)
     ids = [version.id for version in team.pull(0, 1000, erased=False).versions]
     assert len(ids) == len(set(ids))
+
+
+def _join(kinen: Any, folder: Path, address: str, text: str) -> None:
+    """A space of its own with another team, which the daemon learns of."""
+    folder.mkdir()
+    kinen("init", cwd=folder)
+    kinen("config", "set", "team.url", address, cwd=folder)
+    kinen("trust", cwd=folder)
+    kinen("team", "login", stdin=text, cwd=folder)
+    kinen("search", "kettle", cwd=folder)
 
 
 def _stored(team: PostgresTeam) -> set[str]:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kinen.daemon.scheduler import Scheduler
-    from kinen.daemon.team import TeamThread
+    from kinen.daemon.team import TeamThreads
     from kinen.http.server import IdleServer
 
 TOKEN_FILE = "http.token"  # noqa: S105
@@ -157,7 +157,7 @@ class Daemon:
         self._end_reason = ""
         self._journals: dict[str, JournalWatch] = {}
         """By the folder that each is in."""
-        self._team: TeamThread | None = None
+        self._team: TeamThreads | None = None
         self._pages: asyncio.Server | None = None
         """What accepts the browsers of the pages, once one has needed it."""
         self.handover: Handover | None = None
@@ -329,15 +329,15 @@ class Daemon:
     def _memory(self, space: Space) -> Memory:
         settings = config.load(self.home, space.root)
         if settings.team.url and space.registered:
-            self._team_thread().follow(space.root)
+            self._team_threads().follow(space.root)
         return Memory(space, settings, models=self._models, on_repair=self._diary.note)
 
-    def _team_thread(self) -> TeamThread:
-        """The thread for spaces that have a team; it is made for the first of them."""
+    def _team_threads(self) -> TeamThreads:
+        """The threads of spaces that have a team; made for the first of them."""
         if self._team is None:
-            from kinen.daemon.team import TeamThread
+            from kinen.daemon.team import TeamThreads
 
-            self._team = TeamThread(self._team_memory, self._diary.note)
+            self._team = TeamThreads(self._team_memory, self._diary.note)
         return self._team
 
     def _team_memory(self, root: str) -> Memory:
@@ -420,7 +420,7 @@ class Daemon:
         for space in checkouts:
             with contextlib.suppress(KinenError):
                 if config.load(self.home, space.root).team.url:
-                    self._team_thread().follow(space.root)
+                    self._team_threads().follow(space.root)
 
     def _has_index(self, space: Space) -> bool:
         try:

@@ -7,7 +7,6 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kinen.errors import KinenError
@@ -17,19 +16,13 @@ if TYPE_CHECKING:
 
 MOST_SECONDS = 900.0
 """The longest pause after failures; it doubles from one to the next."""
+DEFAULT_INTERVAL = 30.0
+"""The pause where the settings of a space cannot be read."""
 log = logging.getLogger("kinen.daemon")
 
 
-@dataclass(slots=True)
-class Turn:
-    """When a space is synchronised next, on the steady clock, and how often it failed in a row."""
-
-    due: float
-    failures: int = 0
-
-
-class TeamThread:
-    """A thread that sends and receives for every space that has a team."""
+class TeamThreads:
+    """A thread for every space that has a team: a server that hangs delays no other space."""
 
     def __init__(
         self,
@@ -38,50 +31,40 @@ class TeamThread:
     ) -> None:
         self._open = open_
         self._note = note
-        self._turns: dict[str, Turn] = {}
-        self._wake = threading.Condition()
-        self._halted = False
-        self._thread: threading.Thread | None = None
+        self._threads: dict[str, threading.Thread] = {}
+        self._lock = threading.Lock()
+        self._halted = threading.Event()
 
     def follow(self, root: str) -> None:
         """Synchronise a space from now on, if it is not followed yet."""
-        with self._wake:
-            if root in self._turns or self._halted:
+        with self._lock:
+            if root in self._threads or self._halted.is_set():
                 return
-            self._turns[root] = Turn(time.monotonic())
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="team", daemon=True)
-                self._thread.start()
-            self._wake.notify()
+            thread = threading.Thread(target=self._run, args=(root,), name="team", daemon=True)
+            self._threads[root] = thread
+            thread.start()
 
     def stop(self, seconds: float) -> None:
-        """End the thread; a run under way is waited for, and continues another time if cut."""
-        with self._wake:
-            self._halted = True
-            self._wake.notify()
-        if self._thread is not None:
-            self._thread.join(seconds)
+        """End the threads; runs under way are waited for, and continue another time if cut."""
+        self._halted.set()
+        end = time.monotonic() + seconds
+        with self._lock:
+            threads = list(self._threads.values())
+        for thread in threads:
+            thread.join(max(0.0, end - time.monotonic()))
 
-    def _run(self) -> None:
-        while True:
-            with self._wake:
-                root = self._next()
-                while root is None and not self._halted:
-                    first = min(turn.due for turn in self._turns.values())
-                    self._wake.wait(max(0.0, first - time.monotonic()))
-                    root = self._next()
-                if self._halted or root is None:
-                    return
-            self._synchronize(root)
+    def _run(self, root: str) -> None:
+        """One run after the other; after failures the next one comes later."""
+        failures = 0
+        pause = 0.0
+        while not self._halted.wait(pause * random.uniform(0.8, 1.0)):  # noqa: S311
+            done, interval = self._synchronize(root, quiet=failures > 0)
+            failures = 0 if done else failures + 1
+            pause = min(interval * 2.0**failures, max(interval, MOST_SECONDS))
 
-    def _next(self) -> str | None:
-        at = time.monotonic()
-        return next((root for root, turn in self._turns.items() if turn.due <= at), None)
-
-    def _synchronize(self, root: str) -> None:
-        """One run for a space; after a failure the next one comes later."""
-        turn = self._turns[root]
-        interval = 30.0
+    def _synchronize(self, root: str, *, quiet: bool) -> tuple[bool, float]:
+        """One run for a space: whether it came to its end, and the pause that it asks for."""
+        interval = DEFAULT_INTERVAL
         try:
             with self._open(root) as memory:
                 interval = memory.config.team.interval
@@ -89,13 +72,11 @@ class TeamThread:
                     report = memory.team.sync()
                     if report.pushed or report.pulled:
                         log.info("team: sent %d, received %d", report.pushed, report.pulled)
-            turn.failures = 0
         except KinenError as error:
-            if not turn.failures:
+            if not quiet:
                 self._note(f"team: {error.fact()}")
-            turn.failures += 1
+            return False, interval
         except Exception:
             log.exception("team of %s", root)
-            turn.failures += 1
-        pause = min(interval * 2.0**turn.failures, max(interval, MOST_SECONDS))
-        turn.due = time.monotonic() + pause * random.uniform(0.8, 1.0)  # noqa: S311
+            return False, interval
+        return True, interval

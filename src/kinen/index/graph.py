@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Set
 from typing import TYPE_CHECKING
 
 from kinen.index import issues
 from kinen.index.git import queries
+from kinen.markdown.links import link_keys
 from kinen.model.documents import Link
 from kinen.model.records import Edge
 from kinen.storage.database import translated, writing
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
     Name = tuple[str, str, tuple[str, ...]]
     Resolve = Callable[[Link, str], str]
+    Resolver = Callable[[Iterable[Name], Set[str] | None], Resolve]
+    """Names, and the keys of the links that are to be resolved (all of them with None)."""
+    Written = tuple[int, int, str, Link, str | None]
+    """A link: record and number, the path of the record, as written, and where it leads."""
 
 ATTACHMENT = "*"
 """The target of links to files that are not indexed, such as images."""
@@ -33,31 +38,63 @@ _EDGE = (
 _ORDER = " ORDER BY r.ref, l.n"
 
 
-def relink(writer: Writer, stamp: str, resolver: Callable[[Iterable[Name]], Resolve]) -> None:
-    """Resolve every link again if records or attachments changed since the last time."""
+def relink(writer: Writer, stamp: str, resolver: Resolver) -> None:
+    """Resolve links after records or attachments changed since the last time.
+
+    These are new links, and those that look for a name that a record got or lost. If attachments
+    changed, which the stamp says, or many names, it is every link.
+    """
     if writer.get("linked") == stamp:
         return
-    names = [
-        (ref, path, tuple(json.loads(aliases)))
-        for ref, path, aliases in writer.db.execute(
-            "SELECT ref, path, aliases FROM records INDEXED BY records_key"
-            " WHERE key != '' AND source != 'symbols'"
-            " ORDER BY ref"
-        )
-    ]
-    resolve = resolver(names)
-    rows = writer.db.execute(
-        "SELECT l.record, l.n, r.path, l.written, l.heading, l.wiki, l.target"
-        " FROM links l JOIN records r ON r.id = l.record"
-    ).fetchall()
+    changed = writer.changed_names() if writer.get("links_of") == stamp else None
     moved = []
-    for record, n, path, written, heading, wiki, before in rows:
-        target = resolve(Link(written, heading=heading, wiki=bool(wiki)), path)
+    if changed is None:
+        links = list(_links(writer.db))
+        resolve = resolver(_names(writer.db), None)
+    else:
+        links = list(_links_to(writer.db, changed))
+        keys = {key for _, _, path, link, _ in links for key in link_keys(link, path)}
+        resolve = resolver(_names(writer.db) if links else (), keys)
+    for record, n, path, link, before in links:
+        target = resolve(link, path)
         if target != before:
             moved.append((target, record, n))
     with translated(writer.path), writing(writer.db):
         writer.db.executemany("UPDATE links SET target = ? WHERE record = ? AND n = ?", moved)
+        writer.forget_changed_names()
+        writer.set("links_of", stamp)
         writer.set("linked", stamp)
+
+
+def _names(db: sqlite3.Connection) -> Iterator[Name]:
+    """Everything that a link can lead to."""
+    rows = db.execute(
+        "SELECT ref, path, aliases FROM records INDEXED BY records_key"
+        " WHERE key != '' AND source != 'symbols' AND (path != '' OR aliases != '[]')"
+        " ORDER BY ref"
+    )
+    for ref, path, aliases in rows:
+        yield ref, path, tuple(json.loads(aliases)) if aliases != "[]" else ()
+
+
+def _links(db: sqlite3.Connection, where: str = "") -> Iterator[Written]:
+    rows = db.execute(
+        "SELECT l.record, l.n, r.path, l.written, l.heading, l.wiki, l.target"
+        f" FROM links l JOIN records r ON r.id = l.record{where}"
+    )
+    for record, n, path, written, heading, wiki, target in rows:
+        yield record, n, path, Link(written, heading=heading, wiki=bool(wiki)), target
+
+
+def _links_to(db: sqlite3.Connection, changed: Set[str]) -> Iterator[Written]:
+    """Links that are new, or look for one of some names."""
+    if not changed:
+        yield from _links(db, " WHERE l.target IS NULL")
+        return
+    for written in _links(db):
+        _, _, path, link, target = written
+        if target is None or not changed.isdisjoint(link_keys(link, path)):
+            yield written
 
 
 def outgoing(db: sqlite3.Connection, ref: str) -> list[Edge]:

@@ -15,7 +15,7 @@ from kinen.text import digest, iso, now
 if TYPE_CHECKING:
     from kinen.index.cache import Cache
     from kinen.index.git.commits import Settings
-    from kinen.index.graph import Name, Resolve
+    from kinen.index.graph import Resolver
     from kinen.index.writer import Writer
 
     Progress = Callable[[str, int, int], None]
@@ -43,7 +43,7 @@ def sync(
     sources: Iterable[Source],
     embedder: Embedder | None,
     attachments: Callable[[], set[str]],
-    resolver: Callable[[Iterable[Name]], Resolve],
+    resolver: Resolver,
     past: tuple[Past, Settings] | None = None,
     changed: Callable[[], set[str] | None] = set,
 ) -> Report:

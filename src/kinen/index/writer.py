@@ -28,6 +28,12 @@ BATCH = 200
 """Changes per transaction: large enough to be fast, small enough that others get a turn."""
 HEAVY = 5_000
 """Chunks per transaction: a few large files are as much as many small ones."""
+RENAMED = "renamed"
+"""The key in `meta` of the names that links may lead to now, or no longer."""
+EVERY_NAME = "*"
+MOST_NAMES = 500
+"""From this many on, all links are resolved again."""
+NO_ALIASES = "[]"
 
 
 class Writer:
@@ -37,6 +43,7 @@ class Writer:
         self.path = path
         self._shared = shared is not None
         self.db = shared or open_database(path, TABLES, SCHEMA)
+        self._names: dict[tuple[str, str, str], int] = {}
 
     def close(self) -> None:
         if not self._shared:
@@ -104,16 +111,41 @@ class Writer:
             self.db.execute(f"DELETE FROM {table} WHERE record IN {ours}", (source,))
         for table in ("records", "states"):
             self.db.execute(f"DELETE FROM {table} WHERE source = ?", (source,))
+        self.set(RENAMED, EVERY_NAME)
 
     def _batch(self, source: str, batch: list[Change], tally: dict[str, int]) -> None:
         segments: set[str] = set()
+        self._names = {}
         for change in batch:
             done = self._change(source, change, segments)
             tally[done] = tally.get(done, 0) + 1 + len(change.others)
         for segment in sorted(segments):
             self._anchor(segment)
         self.bump()
+        if source != "symbols":
+            self._note_names()
         self.set("linked", "")
+
+    def _note_names(self) -> None:
+        """Remember the names that came or went with a batch, until links are resolved again."""
+        before = self.changed_names()
+        changed = [name for name, count in self._names.items() if count]
+        if before is None or not changed:
+            return
+        from kinen.markdown.links import name_keys
+
+        keys = {*before}
+        for _, path, aliases in changed:
+            keys |= name_keys(path, json.loads(aliases))
+        self.set(RENAMED, json.dumps(sorted(keys)) if len(keys) <= MOST_NAMES else EVERY_NAME)
+
+    def changed_names(self) -> set[str] | None:
+        """The `name_keys` that records got or lost since links were resolved; None for too many."""
+        text = self.get(RENAMED)
+        return None if text == EVERY_NAME else set(json.loads(text or "[]"))
+
+    def forget_changed_names(self) -> None:
+        self.set(RENAMED, "[]")
 
     def _change(self, source: str, change: Change, segments: set[str]) -> str:
         key = change.key
@@ -143,17 +175,25 @@ class Writer:
         return "changed" if existed else "added"
 
     def _remove(self, source: str, key: str, segments: set[str]) -> bool:
-        ids = self.db.execute(
-            "SELECT id FROM records WHERE source = ? AND key = ? AND key != ''", (source, key)
+        removed = self.db.execute(
+            "SELECT id, ref, path, aliases FROM records WHERE source = ? AND key = ? AND key != ''",
+            (source, key),
         ).fetchall()
-        for (record,) in ids:
+        for record, *name in removed:
+            self._count_name(*name, -1)
             if source == "journal":
                 rows = self.db.execute("SELECT segment FROM chunks WHERE record = ?", (record,))
                 segments.update(row[0] for row in rows if row[0])
             for table in ("chunks", "links", "tags"):
                 self.db.execute(f"DELETE FROM {table} WHERE record = ?", (record,))
             self.db.execute("DELETE FROM records WHERE id = ?", (record,))
-        return bool(ids)
+        return bool(removed)
+
+    def _count_name(self, ref: str, path: str, aliases: str, number: int) -> None:
+        """Count a name that came (1) or went (-1) with the current batch."""
+        if path or aliases != NO_ALIASES:  # entries of the journal mostly have neither
+            name = (ref, path, aliases)
+            self._names[name] = self._names.get(name, 0) + number
 
     def _anchor(self, segment: str) -> None:
         """Set the anchor of a segment's chunks, and the digest of their common text."""
@@ -175,13 +215,15 @@ class Writer:
 
     def _insert(self, source: str, key: str, document: Document) -> None:
         record = document.record
+        aliases = encode(document.aliases)
+        self._count_name(record.ref, record.path, aliases, 1)
         row = self.db.execute(
             "INSERT INTO records(ref, kind, title, path, at, session, tags, metadata, aliases,"
             " dated, source, key, repo, agent, user, event, parent)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *_columns(record),
-                encode(document.aliases),
+                aliases,
                 int(document.dated),
                 source,
                 key,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Set
 from posixpath import dirname, normpath
 from unicodedata import normalize
 
@@ -29,12 +29,45 @@ def show_wiki_links(text: str) -> str:
     return WIKI.sub(lambda match: ALIAS.split(match[1], maxsplit=1)[-1].lstrip("#"), text)
 
 
+def name_keys(path: str, aliases: Iterable[str] = ()) -> set[str]:
+    """What a note or file can be found by: its names, those of its folders, and its aliases."""
+    keys = {folded(alias.strip()) for alias in aliases}
+    if path:
+        parts = folded(path).split("/")
+        keys.update(parts)
+        keys.add(_NOTE.sub("", parts[-1]))
+    return keys
+
+
+def link_keys(link: Link, from_path: str) -> set[str]:
+    """What a link in a file looks for; it leads to nothing that has none of these `name_keys`."""
+    target = link.target
+    if not target:
+        return name_keys(from_path)
+    keys = {_last(target), _last(target.strip("/ ")), folded(target.strip())}
+    if keys & {"", ".", ".."}:  # `..`, `docs/..`: the name of a folder that is not written
+        keys.add(_last(normpath(target.strip("/ "))))
+        keys.update(_last(path) for path in _readings(target, from_path, wiki=link.wiki))
+    return keys
+
+
+def _last(path: str) -> str:
+    return folded(path).rpartition("/")[2]
+
+
 class Names:
     """Everything in a space that a link can lead to."""
 
     def __init__(
-        self, notes: Iterable[tuple[str, str, Collection[str]]], files: Iterable[str] = ()
+        self,
+        notes: Iterable[tuple[str, str, Collection[str]]],
+        files: Iterable[str] = (),
+        only: Set[str] | None = None,
     ) -> None:
+        """With `only`, what has none of these keys is left out: enough for links that have them."""
+        if only is not None:
+            notes = [note for note in notes if not only.isdisjoint(name_keys(*note[1:]))]
+            files = [path for path in files if not only.isdisjoint(name_keys(path))]
         self._targets: dict[str, str] = {}
         self._notes = _Paths()
         self._others = _Paths()

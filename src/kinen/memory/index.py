@@ -156,7 +156,7 @@ class Index:
                 sources,
                 self._core.embedder if embed else None,
                 lambda: files.attachments,
-                lambda names: Names(names, files.files).resolve,
+                lambda names, only: Names(names, files.files, only).resolve,
                 self.sources.history() if not session else None,
                 lambda: changed_paths(self._core.space.root),
             )

@@ -7,7 +7,6 @@ import random
 import ssl
 import time
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -47,6 +46,7 @@ class HttpTeam:
         if not token:
             raise ConfigError("no token for the team", "run `kinen team login` with your token")
         self._sleep = sleep
+        self._person = ""
         self._client = httpx.Client(
             base_url=url.rstrip("/"),
             timeout=SECONDS,
@@ -55,9 +55,15 @@ class HttpTeam:
             headers={"Authorization": f"Bearer {token}", "X-Kinen-Space": quote(space, safe="")},
         )
 
-    @cached_property
+    @property
     def person(self) -> str:
         """The name that the token was made for."""
+        # no cached_property: before Python 3.12 the first call locks those of all other servers
+        if not self._person:
+            self._person = self._fetch_person()
+        return self._person
+
+    def _fetch_person(self) -> str:
         body = self._request("GET", "/v1/team/me")
         name = body.get("person")
         if type(name) is not str or not name:
