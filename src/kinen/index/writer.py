@@ -179,8 +179,8 @@ class Writer:
             "SELECT id, ref, path, aliases FROM records WHERE source = ? AND key = ? AND key != ''",
             (source, key),
         ).fetchall()
-        for record, *name in removed:
-            self._count_name(*name, -1)
+        for record, ref, path, aliases in removed:
+            self._count_name(ref, path, aliases, -1)
             if source == "journal":
                 rows = self.db.execute("SELECT segment FROM chunks WHERE record = ?", (record,))
                 segments.update(row[0] for row in rows if row[0])
