@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinen.memory.report import SessionReport
+from kinen.memory.report import SessionReport, _story
 from kinen.memory.reports import _still_true
 
 
@@ -30,3 +30,10 @@ def test_a_version_that_was_changed_later_is_not_told_of_an_older_session() -> N
         (),
         ("The toolchain is gone",),
     ]
+
+
+def test_a_short_outcome_is_told_with_what_came_before_it() -> None:
+    earlier = "All tests ignore the global config of git now."
+    text = _story(session(1, "Committed as `2f730b7`.", earlier, "Fixed the order."), 300)
+    assert f"→ Committed as `2f730b7`. {earlier}" in text
+    assert "Fixed the order" not in text

@@ -15,6 +15,8 @@ from kinen.text import excerpt
 
 LINE = 300
 """Characters of a line."""
+SHORT = 100
+"""Characters of an outcome below which a standup also has what came of an earlier request."""
 EARLIER = 450
 """Characters of what came of an earlier request, if there are many of them."""
 EARLIER_ROOM = 2_400
@@ -181,6 +183,8 @@ def _checkpoint(point: Point) -> str:
 def _story(report: SessionReport, room: int) -> str:
     """A session in a few lines: intent → outcome → next; the outcome in so many characters."""
     outcome = " ".join(_BULLET.sub("", line).strip() for line in report.outcome.splitlines())
+    if len(outcome) < SHORT:
+        outcome = " ".join((outcome, *report.earlier[:1]))
     lines = [f"- {_title(report)} {cited(report.ref, report.at)}"]
     lines.append(f"  → {excerpt(outcome, room)}")
     if report.next:
