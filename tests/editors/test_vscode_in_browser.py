@@ -42,6 +42,7 @@ HOSTILE = (
 )
 STORE = "src/store.js"
 SETTINGS = {
+    "files.autoSave": "off",
     "extensions.autoUpdate": False,
     "security.workspace.trust.startupPrompt": "never",
     "security.workspace.trust.banner": "never",
@@ -426,6 +427,8 @@ def test_a_note_is_renamed_with_the_links_to_it(editor: Editor, project: Project
     assert "[[welcome|read this]]" in (notes / "first week.md").read_text()
     assert not (notes / "onboarding.md").exists()
     page.locator(".view-line", has_text="[[welcome]] and").first.wait_for()
+    squiggles = page.locator(".squiggly-warning")
+    wait_until(lambda: squiggles.count() == 1)  # [[no-such-note]], not [[welcome]]
     editor.picture("renamed")
 
 
