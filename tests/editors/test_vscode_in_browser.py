@@ -227,7 +227,8 @@ def editor(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     port = free_port()
     command += ["--auth", "none", "--bind-addr", f"127.0.0.1:{port}", "--disable-telemetry"]
     command += ["--disable-update-check"]
-    run(["kinen", "daemon", "start"], check=True)
+    # On a busy machine the daemon needs longer than the command waits for it.
+    wait_until(lambda: run(["kinen", "daemon", "start"]).returncode == 0)
     with (data / "log").open("wb") as log:
         server = subprocess.Popen(command, env=env, stdout=log, stderr=log)
     try:
