@@ -117,11 +117,52 @@ def test_links_history_and_copies(
     async def steps(screen: Screen) -> None:
         await screen.press(*"brewed", "enter")
         assert "coffee" in await screen.press("l")
+        assert screen.app.entry
+        screen.app.refill(screen.app.entry.ref, live=True)
+        await screen.settle()
+        assert "coffee" in screen.text, "what an agent records meanwhile does not end the reading"
         assert "git" in await screen.press("h")
         await screen.press("y")
         assert screen.app.clipboard.startswith("note:tea.md")
         await screen.press("Y")
         assert screen.app.clipboard.endswith("(tea.md#L3)")
+
+    browse(steps)
+
+
+def test_keys_lead_from_the_field_to_the_list_and_from_the_text_back_to_it(
+    browse: Any, filled: Path
+) -> None:
+    async def steps(screen: Screen) -> None:
+        footer = (await screen.press(*"brewed")).splitlines()[-1]
+        assert "list" in footer
+        assert "search" not in footer, "a slash is typed here"
+        for back in ("tab", "escape"):
+            await screen.press("enter", "enter")
+            assert screen.app.focused is screen.app._text
+            await screen.press(back)
+            assert screen.app.focused is screen.app.rows
+        help_lines = (await screen.press("question_mark")).splitlines()
+        assert any("quit" in line for line in help_lines[:-1]), "all of it is on the screen"
+
+    browse(steps)
+
+
+@pytest.mark.parametrize(
+    ("keys", "remark"),
+    [
+        *((("6", key), "no record: this is what an agent would be sent") for key in "lwyYep"),
+        (("1", "o"), "no session: press 2 for the sessions"),
+        (("1", "space"), "no step of the plan: press 4 for the plan"),
+        (("2", "m"), "only memories are merged: press 3 for the memories"),
+    ],
+)
+def test_a_key_that_does_not_apply_says_why(
+    browse: Any, filled: Path, keys: tuple[str, ...], remark: str
+) -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.press("escape", keys[0])
+        assert remark in await screen.press(keys[1])
 
     browse(steps)
 
@@ -339,7 +380,9 @@ def test_help_lists_the_keys_and_q_ends(browse: Any, filled: Path) -> None:
     assert browse(steps) is None
 
 
-def test_pick_ends_with_the_chosen_file(browse: Any, filled: Path) -> None:
+def test_pick_ends_with_the_chosen_file(
+    browse: Any, filled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def steps(screen: Screen) -> None:
         await screen.press(*"brewed", "enter")
         await screen.pilot.press("enter")
@@ -351,6 +394,9 @@ def test_pick_ends_with_the_chosen_file(browse: Any, filled: Path) -> None:
         await screen.pilot.press("enter", "enter")
 
     assert browse(typed, typed="brewed", pick=True) == "tea.md:3"
+    (filled / "below").mkdir()
+    monkeypatch.chdir(filled / "below")
+    assert browse(typed, typed="brewed", pick=True) == "../tea.md:3"
 
 
 def test_without_a_terminal_it_says_what_to_use(kinen: Any) -> None:

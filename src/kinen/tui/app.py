@@ -20,6 +20,7 @@ from kinen.cli.editor import compose, edit
 from kinen.errors import KinenError
 from kinen.journal.mark import glance
 from kinen.memory import Memory
+from kinen.paths import openable
 from kinen.render.text import counted
 from kinen.space.find import resolve_names
 from kinen.text import unspelled
@@ -76,10 +77,13 @@ class Browser(App[str]):
         self._limit = PAGE
         self._turn = 0
         self._page_turn = 0
+        self._page_ref = ""
+        self._page_text = self.view.text
         self._undo: list[Change] = []
         self._memory: Memory | None = None
         self._seen = ""
         self._shown = ""
+        self._remark = ""
         # One thread: a memory is used by one at a time, and typing never waits for it.
         self._pool = ThreadPoolExecutor(1, "memory")
 
@@ -121,8 +125,11 @@ class Browser(App[str]):
         time.sleep(0)  # the thread begins before the screen is drawn again
         return waiting
 
-    def refill(self, keep: str = "") -> None:
-        """Read the list of the view again; an older question that still waits is dropped."""
+    def refill(self, keep: str = "", *, live: bool = False) -> None:
+        """Read the list of the view again; an older question that still waits is dropped.
+
+        With `live` nobody asked for it, and a remark on the last line stays.
+        """
         self._turn += 1
         turn = self._turn
         view = self.view
@@ -132,10 +139,10 @@ class Browser(App[str]):
         def entries(memory: Memory) -> list[Entry] | None:
             return view.entries(memory, typed, limit) if turn == self._turn else None
 
-        self._fill(self.ask(entries), keep)
+        self._fill(self.ask(entries), keep, live)
 
     @work(exclusive=True, group="list")
-    async def _fill(self, question: Awaitable[list[Entry] | None], keep: str) -> None:
+    async def _fill(self, question: Awaitable[list[Entry] | None], keep: str, live: bool) -> None:
         """Show the entries once they are there, with the cursor where it was."""
         try:
             answer = await question
@@ -148,15 +155,22 @@ class Browser(App[str]):
         place = len(answer) - 1 if keep == LAST else 0
         place = next((n for n, entry in enumerate(answer) if entry.ref == keep), place)
         self.rows.show([entry.line for entry in answer], place)
-        if answer:
-            more = ", more below" if len(answer) == self._limit else ""
-            self.say(counted(len(answer), "entries") + more)
-        else:
+        if not answer:
             self.show_text("")
-            self.say("nothing matches" if self.field.value else self.view.hint)
+        if not (live and self._remark):
+            self.say(self._count(answer))
+            self._remark = ""
+
+    def _count(self, entries: list[Entry]) -> str:
+        """What the last line says of a list."""
+        if not entries:
+            return "nothing matches" if self.field.value else self.view.hint
+        more = ", more below" if len(entries) == self._limit else ""
+        return counted(len(entries), "entries") + more
 
     def say(self, message: str) -> None:
         """A remark on the last line."""
+        self._remark = message
         self._status.update(Content(visible(message)))
 
     def show_text(self, text: str) -> None:
@@ -180,7 +194,10 @@ class Browser(App[str]):
             self._limit += PAGE
             self.refill(entry.ref)
         if entry:
-            self.preview(self.view.text)
+            if entry.ref != self._page_ref:
+                self._page_ref = entry.ref
+                self._page_text = self.view.text
+            self.preview(self._page_text)  # after a live update, links stay links
 
     @work(exclusive=True, group="text")
     async def preview(self, text: Callable[[Memory, Entry], str]) -> None:
@@ -205,11 +222,17 @@ class Browser(App[str]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         del parameters
-        return action != "leave_field" or self.focused is self.field
+        if action == "leave_text":
+            return self.focused is self._text
+        if action in ("leave_field", "type"):
+            return (self.focused is self.field) == (action == "leave_field")
+        return True
 
     def action_leave_field(self) -> None:
         """From what is typed, go to the list."""
         self.screen.set_focus(self.rows)
+
+    action_leave_text = action_leave_field
 
     async def look(self) -> None:
         """Read the list again when an agent has worked, or the daemon has indexed something."""
@@ -221,7 +244,7 @@ class Browser(App[str]):
 
         seen = await self.ask(mark)
         if self._seen and seen != self._seen:
-            self.action_refresh_list()
+            self.refill(self.entry.ref if self.entry else "", live=True)
         self._seen = seen
 
     def _show_views(self) -> None:
@@ -234,6 +257,7 @@ class Browser(App[str]):
 
     def action_view(self, name: str) -> None:
         self.view = next(view for view in VIEWS if view.name == name)
+        self._page_ref = ""
         self._show_views()
         self.screen.set_focus(self.rows)
         if self.field.value:
@@ -257,24 +281,37 @@ class Browser(App[str]):
     def read(self) -> None:
         entry = self.entry
         if entry and self._pick:
+            root = self._memory.space.root if self._memory else ""
             line = f":{entry.at_line}" if entry.at_line else ""
-            self.exit(f"{entry.path}{line}" if entry.path else entry.ref)
+            path = openable(root, entry.path, os.getcwd())
+            self.exit(f"{path}{line}" if entry.path else entry.ref)
         else:
             self._text.focus()
 
     def action_refresh_list(self) -> None:
         self.refill(self.entry.ref if self.entry else "")
 
+    def record_entry(self) -> Entry | None:
+        """The entry that the list stands on; a remark and None if it is not a record."""
+        entry = self.entry
+        if entry is None or entry.is_record:
+            return entry
+        self.say("no record: this is what an agent would be sent")
+        return None
+
     def action_page(self, name: str) -> None:
-        self.preview(PAGES[name])
+        if self.record_entry():
+            self._page_text = PAGES[name]
+            self.preview(self._page_text)
 
     def action_copy_ref(self) -> None:
-        if self.entry:
-            self.copy_to_clipboard(self.entry.ref)
-            self.say(f"copied {self.entry.ref}")
+        entry = self.record_entry()
+        if entry:
+            self.copy_to_clipboard(entry.ref)
+            self.say(f"copied {entry.ref}")
 
     def action_copy_citation(self) -> None:
-        entry = self.entry
+        entry = self.record_entry()
         if entry:
             line = f"#L{entry.at_line}" if entry.at_line else ""
             target = f"{entry.path}{line}" if entry.path else entry.ref
@@ -285,7 +322,10 @@ class Browser(App[str]):
     async def action_resume(self) -> None:
         """Copy the command that takes up a session."""
         entry = self.entry
-        if entry is None or self.view.name != "Sessions":
+        if self.view.name != "Sessions":
+            self.say("no session: press 2 for the sessions")
+            return
+        if entry is None:
             return
         page = await self.ask(lambda memory: lists.session_page(memory, entry))
         command = page.partition("\n")[0].removeprefix("resume with: ")
@@ -298,7 +338,7 @@ class Browser(App[str]):
     @work
     async def action_edit(self) -> None:
         """Open the file of an entry; of a memory, its wording."""
-        entry = self.entry
+        entry = self.record_entry()
         if entry is None:
             return
         if entry.ref.startswith("memory:"):
@@ -317,14 +357,19 @@ class Browser(App[str]):
 
     @work
     async def action_change(self, name: str) -> None:
-        entry = self.entry
-        if entry and (name != "tick" or self.view.name == "Plan"):
+        if name == "tick" and self.view.name != "Plan":
+            self.say("no step of the plan: press 4 for the plan")
+            return
+        entry = self.record_entry()
+        if entry:
             await self._change(lambda memory: getattr(changes, name)(memory, entry.ref))
 
     def action_mark(self) -> None:
-        if self.entry:
+        if self.entry and not self.entry.ref.startswith("memory:"):
+            self.say("only memories are merged: press 3 for the memories")
+        elif self.entry:
             self.marked = self.entry.ref
-            self.say(f"marked {self.marked}: M merges another one into it, S supersedes it")
+            self.say("marked: M merges another one into it, S has it supersede another one")
 
     @work
     async def action_join(self, name: str) -> None:

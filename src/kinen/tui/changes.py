@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import QueryError
+from kinen.ids import short_ref
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
@@ -23,13 +24,17 @@ class Change(NamedTuple):
 def pin(memory: Memory, ref: str) -> Change:
     """Have every recall begin with a record."""
     pinned = memory.journal.pin(ref.partition("#")[0])
-    return Change(f"pinned {pinned.target}", lambda memory: memory.journal.unpin(pinned.ref))
+    return Change(
+        f"pinned {short_ref(pinned.target)}", lambda memory: memory.journal.unpin(pinned.ref)
+    )
 
 
 def hide(memory: Memory, ref: str) -> Change:
     """Hide a memory; it is not drawn again."""
     hidden = memory.consolidation.hide(_memory(ref))
-    return Change(f"hid {hidden.ref}", lambda memory: memory.consolidation.restore(hidden.ref))
+    return Change(
+        f"hid {short_ref(hidden.ref)}", lambda memory: memory.consolidation.restore(hidden.ref)
+    )
 
 
 def edit(memory: Memory, ref: str, content: str) -> Change:
@@ -41,21 +46,24 @@ def edit(memory: Memory, ref: str, content: str) -> Change:
         memory.consolidation.restore(old.ref)
         memory.consolidation.hide(new.ref)
 
-    return Change(f"changed {old.ref}", undo)
+    return Change(f"changed {short_ref(old.ref)}", undo)
 
 
 def merge(memory: Memory, ref: str, into: str) -> Change:
     """Make a memory part of another one."""
     merged = memory.consolidation.get(_memory(ref))
     memory.consolidation.merge(merged.ref, _memory(into))
-    return Change(f"merged {merged.ref}", lambda memory: memory.consolidation.restore(merged.ref))
+    return Change(
+        f"merged {short_ref(merged.ref)}", lambda memory: memory.consolidation.restore(merged.ref)
+    )
 
 
 def supersede(memory: Memory, ref: str, by: str) -> Change:
     """Mark a memory as replaced by a newer one."""
     old = memory.consolidation.supersede(_memory(ref), _memory(by))
     return Change(
-        f"superseded {old.ref}", lambda memory: memory.consolidation.supersede(old.ref, "")
+        f"superseded {short_ref(old.ref)}",
+        lambda memory: memory.consolidation.supersede(old.ref, ""),
     )
 
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.characters import visible, visible_line
 from kinen.errors import NotFound
-from kinen.model.records import Query
 from kinen.query import place as named_place
-from kinen.query import recall_query
+from kinen.query import recall_query, search_query
 from kinen.render.graph import links_text
 from kinen.render.history import revisions_text
 from kinen.render.issues import details_text
@@ -29,6 +28,9 @@ HITS = 60
 PAGE = 100
 """Entries of a list; more come when its end is near."""
 ALL = 1 << 30
+START = "start"
+RECALL = "recall:"
+"""What agents are told: at the start of a session, and by a recall of the text after it."""
 BAR = 12
 """Characters of the longest bar of a vote."""
 
@@ -44,6 +46,11 @@ class Entry(NamedTuple):
     at_line: int = 0
     hit: Hit | None = None
     """What a search answered; its votes stand above its text."""
+
+    @property
+    def is_record(self) -> bool:
+        """Whether it can be opened, copied and pinned; what agents are told cannot."""
+        return self.ref != START and not self.ref.startswith(RECALL)
 
 
 class View(NamedTuple):
@@ -62,13 +69,14 @@ def search(memory: Memory, typed: str, most: int) -> list[Entry]:
     """The hits for what is typed; without anything, what happened last."""
     if not typed.strip():
         return [Entry(item.ref, _line(item.text)) for item in memory.recall("").items][:most]
-    return [_hit(hit) for hit in memory.search(Query(typed, limit=min(HITS, most)))]
+    query = search_query(typed, memory.config.search, limit=min(HITS, most), context=0)
+    return [_hit(hit) for hit in memory.search(query)]
 
 
 def _hit(hit: Hit) -> Entry:
     title = hit.record.title or (place(hit) if hit.record.path else hit.record.kind)
     first = next((line for line in hit.display.text.splitlines() if line.strip()), "")
-    line = _line(f"{hit.strength:>3} {title} · {first}")
+    line = f"{hit.strength:>3} {_line(f'{title} · {first}')}"
     return Entry(hit.chunk.id, line, hit.record.path, hit.line or hit.chunk.start_line, hit)
 
 
@@ -115,7 +123,7 @@ def memories(memory: Memory, typed: str, most: int) -> list[Entry]:
 
 
 def _memory_line(learned: Learned) -> str:
-    return _line(f"{learned.type:<8} {learned.content}")
+    return f"{learned.type:<8} {_line(learned.content)}"
 
 
 def plan(memory: Memory, typed: str, most: int) -> list[Entry]:
@@ -150,8 +158,8 @@ def outgoing(memory: Memory, typed: str, most: int) -> list[Entry]:
     recalled = memory.recall(recall_query(typed))
     question = f"recall {typed!r}" if typed.strip() else "recall without a question"
     return [
-        Entry("start", f"{start:>5} tokens  session start"),
-        Entry(f"recall:{typed}", f"{recalled.tokens:>5} tokens  {visible_line(question)}"),
+        Entry(START, f"{start:>5} tokens  session start"),
+        Entry(f"{RECALL}{typed}", f"{recalled.tokens:>5} tokens  {visible_line(question)}"),
     ]
 
 
@@ -188,9 +196,9 @@ def issue_page(memory: Memory, entry: Entry) -> str:
 
 
 def outgoing_page(memory: Memory, entry: Entry) -> str:
-    if entry.ref == "start":
+    if entry.ref == START:
         return memory.journal.brief("", "") or "nothing: a session starts without a word of kinen"
-    return recall_text(memory.recall(recall_query(entry.ref.partition(":")[2])))
+    return recall_text(memory.recall(recall_query(entry.ref.removeprefix(RECALL))))
 
 
 def links_page(memory: Memory, entry: Entry) -> str:

@@ -22,7 +22,7 @@ HELP = """\
 1 … 6    search, sessions, memories, plan, issues, what agents are told
 /        type to search or to filter; enter or ↓ goes to the list
 j k ↓ ↑  move; g and G go to the first and the last entry
-enter    read the entry; tab goes back to the list
+enter    read the entry; tab or escape goes back to the list
 e        open its file in the editor, or the wording of a memory
 y Y      copy its ref; copy a markdown citation
 o        copy the command that resumes a session in its agent
@@ -33,17 +33,16 @@ x        forget a memory; u or `kinen memories restore` brings it back
 m        mark a memory; on another one, M merges it into the marked
          one, S says that the marked one supersedes it
 space    check or clear a step of the plan
-u        undo the last change
+u r      undo the last change; read the list again
 s        another space
-r        read the list again
-:        all commands, also ctrl+p
-q        quit
+: q      all commands, also ctrl+p; quit
 """
 
 KEYS: list[BindingType] = [
     *(Binding(view.key, f"view('{view.name}')", view.name, show=False) for view in VIEWS),
     # With priority: the next key is for the list already, however fast it comes.
-    Binding("enter,down,escape", "leave_field", show=False, priority=True),
+    Binding("down,enter,escape", "leave_field", "list", priority=True),
+    Binding("escape,tab", "leave_text", "list", show=False, priority=True),
     Binding("slash", "type", "search"),
     Binding("G,end", "last", show=False),
     Binding("e", "edit", "edit"),
