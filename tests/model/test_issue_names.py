@@ -40,6 +40,19 @@ def test_a_text_names_issues(text: str, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("fixes #12, see GH-14 and #14-15", ["12", "14", "14", "15"]),
+        ("defects (shop-0911/0913/0916)", ["shop-0911", "shop-0913", "shop-0916"]),
+        ("in shop-0911/0913/src, shop-0911/0999", []),
+    ],
+)
+def test_an_issue_that_is_known_is_named_once(text: str, expected: list[str]) -> None:
+    known = {"12", "14", "15", "shop-0911", "shop-0913", "shop-0916"}
+    assert [name.id for name in references(text, known)] == expected
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "colour #123abc and #fff",

@@ -40,6 +40,8 @@ MOST_OF_RANGE = 30
 """Issues that a range such as `#29-35` names at most."""
 _MERGED = re.compile(r"^Merge pull request #\d+ from [\w.-]+/(\d{1,7})-[a-z]", re.MULTILINE)
 """A branch of GitHub that begins with the number of its issue."""
+_LAST_PARTS = re.compile(r"(?:/[A-Za-z0-9]{2,8}(?:\.\d+)*)+(?![\w/.-])")
+"""What follows the first id in `shop-0911/0913/0916`."""
 _SHORT = re.compile(r"(?<![\w/.#-])[a-z0-9]{3,8}(?:\.\d+)*(?![\w/-]|\.\w)")
 _SHORT_LIST = re.compile(rf"{_SHORT.pattern}(?:(?:, *| and | & ){_SHORT.pattern})*")
 _TRACKER_WORDS = re.compile(
@@ -147,9 +149,15 @@ def references(text: str, tracked: Collection[str] | Tracked = ()) -> Iterator[R
     """
     closing_end = -1
     issues = tracked if isinstance(tracked, Tracked) else tracked_ids(tracked)
-    own = [*_known_ids(text, issues.ids), *_short_ids(text, issues.short)]
+    numbers = list(_numbers(text))
+    counted = {(place, id_) for start, end, id_ in numbers for place in (start + 1, end)}
+    own = [
+        (start, end, id_)
+        for start, end, id_ in (*_known_ids(text, issues.ids), *_short_ids(text, issues.short))
+        if (start, id_) not in counted and (end, id_) not in counted  # the 12 of #12
+    ]
     places = {start for start, _, _ in own}
-    others = [row for row in (*_numbers(text), *_keys(text)) if row[0] not in places]
+    others = [row for row in (*numbers, *_keys(text)) if row[0] not in places]
     for start, end, id_ in sorted([*own, *others]):
         closes = bool(_CLOSING.search(text[max(0, start - 20) : start]))
         if not closes and closing_end >= 0:
@@ -195,6 +203,7 @@ def _known_ids(text: str, tracked: Collection[str]) -> Iterator[tuple[int, int, 
     without_paths = _PATH.sub(lambda path: " " * len(path[0]), text)
     for match in _WORD.finditer(without_paths.replace("/", " ")):
         if without_paths[match.end() : match.end() + 1] == "/":
+            yield from _elided_ids(without_paths, match, tracked)
             continue
         word = match[0].lstrip("#")
         start = match.end() - len(word)
@@ -204,6 +213,22 @@ def _known_ids(text: str, tracked: Collection[str]) -> Iterator[tuple[int, int, 
             if id_ in tracked:
                 place = start + len("-".join(parts[:first])) + bool(first)
                 yield place, place + len(id_), id_
+
+
+def _elided_ids(
+    text: str, first: re.Match[str], tracked: Collection[str]
+) -> Iterator[tuple[int, int, str]]:
+    """`shop-0911/0913/0916`: known ids, of which only the first has the common beginning."""
+    rest = _LAST_PARTS.match(text, first.end())
+    id_ = first[0].lstrip("#").lower()
+    prefix, hyphen, _ = id_.rpartition("-")
+    if not (rest and hyphen):
+        return
+    parts = rest[0][1:].lower().split("/")
+    ids = [id_, *(f"{prefix}-{part}" for part in parts)]
+    if all(name in tracked for name in ids):
+        start = first.end() - len(id_)
+        yield from ((start, rest.end(), name) for name in ids)
 
 
 def _short_ids(text: str, short: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:

@@ -59,7 +59,7 @@ def details_text(details: Details, screen: Screen) -> str:
     head = f"{screen.style('path', issue.id)}  {screen.style('bold', visible_line(issue.title))}"
     lines = [head.rstrip(), screen.style("dim", visible_line(state_words(issue)))]
     lines += _times(issue, screen)
-    if details.text:
+    if details.text and details.text != issue.title:
         lines += ["", visible(details.text)]
     for title, rows in (
         ("Depends on and blocks", [_edge_line(issue, edge) for edge in details.edges]),
