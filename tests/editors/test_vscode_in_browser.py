@@ -35,7 +35,7 @@ TOP = Path(__file__).parents[2]
 PACKAGE = TOP / "editors" / "vscode" / "kinen.vsix"
 PICTURES = TOP / "build" / "editors"
 SERVER = code_server.folder()
-PATIENCE = 120
+PATIENCE = 300
 """Seconds until something counts as missing; the machine may be busy."""
 HOSTILE = (
     "Zanzibar <img src=x onerror=alert(1)> <script>alert(2)</script> [go](command:kinen.refresh)"
