@@ -118,7 +118,7 @@ def test_links_history_and_copies(
         await screen.press(*"brewed", "enter")
         assert "coffee" in await screen.press("l")
         assert screen.app.entry
-        screen.app.refill(screen.app.entry.ref, live=True)
+        screen.app.refill(live=True)
         await screen.settle()
         assert "coffee" in screen.text, "what an agent records meanwhile does not end the reading"
         assert "git" in await screen.press("h")

@@ -151,6 +151,8 @@ class Browser(App[str]):
             return
         if answer is None:
             return
+        if live and self.entry:
+            keep = self.entry.ref  # the cursor may have moved while the list was read
         self.entries = answer
         place = len(answer) - 1 if keep == LAST else 0
         place = next((n for n, entry in enumerate(answer) if entry.ref == keep), place)
@@ -244,7 +246,7 @@ class Browser(App[str]):
 
         seen = await self.ask(mark)
         if self._seen and seen != self._seen:
-            self.refill(self.entry.ref if self.entry else "", live=True)
+            self.refill(live=True)
         self._seen = seen
 
     def _show_views(self) -> None:
