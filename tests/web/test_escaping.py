@@ -67,6 +67,12 @@ def test_code_in_a_line_is_shown_as_code(written: str, page: str) -> None:
     assert code_line(written) == page
 
 
+def test_tasks_have_boxes_and_callouts_a_title() -> None:
+    page = markdown("- [ ] paint\n- [x] rotate\n\n> [!note] Answer\n> [ ] *no*\n\n> [!tip]\n")
+    assert LexborHTMLParser(page).text() == "☐ paint☑ rotateAnswer[ ] noTip"
+    assert "<strong>Answer</strong><br>[ ] <em>no</em>" in page
+
+
 def test_text_of_markdown_is_not_lost() -> None:
     page = LexborHTMLParser(markdown("# A <b>title</b>\n\nSome *words*, `code <i>` & more.\n"))
     assert page.css_first("h2").text() == "A <b>title</b>"

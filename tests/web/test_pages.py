@@ -222,6 +222,17 @@ def test_the_ledger_replays_what_was_sent(site: Site, session: str) -> None:
     replay = tree(site.page("injection", id=sent.id))
     assert replay.css_first("pre").text() == "- sent <b>text</b>"
     assert "note:a.md" in replay.css_first("aside").text()
+    with site.memory() as memory:
+        memory.journal.open_capsule("paint", scope={"session": "s9", "agent": "claude"})
+        for text in ("first", "second"):
+            memory.ledger.record_answer("kinen_recall", "claude", text, [])
+        last = memory.ledger.injections()[0][0]
+    replay = tree(site.page("injection", id=last.id))
+    for text, label, links in (("second", "earlier", 1), ("first", "later", 1), ("second", "", 1)):
+        assert replay.css_first("pre").text() == text
+        steps = {node.text(): node.attributes["href"] for node in replay.css(".about a")}
+        assert len(steps.keys() & {"earlier", "later"}) == links
+        replay = tree(site.client.get(steps[label] or "").text) if label else replay
 
 
 def test_the_budget_adds_up(site: Site, session: str) -> None:

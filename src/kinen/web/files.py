@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kinen.model.records import Record
     from kinen.web.html import Html
 
-MOST = 200
+MOST = 100
 TAGS = 40
 SECOND = 19
 """Characters of a time up to its seconds: git has no more."""

@@ -141,15 +141,23 @@ def lists(memory: Memory, visit: Visit, graph: Graph) -> list[Html]:
         title = f"As a list: {len(graph.names):,} records, {len(graph.pairs):,} links"
         parts.append(html.details(html.summary(title), html.ul(items, rest)))
     if broken:
+        targets: dict[str, dict[str, Html]] = {}
+        for edge in broken:
+            written = html.span(edge.written, class_="broken")
+            targets.setdefault(edge.source, {})[edge.written] = written
         items = [
-            html.li(ref_link(visit, edge.source), " → ", html.span(edge.written, class_="broken"))
-            for edge in broken[:LISTED]
+            html.li(ref_link(visit, source), " → ", html.join(names.values(), ", "))
+            for source, names in list(targets.items())[:LISTED]
         ]
-        parts.append(html.section(html.h2(f"Broken links ({len(broken):,})"), html.ul(items)))
+        parts.append(_folded(f"Broken links ({len(broken):,})", items))
     if orphans:
         items = [
             html.li(ref_link(visit, record.ref, record.title or plural(record.kind)))
             for record in orphans[:LISTED]
         ]
-        parts.append(html.section(html.h2(f"Without links ({len(orphans):,})"), html.ul(items)))
+        parts.append(_folded(f"Without links ({len(orphans):,})", items))
     return parts
+
+
+def _folded(title: str, items: list[Html]) -> Html:
+    return html.details(html.summary(title), html.ul(items))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kinen.memory import Memory
 from kinen.memory.checks import Check, check_memory
+from kinen.render.sessions import duration
 from kinen.space import registry
 from kinen.text import iso
 from kinen.web import html
@@ -37,6 +39,7 @@ DONE = {
 }
 """What the last form did."""
 REMOVE = "kinen space remove "
+_MOMENT = re.compile(r"\b(\d{4}-\d\d-\d\d)T(\d\d:\d\d):[\d.]+Z")
 
 
 def page(memory: Memory, visit: Visit) -> Page:
@@ -45,7 +48,9 @@ def page(memory: Memory, visit: Visit) -> Page:
         html.tr(
             html.th(check.subject, scope="row"),
             html.td(html.span("ok", class_="chip good") if check.ok else _bad()),
-            html.td(check.detail, None if check.ok else _fix(visit, check.fix)),
+            html.td(
+                _MOMENT.sub(r"\1 \2", check.detail), None if check.ok else _fix(visit, check.fix)
+            ),
         )
         for check in (*check_memory(memory), *_check_spaces(memory), *_check_daemon(visit))
     ]
@@ -157,8 +162,19 @@ def _rows(heads: Iterable[str], rows: list[tuple[Any, ...]], nothing: str) -> Ht
 
 
 def _daemon(state: Mapping[str, Any]) -> Html:
-    names = ("pid", "version", "started", "memory_mb", "answered", "idle_seconds_left")
-    rows = [(name.replace("_", " "), state[name]) for name in names if state.get(name) is not None]
+    shown: dict[str, tuple[str, Callable[[Any], object]]] = {
+        "pid": ("process", str),
+        "version": ("version", str),
+        "started": ("started", date),
+        "memory_mb": ("memory", lambda size: f"{size:,} MB"),
+        "answered": ("requests", lambda count: f"{count:,}"),
+        "idle_seconds_left": ("stops when idle for", duration),
+    }
+    rows = [
+        (label, show(state[name]))
+        for name, (label, show) in shown.items()
+        if state.get(name) is not None
+    ]
     spaces = [
         (space["name"], space["state"], space.get("error") or "")
         for space in state.get("spaces", ())

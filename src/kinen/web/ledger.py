@@ -8,6 +8,7 @@ from kinen.memory import Memory
 from kinen.text import excerpt, iso
 from kinen.times import milliseconds
 from kinen.web import html
+from kinen.web.markdown import code_line
 from kinen.web.page import Page, Visit, date, empty, entry, ref_link
 from kinen.web.records import title_of
 
@@ -69,7 +70,7 @@ def _row(visit: Visit, injection: Injection) -> Html:
         html.td(f"{injection.tokens:,}", class_="number"),
         html.td(f"{len(injection.entries):,}", class_="number"),
         html.td(f"{len(injection.dropped):,}", class_="number"),
-        html.td(excerpt(injection.first_line, 120)),
+        html.td(code_line(excerpt(injection.first_line.removeprefix("- "), 120))),
     )
 
 
@@ -103,6 +104,7 @@ def injection_page(memory: Memory, visit: Visit) -> Page:
         html.a("session", href=visit.url("ledger", session=injection.session))
         if injection.session
         else None,
+        *_steps(memory, visit, injection),
         html.span("a secret was masked", class_="chip bad") if injection.masked else None,
     ]
     entries = [html.li(_entry(memory, visit, ref)) for ref in injection.entries]
@@ -125,6 +127,21 @@ def injection_page(memory: Memory, visit: Visit) -> Page:
         class_="split",
     )
     return Page(f"Sent at {event}", body)
+
+
+def _steps(memory: Memory, visit: Visit, injection: Injection) -> list[Html]:
+    """Links to what the same session was sent before and after, to follow it from text to text."""
+    if not injection.session:
+        return []
+    sent = memory.ledger.injections(session=injection.session, limit=0)[0]
+    ids = [other.id for other in sent if other.session == injection.session]
+    at = ids.index(injection.id)
+    places = (("earlier", at + 1), ("later", at - 1))
+    return [
+        html.a(label, href=visit.url(id=ids[place]))
+        for label, place in places
+        if 0 <= place < len(ids)
+    ]
 
 
 def _entry(memory: Memory, visit: Visit, ref: str) -> Html:

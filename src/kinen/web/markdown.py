@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible
-from kinen.web.html import Html, a, code, join, p, pre, safe_url, span, text
+from kinen.web.html import Html, a, code, join, p, pre, safe_url, span, strong, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -31,6 +31,8 @@ LANGUAGES = frozenset(
 """Languages that are coloured."""
 _CODE = re.compile(r"(?<!`)(`{1,3})(?!`)([^`\n]+)(?:\1(?!`)|(?<=…)$)")
 """Code in a line; of a line that was cut short, up to its end."""
+_CALLOUT = re.compile(r"\[!(\w{1,20})\][+-]?[ \t]*(.*)")
+BOXES = {"[ ] ": "☐", "[x] ": "☑"}
 _WIKI = re.compile(r"\[\[([^\[\]|\n]{1,300})(?:\|([^\[\]\n]{1,300}))?\]\]")
 
 
@@ -103,6 +105,15 @@ def code_line(source: str) -> Html:
     return join([*parts, text(source[end:])])
 
 
+def _check_box(tokens: list[Token], before: str) -> None:
+    """Show the box of a task: `[ ]` or `[x]` at the beginning of an item of a list."""
+    if before != "list_item_open" or not tokens:
+        return
+    box = BOXES.get(tokens[0].content[:4].lower())
+    if box:
+        tokens[0].content = f"{box} {tokens[0].content[4:]}"
+
+
 def _with_table_head(source: str) -> str:
     """A text that begins within a table, with the first row as the head that markdown needs."""
     first, _, rest = source.lstrip().partition("\n")
@@ -134,14 +145,30 @@ class Renderer:
 
     def blocks(self, tokens: Iterable[Token]) -> Html:
         parts: list[str] = []
+        before = ""
         for token in tokens:
             if token.type == "inline":
-                parts.append(self.inline(token.children or []))
+                children = token.children or []
+                _check_box(children, before)
+                parts += [self._callout(children), self.inline(children)]
             elif token.type in ("fence", "code_block"):
                 parts.append(self._code(token))
             elif not token.hidden:
                 parts.append(self._tag(token))
+            before = before if token.type == "paragraph_open" else token.type
         return Html("".join(parts))
+
+    def _callout(self, tokens: list[Token]) -> Html:
+        """The title of a callout, which is taken from the text that begins with it."""
+        match = _CALLOUT.match(tokens[0].content) if tokens else None
+        if match is None:
+            return Html("")
+        title = strong(self._words(match[2] or match[1].capitalize()))
+        if len(tokens) > 1 and tokens[1].type != "softbreak":
+            tokens[0].content = ""
+            return title
+        del tokens[:2]
+        return join([title, Html("<br>" if tokens else "")])
 
     def _code(self, token: Token) -> Html:
         if not self._headings:

@@ -281,7 +281,13 @@ def page_of_all(visit: Visit) -> Page:
     )
     items = [
         html.li(
-            html.p(html.a(inline(entry.content), href=visit.record(entry.ref, space=space))),
+            html.p(
+                html.a(
+                    inline(entry.content),
+                    href=visit.record(entry.ref, space=space),
+                    class_="content",
+                )
+            ),
             html.p(
                 html.join(
                     [

@@ -218,8 +218,8 @@ def error_page(status: int, message: str, hint: str = "") -> bytes:
     return _plain(
         message,
         html.p(status, class_="quiet"),
-        html.h1(message),
-        html.p(hint) if hint else None,
+        html.h1(code_line(message)),
+        html.p(code_line(hint)) if hint else None,
         html.p(html.a("To the first page", href=f"{ROOT}/")),
     )
 
@@ -243,7 +243,10 @@ def sign_in_page(action: str, target: str, problem: str = "") -> bytes:
             action=action,
             class_="fields",
         ),
-        html.p("Whoever runs this server makes one: `kinen team token create`.", class_="quiet"),
+        html.p(
+            code_line("Whoever runs this server makes one: `kinen team token create`."),
+            class_="quiet",
+        ),
     )
 
 
@@ -310,7 +313,7 @@ def chips(names: Iterable[object], class_: str = "chip") -> list[Html]:
 
 
 def notes(lines: Iterable[str]) -> Html | None:
-    items = [html.li(line) for line in lines if line]
+    items = [html.li(code_line(line)) for line in lines if line]
     return html.ul(items, class_="notes") if items else None
 
 

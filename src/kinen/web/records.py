@@ -217,9 +217,9 @@ def title_of(memory: Memory, ref: str) -> str:
     with contextlib.suppress(NotFound):
         record = memory.records.get(ref)
         text = record.title
-        if record.kind in ("memory", "summary", "observation"):
+        if record.kind in ("memory", "observation") or not text:
             text = memory.records.whole_text(ref)
-        return excerpt(visible_line(text or ref), 100)
+        return excerpt(visible_line(" ".join(text.split()) or ref), 100)
     return ref
 
 

@@ -14,7 +14,7 @@ from kinen.render.sessions import duration
 from kinen.text import excerpt, iso
 from kinen.times import milliseconds
 from kinen.web import html
-from kinen.web.markdown import code_block, code_line, inline, markdown
+from kinen.web.markdown import code_block, code_line, inline, markdown, passage
 from kinen.web.page import ALL, Page, Visit, choices, date, empty, entry, notes, ref_link
 
 if TYPE_CHECKING:
@@ -203,6 +203,8 @@ def _step(
     mark = "✗" if step.failed else MARKS.get(step.kind, "·")
     note = step.error if step.failed else step.result
     text = html.p(code_line(step.text[:SAID]), times, code, class_="said") if step.text else None
+    if step.kind == "message":
+        text = html.div(passage(step.text[:SAID]), class_="passage")
     if step.kind == "round":
         text = html.p(ref_link(visit, f"round:{step.ref}", step.text), class_="said")
     anchor = step.ref.partition(":")[2] if step.ref.startswith("observation:") else None
@@ -212,7 +214,9 @@ def _step(
         html.div(
             html.span(f"{step.kind}: ", class_="hidden"),
             text,
-            html.p(note, class_="quiet failed" if step.broken else "quiet") if note else None,
+            html.p(code_line(note), class_="quiet failed" if step.broken else "quiet")
+            if note
+            else None,
             _resolved(visit, solved) if solved else None,
             _content(step, contents.get(step.ref)),
         ),

@@ -17,6 +17,7 @@ from kinen.text import excerpt, now
 from kinen.web import html
 from kinen.web.markdown import code_line
 from kinen.web.page import ALL, Page, Visit, empty, notes
+from kinen.web.page import date as moment
 from kinen.web.sessions import card
 
 if TYPE_CHECKING:
@@ -318,8 +319,8 @@ def _row(visit: Visit, name: str, by_hour: dict[int, int], period: Period, y: in
     cells = []
     for column, count in sorted(sums.items()):
         day = (EPOCH + timedelta(hours=latest[column])).isoformat()
-        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(hours=start + column * step)
-        title = f"{moment:{'%Y-%m-%d %H:00' if step == 1 else '%Y-%m-%d'}}, {name}: {count:,}"
+        begin = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(hours=start + column * step)
+        title = f"{begin:{'%Y-%m-%d %H:00' if step == 1 else '%Y-%m-%d'}}, {name}: {count:,}"
         rect = html.element(
             "rect",
             html.element("title", title),
@@ -357,7 +358,7 @@ def _commit(visit: Visit, record: Record, space: str) -> Html:
             html.a(
                 code_line(excerpt(record.title, 120)), href=visit.record(record.ref, space=space)
             ),
-            html.small(f" {author} {record.at[:16].replace('T', ' ')}"),
+            html.small(f" {author} ", moment(record.at)),
         )
     )
 
