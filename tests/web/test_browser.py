@@ -576,6 +576,7 @@ def test_the_pictures_of_the_guide(
         page = tab.open(place, **query)
         if name == "graph":
             page.wait_for_selector("#graph[data-ready]")
+            page.locator("#graph").evaluate("item => item.scrollIntoView()")
         page.wait_for_timeout(300)
         path = PICTURES / f"{name}.png"
         page.screenshot(path=str(path))

@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from kinen.errors import GitError, NotFound, QueryError
+from kinen.journal.summary import parse_summary
 from kinen.memory import Memory
 from kinen.recall.tiers import HEADINGS
 from kinen.render.text import counted
@@ -203,7 +204,10 @@ def _around(visit: Visit, recall: Recall) -> list[Html]:
     for item in recall.items:
         if item.tier in ("commits", "files", "plan"):
             continue
-        words = html.div(markdown(item.text), class_="prose")
+        text = item.text
+        if item.ref.startswith("summary:"):
+            text = parse_summary(text).get("outcome") or text
+        words = html.div(markdown(text), class_="prose")
         groups.setdefault(item.tier, []).append(html.li(words, ref_link(visit, item.ref)))
     return [
         html.section(html.h2(HEADINGS[tier].removeprefix("## ")), html.ul(items, class_="plain"))

@@ -52,7 +52,7 @@ function titleOf(record) {
   if (record.type === "observation") return excerpt(stepOf(record).text || record.text, 160) || record.kind;
   if (record.type === "session") return sessionTitle(bundle.sessionOf(record)) || "(no prompt)";
   if (record.type === "summary") return `Summary of ${sessionTitle(bundle.sessionOf(record)) || "a session"}`;
-  if (record.type === "pin") return `${excerpt(record.text, 120) || "pinned"} → ${record.target}`;
+  if (record.type === "pin") return excerpt(record.text, 120) || "Pinned";
   return excerpt(plainLine(record.text), 160) || record.ref;
 }
 

@@ -43,10 +43,8 @@ function searchRecords(parameters) {
 
 function hitItem([record, score], terms) {
   const session = record.type === "session" ? undefined : bundle.sessionOf(record);
-  const text = (record.type === "observation" ? stepOf(record).body || record.text : restOf(record)).replace(
-    /\n\s*\n/g,
-    "\n",
-  );
+  const body = record.type === "observation" ? stepOf(record).body : "";
+  const text = (body || restOf(record)).replace(/\n\s*\n/g, "\n");
   const mark = (part) => marked(part, terms);
   return h(
     "li",

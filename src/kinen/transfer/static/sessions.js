@@ -76,7 +76,7 @@ const agentOf = (session) => session.record?.agent || session.observations[0]?.a
 
 function sessionCard(session) {
   const parts = summaryParts(session.summaries.at(-1)?.text ?? "");
-  const outcome = excerpt(plainLine((parts.outcome ?? "").split("\n\n")[0]), 300);
+  const outcome = excerpt(plainLine((parts.outcome ?? "").trim().split("\n", 1)[0]), 300);
   return h(
     "li",
     {},
