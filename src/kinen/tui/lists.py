@@ -9,6 +9,7 @@ from kinen.characters import visible, visible_line
 from kinen.errors import NotFound
 from kinen.query import place as named_place
 from kinen.query import recall_query, search_query
+from kinen.recall.floor import close_only
 from kinen.render.graph import links_text
 from kinen.render.history import revisions_text
 from kinen.render.issues import details_text
@@ -66,11 +67,13 @@ class View(NamedTuple):
 
 
 def search(memory: Memory, typed: str, most: int) -> list[Entry]:
-    """The hits for what is typed; without anything, what happened last."""
+    """The hits for what is typed, those that are close if any is; else what happened last."""
     if not typed.strip():
         return [Entry(item.ref, _line(item.text)) for item in memory.recall("").items][:most]
-    query = search_query(typed, memory.config.search, limit=min(HITS, most), context=0)
-    return [_hit(hit) for hit in memory.search(query)]
+    limit = min(HITS, most)
+    query = search_query(typed, memory.config.search, limit=limit, context=0, min_score=0)
+    hits = memory.search(query)
+    return [_hit(hit) for hit in close_only(hits) or hits]
 
 
 def _hit(hit: Hit) -> Entry:
