@@ -159,9 +159,9 @@ def with_runs(ranked: list[Ranked], strengths: Scores) -> list[Ranked]:
     """Runs of the question's words as one more retriever: the closer to all of it, the surer.
 
     Others keep their scores; a passage that says the whole question word by word scores .9 or more.
-    A few words of a long question are often said by chance, so that a strength counts squared.
+    A few words of a long question are often said by chance, so that a strength counts cubed.
     """
-    shares = {id_: WORD_BY_WORD * strength**2 for id_, strength in strengths.items()}
+    shares = {id_: WORD_BY_WORD * strength**3 for id_, strength in strengths.items()}
     return _raised(ranked, "phrase", strengths, shares)
 
 
