@@ -648,7 +648,7 @@ def files_of(root: Path) -> list[str]:
     out = io.StringIO()
     with redirect_stdout(out), redirect_stderr(out), suppress(SystemExit):
         main(["files", "--space", str(root)])
-    return out.getvalue().split()
+    return [line.removeprefix(f"{root}/") for line in out.getvalue().split()]
 
 
 @pytest.fixture

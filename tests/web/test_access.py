@@ -27,7 +27,7 @@ def test_a_link_opens_the_pages_once(site: Site) -> None:
     assert "Path=/web/" in cookie
     again = httpx.get(link)
     assert again.status_code == 401
-    assert "run `kinen web` again" in again.text
+    assert "run <code>kinen web</code> again" in again.text
     assert "set-cookie" not in again.headers
 
 
