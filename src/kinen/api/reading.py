@@ -10,10 +10,10 @@ from kinen.api.refs import resolve
 from kinen.api.requests import Budget, Request
 from kinen.errors import KinenError
 from kinen.memory import Memory
-from kinen.memory.recall import cut
 from kinen.model.documents import Revision
 from kinen.model.journal import Recall
 from kinen.model.records import FILE_KINDS, KINDS, Chunk, Record
+from kinen.recall.clip import cut
 from kinen.render import history
 from kinen.text import QUARTERS, estimate, weight
 
