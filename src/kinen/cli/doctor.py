@@ -23,6 +23,7 @@ from kinen.render.style import Style
 from kinen.space import find as spaces
 from kinen.space import registry
 from kinen.storage import private
+from kinen.storage.database import has_full_text
 
 
 def _check_json(check: Check) -> dict[str, object]:
@@ -98,10 +99,7 @@ def _check_distillers() -> Check:
 
 
 def _check_sqlite() -> Check:
-    try:
-        with sqlite3.connect(":memory:") as db:
-            db.execute("CREATE VIRTUAL TABLE f USING fts5(t)")
-    except sqlite3.OperationalError:
+    if not has_full_text():
         detail = f"SQLite {sqlite3.sqlite_version} without FTS5"
         return Check("sqlite", False, detail, "use a Python whose SQLite has FTS5")
     return Check("sqlite", True, f"{sqlite3.sqlite_version} with full text")

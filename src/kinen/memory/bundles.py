@@ -10,16 +10,16 @@ from typing import IO, TYPE_CHECKING, Literal, cast
 
 from kinen.errors import KinenError, QueryError
 from kinen.journal.scopes import require
+from kinen.journal.selection import Filter, hidden_paths
 from kinen.privacy import entrance
 from kinen.storage import atomic, inside, private
 from kinen.text import iso, now
 from kinen.transfer import bundle, goldfish, kindling
-from kinen.transfer.bundle import Filter, export
+from kinen.transfer.bundle import export
 from kinen.transfer.documents import DocumentIntake, documents
 from kinen.transfer.fields import encode
 from kinen.transfer.intake import Loaded
 from kinen.transfer.page import PageWriter
-from kinen.transfer.shared import HIDDEN
 from kinen.transfer.stream import file_name
 from kinen.transfer.unpack import bundle_in
 from kinen.worklog.folder import FOLDER
@@ -112,7 +112,7 @@ class Bundles:
         """
         if any((only.session, only.repo, only.agent, only.user)):
             return
-        hidden = {path for (path,) in self._core.store.db.execute(HIDDEN)}
+        hidden = hidden_paths(self._core.store.db)
         since = iso(only.after / 1000) if only.after else ""
         until = iso(only.before / 1000) if only.before else ""
         refs = set()

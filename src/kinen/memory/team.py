@@ -17,6 +17,7 @@ from kinen.journal.memories import drawn_from_any
 from kinen.journal.queries import suppressed
 from kinen.model.team import Version
 from kinen.storage import private
+from kinen.storage.database import trial
 from kinen.team import rows
 from kinen.team.replica import Replica
 from kinen.team.share import Policy, checkpoint_rows
@@ -99,15 +100,11 @@ class Team:
     @contextmanager
     def _scanned(self) -> Iterator[Replica]:
         """The replica as the next run begins with it; undone at the end."""
-        db = self._core.store.db
         replica = self._replica(self.name)
-        db.execute("BEGIN IMMEDIATE")
-        try:
+        with trial(self._core.store.db):
             replica.begin(self.peer)
             replica.scan()
             yield replica
-        finally:
-            db.execute("ROLLBACK")
 
     def sync(self, progress: Callable[[Report], None] = lambda _: None) -> Report:
         """Send what is new here and take over what is new elsewhere.

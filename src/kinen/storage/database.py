@@ -62,6 +62,42 @@ def writing(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
 
 
 @contextlib.contextmanager
+def snapshot(db: sqlite3.Connection) -> Iterator[None]:
+    """Read as of now, and not as of the first row that is read; nothing is kept."""
+    db.execute("BEGIN")
+    try:
+        db.execute("SELECT 1 FROM sqlite_master").fetchone()
+        yield
+    finally:
+        db.execute("ROLLBACK")
+
+
+@contextlib.contextmanager
+def trial(db: sqlite3.Connection) -> Iterator[None]:
+    """A write transaction that is undone at the end."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        db.execute("ROLLBACK")
+
+
+def path_of(db: sqlite3.Connection) -> str:
+    """The file of a database; empty if it is in memory."""
+    return str(db.execute("PRAGMA database_list").fetchone()[2])
+
+
+def has_full_text() -> bool:
+    """Whether this SQLite has FTS5."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as db:
+        try:
+            db.execute("CREATE VIRTUAL TABLE f USING fts5(t)")
+        except sqlite3.OperationalError:
+            return False
+    return True
+
+
+@contextlib.contextmanager
 def translated(path: str, hint: str = REBUILD) -> Iterator[None]:
     """SQLite's complaints in words that say what to do."""
     try:

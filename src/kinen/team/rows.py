@@ -23,7 +23,7 @@ HIDDEN = "hidden"
 """The field of `suppressed` that says whether the ref is hidden now."""
 FIX = "update kinen on both sides"
 _SELECT = {
-    noun: f"SELECT {', '.join(section.columns)}{', forgotten_at' if section.live != '1' else ''}"
+    noun: f"SELECT {', '.join(section.columns)}{', forgotten_at' if section.forgettable else ''}"
     f" FROM {section.table} WHERE {section.key.column} = ?"
     for noun, section in SECTION.items()
 }
@@ -39,7 +39,7 @@ class Row(NamedTuple):
 def read(db: sqlite3.Connection, noun: str, id_: str) -> Row | None:
     """An entry of the journal; None if it has none of that id."""
     section = SECTION[noun]
-    buried = section.live != "1"
+    buried = section.forgettable
     row = db.execute(_SELECT[noun], (id_,)).fetchone()
     if row is None:
         return None
@@ -92,26 +92,11 @@ def checked(version: Version) -> Version:
     return redact(masked) if is_redacted(version.noun, masked.fields) else masked
 
 
-def _upsert(section: Section) -> str:
-    columns = section.columns
-    places = ", ".join("?" * len(columns))
-    settings = [f"{column} = excluded.{column}" for column in columns[1:]]
-    if section.live != "1":
-        settings.append("forgotten_at = 0")
-    return (
-        f"INSERT INTO {section.table}({', '.join(columns)}) VALUES ({places})"
-        f" ON CONFLICT({section.key.column}) DO UPDATE SET {', '.join(settings)}"
-    )
-
-
-_UPSERT = {section.table: _upsert(section) for section in SECTION.values()}
-
-
 class Merged(Intake):
     """Writes entries as they are after a merge: what was there is replaced."""
 
     def _insert(self, section: Section, _key: str, cells: list[object]) -> None:
-        self._db.execute(_UPSERT[section.table], cells)
+        self._journal.put(section.table, cells)
         self._added[section.table] += 1
 
 
@@ -145,7 +130,7 @@ def hide(db: sqlite3.Connection, ref: str, now: int) -> None:
 def _bury(db: sqlite3.Connection, version: Version) -> None:
     """Empty an entry for good, or leave a tombstone where it never was."""
     section = SECTION[version.noun]
-    if section.live == "1":
+    if not section.forgettable:
         db.execute(f"DELETE FROM {section.table} WHERE {section.key.column} = ?", (version.id,))
         return
     moment = version.forgotten or 1

@@ -83,7 +83,7 @@ def _column(path: str, column: str, empty: Any, cast: str = "") -> str:
 def _table(section: Section) -> str:
     columns = [f'v.id COLLATE "C" AS "{section.key.column}"']  # all that a tombstone has
     columns += [text for field in section.fields[1:] for text in _columns(field)]
-    buried = section.live != "1"
+    buried = section.forgettable
     if buried:
         columns.append("(v.data ->> 'forgotten')::bigint AS forgotten_at")
     return (

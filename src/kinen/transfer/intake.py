@@ -6,65 +6,35 @@ import contextlib
 import re
 import sqlite3
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from kinen import errors
 from kinen.errors import StoreError
+from kinen.journal.bulk import Bulk, State
+from kinen.journal.tables import TARGETS
 from kinen.model.kinds import REDACTED
 from kinen.privacy.entrance import plain
-from kinen.storage.database import translated, writing
 from kinen.transfer.fields import LONGEST_ID, SCOPE, Masker, UnfitValue
 from kinen.transfer.sections import SECTIONS, Field, Section
 
 Conflict = Literal["skip", "overwrite", "error"]
 MAJOR = 1
 """The newest major version of bundles that can be read."""
-PAGES_KB = 64_000
-"""Memory for pages: with SQLite's default of 2 MB the indexes are read again and again."""
 FIX = "nothing was imported; fix the file or export it again"
 UNCHANGED = "nothing was imported"
-
-TARGETS = {section.noun: section for section in SECTIONS if section.live != "1"}
-"""What can be pinned and forgotten, by kind."""
 
 _VERSIONS = {"version", "bundleVersion", "dataset.version"}
 _TIMES = {"exported_at", "exportedAt", "dataset.exportedAt"}
 _FILTERS = {"scope_filter", "dataset.scope"}
 _SEALS = {"masked", "digest"}
 _ORIGINS = {"space"}
-_LIVE, _ERASED, _FORGOTTEN = range(3)
 _MOST_IGNORED = 50
 """Unknown fields that are counted by name."""
 _STEP = 250
 """Entries between two reports of the progress."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Statements:
-    """The SQL of a section. `insert` and `update` take the cells in the order of its columns."""
-
-    insert: str
-    update: str
-    state: str
-
-    @classmethod
-    def of(cls, section: Section) -> _Statements:
-        key = section.key.column
-        columns = section.columns
-        table = section.table
-        places = ", ".join("?" * len(columns))
-        cells = ", ".join(f"{column} = ?{n}" for n, column in enumerate(columns, 1))
-        return cls(
-            insert=f"INSERT OR IGNORE INTO {table}({', '.join(columns)}) VALUES ({places})",
-            update=f"UPDATE {table} SET {cells} WHERE {key} = ?1",
-            state=f"SELECT CASE WHEN NOT {section.live} THEN {_FORGOTTEN}"
-            f" WHEN {section.erased} THEN {_ERASED} ELSE {_LIVE} END"
-            f" FROM {table} WHERE {key} = ?",
-        )
-
-
-_STATEMENTS = {section.table: _Statements.of(section) for section in SECTIONS}
+_COLUMNS = {section.table: section.columns for section in SECTIONS}
 _NAMES = {
     section.table: {field.name for field in (*section.fields, *section.derived)}
     for section in SECTIONS
@@ -107,7 +77,7 @@ class Intake:
         sealed: bool | None = False,
     ) -> None:
         tables = [section.table for section in SECTIONS]
-        self._db = db
+        self._journal = Bulk(db, _COLUMNS)
         self._name = name
         self._conflict = conflict
         self._sealed = sealed
@@ -130,14 +100,7 @@ class Intake:
 
         A member is an entry under the name of its section or table, or a value of the header.
         """
-        self._db.execute(f"PRAGMA cache_size=-{PAGES_KB}")
-        database = journal_path(self._db)
-        with translated(database, UNCHANGED), contextlib.suppress(_Undo), writing(self._db):
-            self._db.execute(
-                "CREATE TEMP TABLE held(id TEXT PRIMARY KEY, capsule TEXT NOT NULL) WITHOUT ROWID"
-            )
-            newest = "SELECT IFNULL(MAX(seq), 0) FROM observations"
-            last_seq = self._db.execute(newest).fetchone()[0]
+        with contextlib.suppress(_Undo), self._journal.transaction(UNCHANGED):
             for key, value in members:
                 section = _SECTION_OF.get(key)
                 if section is None:
@@ -146,8 +109,7 @@ class Intake:
                     self._store(section, value)
             self._check_header()
             if self._without_capsule:
-                self._assign_capsules(last_seq)
-            self._db.execute("DROP TABLE temp.held")
+                self._journal.assign_capsules(overwrite=self._conflict == "overwrite")
             self._report(sum(self._read.values()))
             if dry_run:
                 raise _Undo
@@ -220,7 +182,8 @@ class Intake:
         self._count_unknown(section, item)
         values = self._values(section, item)
         if section.table == "capsules":
-            self._hold(values["id"], values["observationIds"])
+            others = self._journal.hold(values["id"], values["observationIds"])
+            self._in_two_capsules += others
         if section.table == "observations" and not values["capsuleId"]:
             self._without_capsule += 1
         if section.table == "pins" and self._is_forgotten(values["targetType"], values["targetId"]):
@@ -290,9 +253,8 @@ class Intake:
 
     def _insert(self, section: Section, key: str, cells: list[object]) -> None:
         """Insert an entry; if it exists, leave or replace it, or refuse."""
-        statements = _STATEMENTS[section.table]
         try:
-            inserted = self._db.execute(statements.insert, cells).rowcount
+            inserted = self._journal.add(section.table, cells)
         except UnicodeEncodeError as error:
             # only in a forged seal: otherwise lone surrogates were replaced before
             raise StoreError(
@@ -301,8 +263,8 @@ class Intake:
         if inserted:
             self._added[section.table] += 1
             return
-        state = self._state(section, key)
-        if state == _FORGOTTEN:
+        state = self._journal.state(section.table, key)
+        if state == State.FORGOTTEN:
             self._forgotten += 1
         elif self._conflict == "error":
             raise errors.Conflict(
@@ -312,44 +274,17 @@ class Intake:
             )
         elif self._conflict == "skip":
             self._skipped[section.table] += 1
-        elif state == _ERASED:
+        elif state == State.ERASED:
             self._erased += 1
             self._skipped[section.table] += 1
         else:
             self._replaced[section.table] += 1
-            self._db.execute(statements.update, cells)
-
-    def _state(self, section: Section, key: str) -> int | None:
-        """Whether an entry is live, redacted or forgotten; None if the journal does not have it."""
-        row = self._db.execute(_STATEMENTS[section.table].state, (key,)).fetchone()
-        return row[0] if row else None
+            self._journal.replace(section.table, cells)
 
     def _is_forgotten(self, noun: str, key: str) -> bool:
-        section = TARGETS.get(noun)
-        return section is not None and self._state(section, key) == _FORGOTTEN
-
-    def _hold(self, capsule: str, observations: list[str]) -> None:
-        """Remember the observations that a capsule lists."""
-        ids = dict.fromkeys(observations)
-        inserted = self._db.executemany(
-            "INSERT OR IGNORE INTO temp.held VALUES (?, ?)", [(id_, capsule) for id_ in ids]
-        )
-        self._in_two_capsules += len(ids) - max(inserted.rowcount, 0)
-
-    def _assign_capsules(self, last_seq: int) -> None:
-        """Put observations that came without a capsule into the first one that lists them."""
-        self._db.execute(
-            "UPDATE observations SET capsule = held.capsule FROM temp.held"
-            " WHERE held.id = observations.id AND observations.capsule = ''"
-            " AND forgotten_at = 0 AND (seq > ? OR ?)",
-            (last_seq, self._conflict == "overwrite"),
-        )
+        target = TARGETS.get(noun)
+        return target is not None and self._journal.state(target.name, key) == State.FORGOTTEN
 
 
 class _Undo(Exception):
     """Ends a dry run: the transaction is rolled back."""
-
-
-def journal_path(db: sqlite3.Connection) -> str:
-    """Where a journal lives, for messages."""
-    return db.execute("PRAGMA database_list").fetchone()[2] or "the journal"

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from kinen.model.kinds import CAPSULE_TYPES, EVENTS, REDACTED
+from kinen.journal.tables import TABLES
+from kinen.model.kinds import CAPSULE_TYPES, EVENTS
 from kinen.transfer import fields as forms
 from kinen.transfer.fields import SCOPE, Form, UnfitValue, choice
 
@@ -56,10 +57,6 @@ class Section:
     fields: tuple[Field, ...]
     derived: tuple[Field, ...] = ()
     """Fields that follow from other tables: exported, and only checked on import."""
-    order: str = "created_at, id"
-    live: str = "forgotten_at = 0"
-    erased: str = "redacted"
-    """The SQL condition of an entry whose text was taken out."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -69,6 +66,11 @@ class Section:
     def key(self) -> Field:
         """The field that identifies an entry."""
         return self.fields[0]
+
+    @property
+    def forgettable(self) -> bool:
+        """Whether a forgotten entry leaves a tombstone."""
+        return TABLES[self.table].forgettable
 
 
 _SCOPE_IDS = Field("scopeIds", "", forms.SCOPES, {}, always=True)
@@ -95,7 +97,6 @@ SECTIONS = (
             # last: it counts the secrets that were masked in the fields before it
             Field("redaction", "masked", forms.EVIDENCE, {}),
         ),
-        order="ts, id",
     ),
     Section(
         "capsule",
@@ -115,8 +116,6 @@ SECTIONS = (
             Field("observationIds", "", forms.IDS, [], always=True),
             Field("summaryId", "", forms.OPTIONAL_ID, ""),
         ),
-        order="opened_at, id",
-        erased=f"intent = '{REDACTED}'",
     ),
     Section(
         "summary",
@@ -131,9 +130,6 @@ SECTIONS = (
             Field("written", "written", forms.FLAG, True),
             _REDACTED,
         ),
-        # A summary that kinen wrote may quote an observation that was taken out since.
-        erased="redacted OR NOT written AND EXISTS (SELECT 1 FROM observations o"
-        " WHERE o.capsule = summaries.capsule AND (o.redacted OR o.forgotten_at))",
     ),
     Section(
         "pin",
@@ -147,8 +143,6 @@ SECTIONS = (
             Field("expiresAt", "expires_at", forms.TIME, 0),
             _SCOPE_IDS,
         ),
-        live="1",
-        erased=f"reason = '{REDACTED}'",
     ),
     Section(
         "memory",
@@ -169,9 +163,6 @@ SECTIONS = (
         "suppressed",
         "suppressed",
         (Field("ref", "ref", forms.REF), Field("at", "at", forms.TIME)),
-        order="at, ref",
-        live="1",
-        erased="0",
     ),
     Section(
         "tag",
@@ -184,7 +175,5 @@ SECTIONS = (
             Field("head", "head", forms.WORD, ""),
             _CREATED,
         ),
-        live="1",
-        erased="0",
     ),
 )
