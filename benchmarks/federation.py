@@ -1,15 +1,17 @@
 """How long a search of 13 spaces takes, as a multiple of a search of one of them.
 
-    python benchmarks/federation.py [--spaces 13] [--notes 60] [--rounds 9]
+    python benchmarks/federation.py [--spaces 13] [--notes 60] [--rounds 25]
 
 Spaces of generated notes are indexed in a temporary home. A search of one space and one of all of
-them are run in turns, each as a command in a process of its own: without a daemon, and with one.
+them are run in turns, each as a command in a process of its own: without a daemon, and with one
+that has looked at all of them.
 Medians, and their ratio within the run; the figures are written to benchmarks/results/.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import statistics
@@ -48,6 +50,16 @@ def kinen(env: dict[str, str], cwd: Path, *words: str) -> float:
     return seconds
 
 
+def wait_for_daemon(env: dict[str, str], root: Path) -> None:
+    """Wait until the daemon has looked at every space that it was asked for."""
+    line = [sys.executable, "-m", "kinen", "daemon", "status", "--json"]
+    while True:
+        done = subprocess.run(line, cwd=root, env=env, capture_output=True, text=True, check=True)
+        if all(space["state"] == "idle" for space in json.loads(done.stdout)["daemon"]["spaces"]):
+            return
+        time.sleep(0.2)
+
+
 def compare(env: dict[str, str], root: Path, rounds: int) -> dict[str, float]:
     """Medians of a search of one space and of all, in turns, and their ratio."""
     item: list[float] = []
@@ -69,7 +81,7 @@ def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--spaces", type=int, default=13)
     options.add_argument("--notes", type=int, default=60)
-    options.add_argument("--rounds", type=int, default=9)
+    options.add_argument("--rounds", type=int, default=25)
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         top = Path(folder)
@@ -83,6 +95,8 @@ def main() -> None:
         figures = {"without_daemon": compare(env, roots[0], chosen.rounds)}
         kinen(env, roots[0], "daemon", "start")
         try:
+            kinen(env, roots[0], "search", "--space", "all", QUESTION)
+            wait_for_daemon(env, roots[0])
             figures["with_daemon"] = compare(env, roots[0], chosen.rounds)
         finally:
             kinen(env, roots[0], "daemon", "stop")

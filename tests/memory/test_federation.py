@@ -74,6 +74,42 @@ def test_all_spaces_are_searched_and_none_is_indexed(roots: dict[str, Path]) -> 
     assert set(index_files(roots)) == set(FRUIT)
 
 
+def test_the_best_of_all_spaces_are_those_of_each(roots: dict[str, Path]) -> None:
+    for n, root in enumerate(roots.values()):
+        text = "".join(
+            f"## {i}\n\n{'basket ' * (1 + i * (n + 1) % 7)}of {i}\n\n" for i in range(30)
+        )
+        (root / "many.md").write_text(text)
+    each = []
+    for name in FRUIT:
+        with Memory.open(roots[name]) as memory:
+            memory.sync()
+            found = memory.search(Query("basket", mode="fulltext", limit=5))
+            each += [(-hit.score, name, hit.record.ref, hit.chunk.n) for hit in found]
+    hits = search_spaces(["all"], lambda _: Query("basket", mode="fulltext", limit=5))
+    merged = [(-hit.score, hit.space, hit.record.ref, hit.chunk.n) for hit in hits]
+    assert merged == sorted(each)[:5]
+
+
+def test_a_server_keeps_memories_open_and_sees_what_is_new(roots: dict[str, Path]) -> None:
+    opened = []
+
+    def opener(folder: str) -> Memory:
+        opened.append(Memory.open(folder))
+        return opened[-1]
+
+    pool = MemoryPool(opener)
+    first = search_spaces(["all"], fulltext("basket"), opener=pool.open_space)
+    with Memory.open(roots["two"]) as memory:
+        (roots["two"] / "new.md").write_text("# New\n\nAnother basket.\n")
+        memory.sync()
+    second = search_spaces(["all"], fulltext("basket"), opener=pool.open_space)
+    assert {hit.record.path for hit in second} - {hit.record.path for hit in first} == {"new.md"}
+    assert sum("reader" in vars(memory.core) for memory in opened) == len(FRUIT)
+    anyio.run(pool.close)
+    assert not any("reader" in vars(memory.core) for memory in opened)
+
+
 def test_by_meaning_the_question_is_embedded_once(
     roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 CLOSE_SECONDS = 2.0
 """Seconds that a running call gets when the server ends."""
+KEPT = 32
+"""Memories that stay open for questions to several spaces."""
 THREADS = 16
 """Calls of one lane that run at the same time."""
 ASK = "ask"
@@ -53,6 +55,7 @@ class MemoryPool:
         self.fixed = isinstance(memory, Memory)
         self._open: Open = memory if not isinstance(memory, Memory) else lambda _: memory
         self._slots: dict[tuple[str, str], Slot] = {}
+        self._idle: dict[str, Memory] = {}
         self._limiters: dict[str, CapacityLimiter] = {}
 
     async def call(
@@ -70,11 +73,27 @@ class MemoryPool:
         work.add_done_callback(lambda _: slot.lock.release())
         return await asyncio.shield(work)
 
-    def open_space(self, space: Space) -> Memory:
-        """A memory of a space, which the caller closes; with the models of the server."""
-        if self.fixed:
-            return Memory(space, config.load(space.home, space.root))
-        return self._open(space.root)
+    @contextlib.contextmanager
+    def open_space(self, space: Space) -> Iterator[Memory]:
+        """A memory for a question to several spaces, kept open for the next such question."""
+        memory = (
+            Memory(space, config.load(space.home, space.root))
+            if self.fixed
+            else self._open(space.root)
+        )
+        kept = self._idle.pop(space.root, None)
+        if kept and _same(kept, memory):
+            kept.renew()
+            memory = kept
+        elif kept:
+            kept.close()
+        try:
+            yield memory
+        except BaseException:
+            memory.close()
+            raise
+        if len(self._idle) >= KEPT or self._idle.setdefault(space.root, memory) is not memory:
+            memory.close()
 
     async def call_apart(self, folders: Iterable[str], call: Callable[[Memory], T]) -> T:
         """Call something long with a memory of its own, so that others need not wait for it."""
@@ -99,6 +118,8 @@ class MemoryPool:
                     await slot.lock.acquire()
                 slot.memory.close()
                 slot.lock.release()
+        while self._idle:
+            self._idle.popitem()[1].close()
 
     def _call_own(self, folders: Iterable[str], call: Callable[[Memory], T]) -> T:
         memory = self._first(folders)

@@ -174,14 +174,13 @@ def with_names(ranked: list[Ranked], named: Iterable[int]) -> list[Ranked]:
 def _raised(ranked: list[Ranked], name: str, scores: Scores, shares: Scores) -> list[Ranked]:
     """One more retriever, which gives a share of what the other votes leave to 1."""
     places = ranks(scores)
-    votes = {entry.id: entry.votes for entry in ranked}
-    again = []
-    for id_ in {**votes, **scores}:
-        cast = list(votes.get(id_, ()))
-        if id_ in scores:
-            rest = 1.0 - min(1.0, sum(vote.share for vote in cast))
-            cast.append(Vote(name, places[id_], scores[id_], shares[id_] * rest))
-        again.append(Ranked(id_, sum(vote.share for vote in cast), tuple(cast)))
+    votes = {entry.id: entry.votes for entry in ranked if entry.id in scores}
+    again = [entry for entry in ranked if entry.id not in scores]
+    for id_, score in scores.items():
+        others = votes.get(id_, ())
+        rest = 1.0 - min(1.0, sum(vote.share for vote in others))
+        cast = (*others, Vote(name, places[id_], score, shares[id_] * rest))
+        again.append(Ranked(id_, sum(vote.share for vote in cast), cast))
     return sorted(again, key=lambda entry: (-entry.score, entry.id))
 
 
