@@ -263,6 +263,28 @@ def test_files_that_the_editor_renames_keep_their_links(vault: Path) -> None:
     assert "[[../../tea]]" in (vault / "sub/pot.md").read_text()
 
 
+def test_a_rename_that_the_editor_is_applying_needs_no_more_edits(vault: Path) -> None:
+    """VS Code edits open documents, then asks about the file; a second edit makes it ask the user."""
+
+    async def steps(editor: Editor) -> None:
+        await editor.begin()
+        home = editor.open("index.md")
+        heading = spot(editor.open("sub/pot.md"), 0, 3)
+        edit = await editor.text_document_rename_async(types.RenameParams(new_name="jug", **heading))
+        assert edit
+        before = (vault / "index.md").read_text()
+        apply(types.WorkspaceEdit(document_changes=(edit.document_changes or ())[:-1]))
+        after = (vault / "index.md").read_text()
+        (vault / "index.md").write_text(before)
+        assert "[pot](sub/jug.md#a-lid) [[sub/jug]]" in after
+        editor.type(home, after)
+        move = types.FileRename(editor.uri("sub/pot.md"), editor.uri("sub/jug.md"))
+        asked = types.RenameFilesParams([move])
+        assert await editor.workspace_will_rename_files_async(asked) is None
+
+    converse(vault, steps)
+
+
 def test_nothing_outside_the_space_is_read(vault: Path, tmp_path: Path) -> None:
     secret = tmp_path / "outside" / "secret.md"
     text = (

@@ -180,7 +180,8 @@ def _text_edits(ls: Server, vault: Vault, edits: list[rename.Edit]) -> list[plai
         end = ls.units(edit.source, edit.end)
         place = plain.place(edit.line, start, edit.line, end)
         by_path.setdefault(edit.path, []).append(plain.text_edit(place, edit.text))
-    versions = ls.versions(vault)
+    documents = ls.open_notes(vault)
+    versions = {path: document.version for path, document in documents.items()}
     return [
         plain.document_edit(ls.spaces.uri(vault, path), versions.get(path), text_edits)
         for path, text_edits in by_path.items()
@@ -188,7 +189,10 @@ def _text_edits(ls: Server, vault: Vault, edits: list[rename.Edit]) -> list[plai
 
 
 async def will_rename(ls: Server, params: types.RenameFilesParams) -> plain.Answer | None:
-    """The edits of links for files and folders that the editor is about to rename."""
+    """The edits of links for files and folders that the editor is about to rename.
+
+    VS Code asks this too while it applies the edits of `rename_note`, whose links are right by then.
+    """
     changes: list[plain.Plain] = []
     for file in params.files:
         old = ls.spaces.place(file.old_uri)
@@ -196,6 +200,7 @@ async def will_rename(ls: Server, params: types.RenameFilesParams) -> plain.Answ
         if old is None or new is None or old.vault is not new.vault:
             continue
         await ls.loaded(old.vault)
+        ls.take_edits(old.vault)
         old.vault.refresh(now=True)
         moves = rename.moved_files(old.vault, old.path, new.path)
         changes += _text_edits(ls, old.vault, rename.link_edits(old.vault, moves))

@@ -77,7 +77,7 @@ class Server(LanguageServer):
         await self.loaded(vault)
         if not vault.owns(place.path):
             return None
-        vault.edit(place.path, document.source)
+        self.take_edits(vault)
         vault.refresh()
         self._notice(vault)
         note = vault.note(place.path)
@@ -96,11 +96,20 @@ class Server(LanguageServer):
         documents: dict[str, TextDocument] = self.workspace.text_documents
         return documents.get(unquote(uri))  # as pygls stores them
 
-    def versions(self, vault: Vault) -> dict[str, int | None]:
-        """The paths of the open notes of a vault, each with the version of the document."""
+    def open_notes(self, vault: Vault) -> dict[str, TextDocument]:
+        """The open documents of a vault by their paths."""
         documents = self.workspace.text_documents.values()
-        places = ((self.spaces.place(document.uri), document.version) for document in documents)
-        return {place.path: version for place, version in places if place and place.vault is vault}
+        places = ((self.spaces.place(document.uri), document) for document in documents)
+        return {
+            place.path: document
+            for place, document in places
+            if place and place.vault is vault and vault.owns(place.path)
+        }
+
+    def take_edits(self, vault: Vault) -> None:
+        """Bring what is typed, also a moment ago, into a vault: answers are about all its notes."""
+        for path, document in self.open_notes(vault).items():
+            vault.edit(path, document.source)
 
     async def loaded(self, vault: Vault) -> None:
         """Wait until every note of a vault was read once."""
