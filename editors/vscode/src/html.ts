@@ -42,24 +42,42 @@ export function hitsHtml(answer: Hits, now: number): string {
   return `<p class="hint">${counted(answer.hits.length, "hit")}</p><ol class="hits">${hits}</ol>${notes}`;
 }
 
+const LONGEST_TITLE = 90;
+
 function hitHtml(hit: Hit, index: number, now: number): string {
-  const title = line(hit.title || hit.path || hit.text || hit.ref, 90);
+  const [title, body] = titled(hit);
   const place = hit.path ? `${hit.path}${hit.line ? `:${hit.line}` : ""}` : hit.ref;
   return `<li class="hit">
 <button class="open" data-open="${index}" title="${text(place)}">
-<span class="title">${text(title)}</span>
+<span class="title">${text(line(title, LONGEST_TITLE))}</span>
 <span class="place"><span class="type">${text(hit.type)}</span> ${text(place)}</span>
 </button>
-<p class="text">${text(shortened(passage(hit)))}</p>
+${body ? `<p class="text">${text(shortened(body))}</p>` : ""}
 <div class="votes" title="${text(votesLine(hit.votes))}">${bar(hit.votes)}<span class="strength">${hit.strength}</span>
 <span class="when">${text(ago(hit.at, now))}</span></div>
 <ul class="ballot">${hit.votes.map(voteHtml).join("")}</ul>
 </li>`;
 }
 
+/** The title of a hit and what to print below it. What has no title begins with its own words. */
+function titled(hit: Hit): [string, string] {
+  const body = passage(hit);
+  const title = hit.title || hit.path;
+  if (title || !body) {
+    return [title || hit.ref, body];
+  }
+  const [first = ""] = body.split("\n", 1);
+  const characters = Array.from(first);
+  if (characters.length <= LONGEST_TITLE) {
+    return [first, body.slice(first.length + 1)];
+  }
+  const head = characters.slice(0, LONGEST_TITLE - 1).join("").replace(/\s+\S*$/, "");
+  return [`${head}…`, `…${body.slice(head.length).trimStart()}`];
+}
+
 /** The text of a hit as it reads: no empty lines, marks of headings and tables, or heading like the title. */
 function passage(hit: Hit): string {
-  const lines = hit.text
+  const lines = plain(hit.text)
     .split("\n")
     .filter((entry) => entry.trim() && !/^\s*\|?(?:\s*:?-{2,}:?\s*\|)+[\s:-]*$/.test(entry))
     .map((entry) => entry.replace(/^#+\s+/, "").trimEnd())

@@ -47,6 +47,18 @@ test("a hover has no link, image or HTML of a record", () => {
   assert.ok(!/\u202e|\$\(/.test(lensTitle(reasonsOf("f", [], []), commit, NOW)));
 });
 
+test("a memory without a title begins with its own words and repeats none", () => {
+  const paragraphs = (content: string): string[] => {
+    const html = hitsHtml(answers.hitsOf({ results: [{ chunk: { content }, source: { ref: "memory:1" } }] }), NOW);
+    return [...html.matchAll(/class="(?:title|text)">([^<]*)</g)].map((match) => match[1] ?? "");
+  };
+  assert.deepEqual(paragraphs("The pool is **60** wide."), ["The pool is 60 wide."]);
+  assert.deepEqual(paragraphs("The pool is 60 wide.\nIt was 20."), ["The pool is 60 wide.", "It was 20."]);
+  const [title = "", rest = ""] = paragraphs("word ".repeat(40));
+  assert.match(title, /^(word ){16}word…$/);
+  assert.match(rest, /^…word( word){22}$/);
+});
+
 test("the shares of the votes fill the bar", () => {
   const votes = [0.1, 0.3].map((share, index) => ({ retriever: `r${index}`, rank: index, share }));
   const html = hitsHtml(answers.hitsOf({ results: [{ votes }] }), NOW);
