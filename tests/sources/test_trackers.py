@@ -366,3 +366,18 @@ def test_bd_is_asked_only_by_name(
     failed = kinen("issues", "refresh", cwd=repository.root, PATH=path)
     assert failed.code == 2
     assert "`bd export` failed: broken" in failed.err
+
+
+def test_deleted_issues_are_listed_only_on_request(
+    repository: Repository, kinen: Callable[..., Any]
+) -> None:
+    deleted = {"id": "shop-gone", "title": "A mistake", "status": "tombstone"}
+    export(repository, EPIC, deleted)
+
+    def listed(status: str) -> str:
+        return str(kinen("issues", "list", "--status", status, cwd=repository.root).out)
+
+    assert "shop-epic" in listed("all")
+    assert "shop-gone" not in listed("all")
+    assert "shop-gone" in listed("tombstone")
+    assert "A mistake" in kinen("issues", "show", "shop-gone", cwd=repository.root).out

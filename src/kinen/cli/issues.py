@@ -52,14 +52,14 @@ def issues(ctx: click.Context, space: str | None, as_json: bool) -> int:
 
 
 @issues.command("list")
-@text_option("--status", "NAME", "only this status, such as closed; `all` for every one")
+@text_option("--status", "NAME", "only this status, such as closed; `all` for every one that is not deleted (tombstone)")
 @text_option("--label", "NAME", "only issues with this label")
 @text_option("--type -t", "NAME", "only this type, such as bug", "type_")
 @limit_option(50, "issues")
 @memory_command
 def list_(memory: Memory, status: str, label: str, type_: str, limit: int) -> Output:
     """List issues, the most urgent first (default: those that are not closed)."""
-    every = memory.issues.all()
+    every = memory.issues.all(deleted=status == "tombstone")
     chosen = _open(every) if not status else every
     if status and status != "all":
         chosen = [issue for issue in every if issue.status == status.replace("-", "_")]

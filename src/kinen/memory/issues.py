@@ -56,10 +56,15 @@ class Issues:
         self._records = records
         self._journal = journal
 
-    def all(self) -> list[Issue]:
-        """Every issue, the most urgent first."""
+    def all(self, *, deleted: bool = False) -> list[Issue]:
+        """Every issue, the most urgent first; those that were deleted only on request."""
         self._catch_up()
-        return sorted(stored.issues(self._core.reader.db), key=urgency)
+        return self._sorted(deleted=deleted)
+
+    def _sorted(self, *, deleted: bool = False) -> list[Issue]:
+        """As `all`, from the index as it is."""
+        issues = stored.issues(self._core.reader.db)
+        return sorted((issue for issue in issues if deleted or not issue.is_deleted), key=urgency)
 
     def ready(self) -> list[Issue]:
         """Issues that can be begun: open, and nothing open blocks them."""
@@ -67,7 +72,7 @@ class Issues:
 
     def at_work(self) -> Work | None:
         """What is in progress and what is ready, from the index as it is; None without issues."""
-        every = sorted(stored.issues(self._core.reader.db), key=urgency)
+        every = self._sorted()
         if not every:
             return None
         going = [issue for issue in every if issue.status == "in_progress"]

@@ -93,8 +93,13 @@ class Issue(NamedTuple):
         return f"issue:{self.id}"
 
     @property
+    def is_deleted(self) -> bool:
+        """Whether beads has only a tombstone of it."""
+        return self.status == "tombstone"
+
+    @property
     def is_closed(self) -> bool:
-        return self.status in ("closed", "tombstone")
+        return self.status == "closed" or self.is_deleted
 
 
 def state_words(issue: Issue) -> str:
