@@ -22,7 +22,7 @@ NATIVE = ("@vscode/spdlog", "node-pty", "@parcel/watcher", "@vscode/sqlite3")
 """Modules that are compiled here; their downloads are not on npm."""
 HEADERS = ("libkrb5-dev", "libxkbfile-dev", "libsecret-1-dev", "build-essential", "pkg-config")
 QUICKLY = ("--no-audit", "--no-fund", "--fetch-retries=1", "--ignore-scripts")
-PATIENCE = 900
+PATIENCE = 1800
 """Seconds that a step may take."""
 
 

@@ -30,7 +30,7 @@ EARLIER: tuple[tuple[int, str, str, tuple[tuple[str, str], ...]], ...] = (
     ),
     (
         4,
-        "claude",
+        "claude-code",
         "sessions to PostgreSQL",
         (
             ("message", "Move login sessions from Redis to PostgreSQL without logging people out."),
@@ -60,13 +60,13 @@ def fill(project: Project) -> None:
     with Memory.open(project.root) as memory:
         for days, agent, intent, events in EARLIER:
             record_session(memory, agent, intent, events, at - days * DAY)
-        record_session(memory, "claude", LABELS, EVENTS, at - DAY // 24)
+        record_session(memory, "claude-code", LABELS, EVENTS, at - DAY // 24)
         memory.consolidation.consolidate()
         memory.sync()
         recall = memory.recall("why are the labels blank")
         refs = [item.ref for item in recall.items]
         text = "\n\n".join(item.text for item in recall.items)
-        memory.ledger.record_answer("kinen_recall", "claude", text, refs)
+        memory.ledger.record_answer("kinen_recall", "claude-code", text, refs)
 
 
 def record_session(

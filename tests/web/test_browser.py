@@ -448,7 +448,7 @@ def test_the_timeline_zooms_by_wheel_fingers_keys_and_buttons(
     page.wait_for_selector("#timeline:not([data-days='90'])")
     assert int(part.get_attribute("data-days")) < 90
     page = tab.open("timeline", days="2")
-    assert page.locator(".heat a[aria-label*=':00, claude']").count()
+    assert page.locator(".heat a[aria-label*=':00, claude-code']").count()
     tab.close()
 
 

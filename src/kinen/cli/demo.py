@@ -108,7 +108,7 @@ EVENTS: tuple[tuple[str, str], ...] = (
 
 def _session(memory: Memory, style: Style) -> None:
     """Record a session of an agent, with secrets masked, and recall it."""
-    scope = {"session": "demo", "agent": "claude"}
+    scope = {"session": "demo", "agent": "claude-code"}
     capsule = memory.journal.open_capsule("fix the blank labels", scope=scope)
     for word, text in EVENTS:
         spoken = word in ("user", "assistant")
