@@ -264,13 +264,15 @@ def test_files_that_the_editor_renames_keep_their_links(vault: Path) -> None:
 
 
 def test_a_rename_that_the_editor_is_applying_needs_no_more_edits(vault: Path) -> None:
-    """VS Code edits open documents, then asks about the file; a second edit makes it ask the user."""
+    """VS Code edits the documents, then asks about the file; it shows a dialog for more edits."""
 
     async def steps(editor: Editor) -> None:
         await editor.begin()
         home = editor.open("index.md")
         heading = spot(editor.open("sub/pot.md"), 0, 3)
-        edit = await editor.text_document_rename_async(types.RenameParams(new_name="jug", **heading))
+        edit = await editor.text_document_rename_async(
+            types.RenameParams(new_name="jug", **heading)
+        )
         assert edit
         before = (vault / "index.md").read_text()
         apply(types.WorkspaceEdit(document_changes=(edit.document_changes or ())[:-1]))

@@ -52,7 +52,11 @@ def issues(ctx: click.Context, space: str | None, as_json: bool) -> int:
 
 
 @issues.command("list")
-@text_option("--status", "NAME", "only this status, such as closed; `all` for every one that is not deleted (tombstone)")
+@text_option(
+    "--status",
+    "NAME",
+    "only this status, such as closed; `all` for every one that is not deleted (tombstone)",
+)
 @text_option("--label", "NAME", "only issues with this label")
 @text_option("--type -t", "NAME", "only this type, such as bug", "type_")
 @limit_option(50, "issues")

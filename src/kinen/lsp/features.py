@@ -191,7 +191,7 @@ def _text_edits(ls: Server, vault: Vault, edits: list[rename.Edit]) -> list[plai
 async def will_rename(ls: Server, params: types.RenameFilesParams) -> plain.Answer | None:
     """The edits of links for files and folders that the editor is about to rename.
 
-    VS Code asks this too while it applies the edits of `rename_note`, whose links are right by then.
+    VS Code asks this also while it applies the edits of `rename_note`: no link needs one then.
     """
     changes: list[plain.Plain] = []
     for file in params.files:
