@@ -85,7 +85,7 @@ _EXAMPLES = """Examples:
 """
 _OPTIONS = """Options:
   --space NAME   use another space than that of the current folder
-  --engine URL   read a space of a team's PostgreSQL database
+  --engine URL   use a space of a team's PostgreSQL database
   --version      show the version
   --help         show this help"""
 

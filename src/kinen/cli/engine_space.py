@@ -1,7 +1,8 @@
-"""`kinen --engine URL COMMAND`: commands that read, on a space of a team's PostgreSQL database.
+"""`kinen --engine URL COMMAND`: commands on a space of a team's PostgreSQL database.
 
-The entries are copied into a private temporary folder, the command runs there as in any space, and
-the folder is removed: a machine without a journal needs nothing else, and keeps nothing.
+The entries are copied into a private temporary folder, the command runs there as in any space, what
+it wrote is merged into the database, and the folder is removed: a machine without a journal needs
+nothing else, and keeps nothing. `log` writes to the database itself.
 """
 
 from __future__ import annotations
@@ -15,14 +16,18 @@ from kinen import config as configuration
 from kinen import paths
 from kinen.characters import visible_line
 from kinen.cli.engine import engine_url
-from kinen.cli.run import guarded
+from kinen.cli.run import guarded, note
 from kinen.errors import NotFound, QueryError, StoreError
-from kinen.memory.copies import SETTINGS, follow, home_of, open_copy, root_of
+from kinen.memory.copies import SETTINGS, follow, home_of, open_copy, publish, root_of
+from kinen.memory.team import own_name
+from kinen.render.text import counted
 from kinen.text import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from kinen.config.keys import Config
+    from kinen.ports import Team
     from kinen.postgres.connection import Database
 
 READS: dict[str, tuple[str, ...]] = {
@@ -39,8 +44,21 @@ READS: dict[str, tuple[str, ...]] = {
     "session": ("list", "show"),
     "memories": ("list", "show"),
     "capsule": ("show",),
+    "export": (),
 }
-"""The commands that run on a copy, and the subcommands of a group."""
+"""The commands that read, and the subcommands of a group."""
+WRITES: dict[str, tuple[str, ...]] = {
+    "log": (),
+    "capsule": ("open", "close"),
+    "pin": (),
+    "unpin": (),
+    "redact": (),
+    "forget": (),
+    "memories": ("edit", "supersede", "merge", "forget", "restore"),
+    "consolidate": (),
+    "import": (),
+}
+"""The commands whose entries go into the database. Files, plans and git stay with a machine."""
 PERSON = "\t"
 """Whose memory a copy is: nobody's, so that every entry is shown with its author."""
 
@@ -51,16 +69,73 @@ def run_in_copy(words: Sequence[str], run: Callable[[list[str]], int]) -> int:
     def call() -> int:
         address, space, command = _parts(words)
         _check(command)
+        settings = configuration.load(paths.default_home())
         with ExitStack() as stack:
-            database = _database(address)
+            database = _database(address, settings)
             stack.callback(database.close)
             name = _chosen(_spaces(database), space, database.place)
+            code = _log(command, database, name, settings) if command[0] == "log" else None
+            if code is not None:
+                return code
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kinen-engine-"))
-            _fill(folder, database, name)
-            stack.enter_context(_environment(folder))
-            return run(command)
+            team = _team(database, name, None if _is_part(command, READS) else settings)
+            with open_copy(folder, name) as memory:
+                follow(memory, team)
+            with _environment(folder, settings.privacy.exclude):
+                code = run(command)
+            if not _is_part(command, READS):
+                _publish(folder, team)
+            return code
 
     return guarded(call)
+
+
+def _team(database: Database, space: str, settings: Config | None) -> Team:
+    """The space in the database, for somebody who writes with their settings, or who reads."""
+    from kinen.team.postgres import PostgresTeam, standing
+
+    if settings is None:
+        return PostgresTeam(database, space, PERSON)
+    person, admin = standing(database, space, own_name(settings))
+    return PostgresTeam(database, space, person, admin=admin)
+
+
+def _log(command: Sequence[str], database: Database, space: str, settings: Config) -> int | None:
+    """Record an event in the database; None leaves a line that is not plain to click."""
+    from kinen.cli import log
+    from kinen.cli.fastargs import read
+    from kinen.ids import ulid
+    from kinen.journal.write import observation_row
+    from kinen.team.journal import TeamJournal
+    from kinen.team.postgres import standing
+
+    parsed = read([*command[1:]], log.OPTIONS)
+    if parsed is None or not parsed[0]:
+        return None
+    words, options = parsed
+    person, admin = standing(database, space, own_name(settings))
+    journal = TeamJournal(database, space, person, ulid(), admin=admin)
+    capsule = options["capsule"]
+    row = observation_row(
+        log.text_of(" ".join(words)),
+        options["kind"],
+        git_folders=("", ""),
+        files=options["files"],
+        excluded=settings.privacy.exclude,
+        capsule=journal.resolve(capsule, ["capsule"])[1] if capsule else "",
+        session=options["session"],
+        agent=options["agent"],
+        repo=space,
+    )
+    return log.show(journal.observe(row), as_json=options["as_json"])
+
+
+def _publish(folder: str, team: Team) -> None:
+    kept = publish(folder, team)
+    if kept:
+        note(
+            f"{counted(kept, 'entries')} of colleagues stay: their author or an admin forgets them"
+        )
 
 
 def _parts(words: Sequence[str]) -> tuple[str, str, list[str]]:
@@ -83,27 +158,35 @@ def _parts(words: Sequence[str]) -> tuple[str, str, list[str]]:
 
 
 def _check(command: Sequence[str]) -> None:
-    """Raise for a command that a copy cannot answer."""
-    possible = ", ".join(READS)
+    """Raise for a command that does not work on a copy."""
+    possible = ", ".join(sorted({*READS, *WRITES}))
     if not command:
         raise QueryError("--engine needs a command", f"use one of {possible}")
     name = command[0]
-    if name not in READS:
+    if name not in READS and name not in WRITES:
         raise QueryError(
             f"`kinen {name}` does not work with --engine",
-            f"there a space is only read: {possible}; changes are made on a machine and synced",
+            f"it works on this machine; on a database: {possible}",
         )
-    parts = READS[name]
-    part = command[1] if len(command) > 1 else ""
-    if parts and part not in parts and part not in ("--help", "-h"):
+    if not _is_part(command, READS) and not _is_part(command, WRITES):
+        parts = [*READS.get(name, ()), *WRITES.get(name, ())]
         raise QueryError(
-            f"`kinen {name} {part}`".replace(" `", "`") + " does not work with --engine",
-            f"there a space is only read: use {' or '.join(f'{name} {one}' for one in parts)}",
+            f"`kinen {' '.join(command[:2])}` does not work with --engine",
+            f"use {' or '.join(f'{name} {part}' for part in parts)}",
         )
 
 
-def _database(address: str) -> Database:
-    url = engine_url(address, configuration.load(paths.default_home()))
+def _is_part(command: Sequence[str], table: Mapping[str, tuple[str, ...]]) -> bool:
+    """Whether a table has a command; of a group, whether it has the subcommand."""
+    if command[0] not in table:
+        return False
+    parts = table[command[0]]
+    part = command[1] if len(command) > 1 else ""
+    return not parts or part in (*parts, "--help", "-h")
+
+
+def _database(address: str, settings: Config) -> Database:
+    url = engine_url(address, settings)
     from kinen.postgres.connection import Database
 
     return Database(url, most=2)
@@ -139,20 +222,15 @@ def _chosen(spaces: Sequence[str], name: str, place: str) -> str:
     return spaces[0]
 
 
-def _fill(folder: str, database: Database, name: str) -> None:
-    from kinen.team.postgres import PostgresTeam
-
-    with open_copy(folder, name) as memory:
-        follow(memory, PostgresTeam(database, name, PERSON))
-
-
 @contextmanager
-def _environment(folder: str) -> Iterator[None]:
+def _environment(folder: str, excluded: Sequence[str]) -> Iterator[None]:
     """Let commands find the copy, and nothing else."""
     before = {name: value for name, value in os.environ.items() if name.startswith("KINEN_")}
     for name in before:
         del os.environ[name]
     os.environ.update(_variables(folder))
+    if excluded:
+        os.environ["KINEN_PRIVACY_EXCLUDE"] = ",".join(excluded)
     try:
         yield
     finally:

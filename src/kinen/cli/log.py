@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     import click
 
+    from kinen.model.journal import Observation
+
 OPTIONS = (
     Option(
         "--kind -k",
@@ -45,9 +47,7 @@ def log(text: str, **options: Any) -> int:
 
     `-` reads the text from standard input.
     """
-    if text == "-":
-        # Longer than the largest text that is stored, so that an endless stream is refused.
-        text = sys.stdin.buffer.read(64 << 20).decode("utf-8", "replace").rstrip()
+    text = text_of(text)
     if options["space"] or options["capsule"] or options["as_json"]:
         return _log_with_memory(text, options)
     from kinen.journal.observe import observe
@@ -69,6 +69,14 @@ def log(text: str, **options: Any) -> int:
     return 0
 
 
+def text_of(text: str) -> str:
+    """The text of an event; `-` is standard input."""
+    if text != "-":
+        return text
+    # Longer than the largest text that is stored, so that an endless stream is refused.
+    return sys.stdin.buffer.read(64 << 20).decode("utf-8", "replace").rstrip()
+
+
 def _note(text: str) -> None:
     from kinen.cli.run import note
 
@@ -84,9 +92,7 @@ def _masked_text(masked: Any) -> str:
 
 def _log_with_memory(text: str, options: dict[str, Any]) -> int:
     """The same through `Memory`, for the options that the fast path does not support."""
-    from kinen import render
     from kinen.memory import Memory
-    from kinen.render.journal import entry_json
 
     scope = {"session": options["session"], "agent": options["agent"]}
     with Memory.open(space=options["space"] or None) as memory:
@@ -97,7 +103,15 @@ def _log_with_memory(text: str, options: dict[str, Any]) -> int:
             files=[os.path.abspath(file) for file in options["files"]],
             capsule=options["capsule"],
         )
-    if options["as_json"]:
+    return show(observation, as_json=options["as_json"])
+
+
+def show(observation: Observation, *, as_json: bool) -> int:
+    """Print what was recorded."""
+    if as_json:
+        from kinen import render
+        from kinen.render.journal import entry_json
+
         print(render.to_json(entry_json(observation)))
         return 0
     print(observation.ref)

@@ -1,8 +1,9 @@
-"""Copies of a team's spaces, to read: each is a memory with a journal and an index of its own.
+"""Copies of a team's spaces: each is a memory with a journal and an index of its own.
 
 Search and every other question then work as in a local space, and no word, count or score of
-another space shows in it. A copy holds nothing that the team has not. It searches by words: making
-vectors of a whole space would take longer than the answer is worth.
+another space shows in it. A copy holds nothing that the team has not, until something is written to
+it and published. It searches by words: making vectors of a whole space would take longer than the
+answer is worth.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ SETTINGS = {
     "team.share": "none",
     "daemon.auto_start": False,
 }
+WRITABLE = {**SETTINGS, "team.share": "all"}
+"""Settings of a copy that is written to: whoever names the database means to share with it."""
 
 
 def open_copy(folder: str, name: str) -> Memory:
@@ -47,3 +50,9 @@ def follow(memory: Memory, team: Team) -> None:
     """Take over what the team got since the last time, and index it."""
     memory.team.follow(team)
     memory.sync()
+
+
+def publish(folder: str, team: Team) -> int:
+    """Send what was written to a copy; how many entries of colleagues could not be forgotten."""
+    with Memory.open(root_of(folder), home=home_of(folder), settings=WRITABLE) as memory:
+        return memory.team.exchange(team).kept

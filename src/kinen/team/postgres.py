@@ -188,10 +188,18 @@ def connect(url: str, space: str, person: str) -> PostgresTeam:
         ready = migrated(connection, "team") >= NEWEST
     if not ready:
         prepare(database)
+    name, admin = standing(database, space, person)
+    return PostgresTeam(database, space, name, admin=admin)
+
+
+def standing(database: Database, space: str, person: str) -> tuple[str, bool]:
+    """The name of whoever is logged in, and whether they may forget entries of others.
+
+    Whoever owns the tables needs no listing, and could change anything anyway.
+    """
     with database.transaction() as connection:
         row = connection.execute(
             "SELECT kinen.team_person(%s), kinen.team_admin(%s)", (space, space)
         ).fetchone()
     listed, admin = row or (None, False)
-    # whoever owns the tables needs no listing, and could change anything anyway
-    return PostgresTeam(database, space, listed or person, admin=admin or not listed)
+    return listed or person, admin or not listed
