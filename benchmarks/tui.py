@@ -38,6 +38,8 @@ from speed import prose
 LIMIT = 1.3
 QUERY = "water lev"
 MOVES = 200
+PAUSE = 0.1
+"""Seconds between two keys, in which the screen is drawn, as when somebody types quickly."""
 IMPORT = "import resource, {0}; u = resource.getrusage(0); print(u.ru_utime + u.ru_stime)"
 
 
@@ -105,6 +107,7 @@ async def typing(app: Watched, memory: Memory, times: int) -> tuple[list[float],
             key = 1000 * (time.perf_counter() - began)
             await idle(app)
             around.append(alone(typed))
+            await asyncio.sleep(PAUSE)
             if turn:  # the first turn warms up
                 keys.append(key)
                 searches += around

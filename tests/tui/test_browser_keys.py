@@ -13,6 +13,7 @@ pytest.importorskip("textual")
 
 from textual.command import CommandPalette
 from textual.widgets import OptionList
+from textual.worker import WorkerCancelled
 
 from kinen import Memory
 from kinen.tui.app import Browser
@@ -43,7 +44,10 @@ class Screen:
         return self.text
 
     async def settle(self) -> None:
-        await self.app.workers.wait_for_complete()
+        while self.app.workers:
+            with contextlib.suppress(WorkerCancelled):  # a newer question replaced it
+                await self.app.workers.wait_for_complete()
+            await self.pilot.pause()
         await self.pilot.pause()
 
     @property

@@ -20,6 +20,7 @@ from kinen.memory.memory import Memory
 if TYPE_CHECKING:
     from anyio import CapacityLimiter
 
+    from kinen.config.keys import Config
     from kinen.space.registry import Space
 
     T = TypeVar("T")
@@ -76,17 +77,15 @@ class MemoryPool:
     @contextlib.contextmanager
     def open_space(self, space: Space) -> Iterator[Memory]:
         """A memory for a question to several spaces, kept open for the next such question."""
-        memory = (
-            Memory(space, config.load(space.home, space.root))
-            if self.fixed
-            else self._open(space.root)
-        )
+        settings = config.load(space.home, space.root)
         kept = self._idle.pop(space.root, None)
-        if kept and _same(kept, memory):
+        if kept and _serves(kept, space.index_folder(settings.index.path), settings):
             kept.renew()
             memory = kept
-        elif kept:
-            kept.close()
+        else:
+            if kept:
+                kept.close()
+            memory = Memory(space, settings) if self.fixed else self._open(space.root)
         try:
             yield memory
         except BaseException:
@@ -145,7 +144,7 @@ class MemoryPool:
         """The slot of a memory's space; a new one if settings or data have changed since."""
         key = (memory.space.root, lane)
         slot = self._slots.get(key)
-        if slot and _same(slot.memory, memory):
+        if slot and _serves(slot.memory, memory.core.folder, memory.config):
             return slot
         if self.fixed and lane != ASK:
             memory = Memory(memory.space, memory.config)
@@ -161,5 +160,6 @@ def _renewed(memory: Memory, call: Callable[[Memory], T]) -> T:
     return call(memory)
 
 
-def _same(memory: Memory, other: Memory) -> bool:
-    return memory.core.folder == other.core.folder and memory.config == other.config
+def _serves(memory: Memory, folder: str, settings: Config) -> bool:
+    """Whether an open memory still is the right one for a folder of data and settings."""
+    return memory.core.folder == folder and memory.config == settings

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import Awaitable, Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual import on, work
@@ -35,6 +34,8 @@ if TYPE_CHECKING:
     from kinen.tui.changes import Change
 
 T = TypeVar("T")
+HEAD_START = 0.04
+"""Seconds for which a question has the processor to itself; nobody sees so short a pause."""
 LIVE_SECONDS = 2.0
 """How often the files that agents and the daemon write are looked at."""
 INDEX = ("index.db", "index.db-wal")
@@ -110,10 +111,11 @@ class Browser(App[str]):
         await self.ask(lambda memory: memory.close())
         self._pool.shutdown(wait=False)
 
-    def ask(self, question: Callable[[Memory], T]) -> Awaitable[T]:
+    def ask(self, question: Callable[[Memory], T], head_start: float = 0) -> Awaitable[T]:
         """The answer of the memory, which is opened when it is first needed.
 
-        Work on it begins at once, not when the answer is awaited.
+        Work on it begins at once, not when the answer is awaited. For `head_start` seconds, or
+        until it is done, nothing is drawn, which would take time from it.
         """
 
         def answer() -> T:
@@ -121,9 +123,9 @@ class Browser(App[str]):
                 self._memory = Memory.open(space=self._space)
             return question(self._memory)
 
-        waiting = asyncio.get_running_loop().run_in_executor(self._pool, answer)
-        time.sleep(0)  # the thread begins before the screen is drawn again
-        return waiting
+        future = self._pool.submit(answer)
+        wait([future], head_start)
+        return asyncio.wrap_future(future)
 
     def refill(self, keep: str = "", *, live: bool = False) -> None:
         """Read the list of the view again; an older question that still waits is dropped.
@@ -139,7 +141,7 @@ class Browser(App[str]):
         def entries(memory: Memory) -> list[Entry] | None:
             return view.entries(memory, typed, limit) if turn == self._turn else None
 
-        self._fill(self.ask(entries), keep, live)
+        self._fill(self.ask(entries, 0 if live else HEAD_START), keep, live)
 
     @work(exclusive=True, group="list")
     async def _fill(self, question: Awaitable[list[Entry] | None], keep: str, live: bool) -> None:
@@ -173,7 +175,7 @@ class Browser(App[str]):
     def say(self, message: str) -> None:
         """A remark on the last line."""
         self._remark = message
-        self._status.update(Content(visible(message)))
+        self._status.update(Content(visible(message)), layout=False)
 
     def show_text(self, text: str) -> None:
         """Show a text beside the list; one that is there already stays where it was read."""
