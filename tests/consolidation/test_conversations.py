@@ -92,6 +92,29 @@ def test_a_statement_of_the_agent_stands_alone_and_has_its_type(memory: str) -> 
         "`usage.md` says that it is by design, but the implementation treats it as `force`.",
         "The interface change is intentionally limited to names such as `verifiedIssuer`.",
         "Capped indirectly via `DefaultMax = 500K`, deliberately.",
+        "Swapped the order so `run` uses the local directory instead of a fresh clone.",
+        "The exporter now uses `orjson` instead of `json` for every report.",
+        "`ReportCard` was rewritten to use `Panel` instead of `Box` and `Frame`.",
+        "The owner resolved it by adding `--base-url`, not by reading `BASE_URL`.",
+        "We agreed: use `load_all` instead of `load_each`.",
+        "`pnpm test` also failed because `FormData` is not in Node 14.",
+        "Four places must be changed: `core`, `cli`, `web` and the docs of `sync`.",
+        "12 route files use `log()` instead of `metrics` on purpose.",
+        "The web agent must have already fixed the files of `scenes`.",
+        "Analysis: These are intentional delays of `Toast`, and no mistake.",
+        "The only sensible place is `core`, which must not import `cli`.",
+        "When the field is present, `load()` must not use the default of `Settings`.",
+        "`kx-12a.4`: the index deliberately stays in `SQLite` so that no server is needed.",
+        "PROJ-112: the index deliberately stays in `SQLite` so that no server is needed.",
+        "CI failed on `index.ts` because Biome wanted another import order.",
+        "The new tests initially failed because `fast-glob` was not installed.",
+        "The upload ran against `v4.41.0` and failed because `npm` returned `E404`.",
+        "The Edit tool fails when `tabs` are mixed with spaces.",
+        "The worker can use the database of `main` rather than a checkout of its own.",
+        "`core/` should not depend on `cli/`, and reports should only be read.",
+        "The button uses `text-sm` instead of `text-xs` to avoid two sizes.",
+        "The card keeps the same blocks as the current prompt instead of `Batch`.",
+        "**Lesson**: Caches with a time limit are often simpler than signals: TTL is clear.",
     ],
 )
 def test_steps_proposals_places_and_quotations_are_not_drawn(text: str) -> None:
@@ -118,6 +141,29 @@ def test_items_below_a_heading_of_decisions_are_decisions() -> None:
     assert drawn(user("ok?"), agent(text)) == [
         ("decision", "Severity is shown as the model gave it")
     ]
+
+
+def test_a_decision_of_several_sentences_is_one_memory() -> None:
+    item = "**Opt-in**: Triage is off by default. Enable it with `--triage`"
+    memory = "Opt-in: Triage is off by default. Enable it with `--triage`"
+    assert drawn(user("ok?"), agent(f"## Decisions\n\n- {item}\n")) == [("decision", memory)]
+    long = f"{item}. " + "It reads every file of the root once more and then some. " * 6
+    assert drawn(user("ok?"), agent(f"## Decisions\n\n- {long}\n"))[0][1].startswith(memory)
+
+
+def test_a_rule_of_a_plan_names_what_it_is_about() -> None:
+    plan = (
+        "Implement this plan:\n\n# Prompts\n\n- Never repeat anything\n- Never repeat `AGENTS.md`\n"
+    )
+    assert drawn(user(plan)) == [("pattern", "Never repeat `AGENTS.md`")]
+    assert drawn(user("please, never repeat old reports")) != []
+
+
+def test_a_remedy_speaks_of_the_error_that_it_follows() -> None:
+    failed = ran("git commit -m x", "usage mocks\nerror: the queue is at capacity", 1)
+    need = agent("I need to add the missing fields to the usage mocks.")
+    done = (edited("src/a.py"), ran("git commit -m x"))
+    assert drawn(user("go"), failed, need, *done) == []
 
 
 def test_what_a_plan_leaves_out_is_told_as_left_out() -> None:
@@ -172,10 +218,15 @@ def test_a_fix_after_a_failure_is_told_with_what_failed() -> None:
 
 
 def test_a_guess_counts_only_if_something_was_changed_for_it() -> None:
-    guess = agent("The issue is that `resolve()` returns a URL instead of a path.")
+    fact = "Python's `urlparse` returns a result for every text."
+    guess = agent(f"The issue is that {fact}")
     assert drawn(user("fix it"), guess) == []
-    memories = drawn(user("fix it"), guess, edited("src/resolve.py"))
-    assert memories == [("lesson", "`resolve()` returns a URL instead of a path.")]
+    assert drawn(user("fix it"), guess, edited("src/resolve.py")) == [("lesson", fact)]
+
+
+def test_a_cause_in_code_that_was_then_edited_does_not_hold_any_more() -> None:
+    guess = agent("The issue is that `resolve()` returns a URL instead of a path.")
+    assert drawn(user("fix it"), guess, edited("src/resolve.py")) == []
 
 
 def test_a_failure_that_was_never_fixed_teaches_nothing() -> None:
@@ -358,16 +409,30 @@ def test_a_plan_decides_what_has_a_reason_and_not_how_things_are_or_what_to_run(
 def test_a_root_cause_is_a_lesson_without_bold_letters_too() -> None:
     pushes = "Tag pushes from `GITHUB_TOKEN` do not reliably trigger the Publish workflow."
     text = f"Root cause: npm never published `v4.40.1`, though the tag exists. {pushes}"
-    memories = [memory for _, memory in drawn(agent(text))]
-    assert memories[-1] == pushes
+    [(_, memory)] = drawn(agent(text))
+    assert memory.endswith(f"exists. {pushes}")
+    [(kind, fixed)] = drawn(user("why?"), edited("publish.yml"), agent(text))
+    assert (kind, fixed) == ("lesson", f"Cause of a fixed bug: {memory}")
 
 
 def test_a_number_in_a_label_and_trifles_of_a_linter_are_left_out() -> None:
-    swapped = "Swapped the order so `run` uses the local directory instead of a fresh clone."
-    [(_, memory)] = drawn(agent(f"**Fix 1 — `engine.ts`**: {swapped}"))
-    assert memory == f"`engine.ts`: {swapped}"
+    local = "The function `run` deliberately uses the local directory, so that patches count."
+    [(_, memory)] = drawn(agent(f"**Fix 1 — `engine.ts`**: {local}"))
+    assert memory == f"`engine.ts`: {local}"
     summary = "3. Errors and fixes:\n - **Lint formatting errors**: Fixed with `bun run lint:fix`."
     assert list(from_compaction(summary)) == []
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "**Translations not found**: First tried `admin/` there. Fixed by using `web/i18n`.",
+        "**`httpx` not defined**: Fixed by adding the missing import to `client.py`.",
+        "**Unused names**: Expected during incremental edits. Resolved when `inc()` was used.",
+    ],
+)
+def test_slips_of_the_agent_are_no_lessons(entry: str) -> None:
+    assert list(from_compaction(f"3. Errors and fixes:\n - {entry}\n")) == []
 
 
 def test_a_solution_says_how_something_was_solved() -> None:

@@ -48,6 +48,14 @@ _TRIFLE = re.compile(
     r"|\bunused imports?\b"
 )
 """Labels of errors that a formatter or linter puts right by itself: nobody learns from them."""
+_SLIP = re.compile(
+    r"(?i)\bwrong (?:path|directory|folder|file|branch|line)\b|\b(?:initially|first) tried\b"
+    r"|\bexpected (?:intermediate|during|while)\b|\bnot (?:a )?real (?:errors?|issues?)\b"
+    r"|\b(?:missing|forgot(?:ten)?|adding|added) (?:the |an? )?(?:missing )?`?imports?\b|\btypos?\b"
+    r"|\bnot (?:been )?read (?:yet|first)\b|\bstring to replace\b|\b(?:parallel|research) agents?\b"
+    r"|\bsuccessfully (?:established|completed|implemented|created)\b"
+)
+"""Trouble that the agent had with its own work: a wrong path, an import that it forgot."""
 _FIRST_PERSON = re.compile(r"\bI (?=[a-z])")
 _POSSESSIVE = re.compile(r"\bmy (?=[a-z])")
 _CONCLUSION = re.compile(
@@ -114,7 +122,9 @@ def _errors(text: str) -> Iterator[tuple[Verdict, str]]:
     """`**Problem**: what it was. Fixed by …` as one lesson."""
     for entry in _entries(text):
         found = list(read_sentences(entry))
-        if not found or _UNSOLVED.search(entry) or _TRIFLE.search(found[0].label):
+        if not found or _UNSOLVED.search(entry) or _SLIP.search(entry):
+            continue
+        if _TRIFLE.search(found[0].label):
             continue
         lesson = _condensed(found[0].label, [sentence.text for sentence in found])
         if lesson and _CONCLUSION.search(lesson) and is_sound(lesson):
@@ -140,7 +150,7 @@ def _impersonal(text: str) -> str:
 def _items(text: str, verdict: Verdict) -> Iterator[tuple[Verdict, str]]:
     for entry in _entries(text):
         for sentence in read_sentences(entry):
-            if _UNSOLVED.search(sentence.text):
+            if _UNSOLVED.search(sentence.text) or _SLIP.search(sentence.text):
                 continue
             own = classify(Sentence(sentence.text, heading=""), "assistant", closing=True)
             memory = standalone(sentence, directive=True, task=True)

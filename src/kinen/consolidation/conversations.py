@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from kinen.consolidation.claims import Claim, claim, overlap
 from kinen.consolidation.compactions import from_compaction, sections
 from kinen.consolidation.failures import from_repeated, is_ours
-from kinen.consolidation.kinds import Verdict, classify
-from kinen.consolidation.prose import Sentence, read_sentences
+from kinen.consolidation.kinds import Verdict, classify, is_cause, is_one_statement
+from kinen.consolidation.prose import Sentence, items, read_sentences, whole
+from kinen.consolidation.wording import LONGEST as LONGEST_MEMORY
 from kinen.consolidation.wording import capitalized, is_sound, standalone
 from kinen.journal import events
 from kinen.model.journal import Finding, Observation, Summary
@@ -213,9 +214,12 @@ def _stated(message: Message, observations: Sequence[Observation]) -> Iterator[F
     stated = statements_of(
         message.text, message.role, closing=message.closing, planned=message.planned
     )
-    for verdict, text in stated:
-        if verdict.tentative and not edits:
-            continue
+    for verdict, statement in stated:
+        text = statement
+        if verdict.tentative and (not edits or text.startswith("`")):
+            continue  # a guess, or of code that the edits changed
+        if is_cause(verdict.cue) and _edits_before(observations, message.place):
+            text = f"Cause of a fixed bug: {text}"
         yield finding(verdict.kind, text, verdict.confidence, message.event, *edits)
 
 
@@ -223,16 +227,27 @@ def statements_of(
     text: str, role: str, *, closing: bool = True, planned: bool = False
 ) -> Iterator[tuple[Verdict, str]]:
     """What a text states, each as a sentence that stands alone, with its kind."""
-    for sentence in read_sentences(text):
-        verdict = classify(sentence, role, closing=closing, planned=planned)
+    for options in _units(text):
+        verdict = classify(options[0], role, closing=closing, planned=planned)
         if not verdict:
             continue
         directive = role == "user" or planned or verdict.confidence >= AGREED
-        statement = standalone(sentence, directive=directive, task=planned or role == "assistant")
+        task = planned or role == "assistant"
+        statements = (standalone(option, directive=directive, task=task) for option in options)
+        statement = next(filter(None, statements), "")
         if statement and verdict.excluded:
             statement = f"Not included: {statement}"
         if statement:
             yield verdict, statement
+
+
+def _units(text: str) -> Iterator[tuple[Sentence, ...]]:
+    """What may be a statement: a sentence, or an item as a whole, then its first sentence alone."""
+    for item in items(read_sentences(text)):
+        if is_one_statement(item[0]):
+            yield whole(item, LONGEST_MEMORY), item[0]
+        else:
+            yield from ((sentence,) for sentence in item)
 
 
 def finding(kind: str, text: str, confidence: float, *sources: Observation) -> Finding:
@@ -251,6 +266,14 @@ def _edits_after(observations: Sequence[Observation], place: int) -> list[Observ
             for path in events.files(event)[:1]:
                 edits.setdefault(path, event)
     return list(edits.values())
+
+
+def _edits_before(observations: Sequence[Observation], place: int) -> bool:
+    """Was a file edited since the user spoke last?"""
+    for event in reversed(observations[:place]):
+        if event.kind == "file_diff" or speaker(event) == "user":
+            return event.kind == "file_diff"
+    return False
 
 
 def _fixed(observations: Sequence[Observation], messages: dict[int, Message]) -> Iterator[Finding]:
@@ -315,5 +338,7 @@ def _lesson(sentence: Sentence, event: Observation) -> str:
     if not error or not program:
         return ""
     remedy = need["what"] if need.re is _NEED else sentence.text
+    if not set(terms(remedy)) & set(terms(error)):
+        return ""
     text = f"`{program}` failed with `{error}`: {remedy}"
     return capitalized(text) if is_sound(text) else ""

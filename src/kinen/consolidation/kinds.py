@@ -22,7 +22,8 @@ _CHOICE = (
     r"\b(?:we|i)(?:'ve| have)? (?:decided|agreed|chose|opted|settled)\b"
     r"|\b(?:was|were|has been) (?:decided|agreed|chosen)\b|\bis the chosen\b"
     r"|\bdeliberate(?:ly)?\b|\bintentional(?:ly)?\b|\bon purpose\b|\bby design\b"
-    r"|\b(?:use[sd]?|using|chose|choose|keep|keeps|kept|keeping|switched|switch|moved|move|replaced"
+    r"|(?<!\bcan )(?<!\bcould )(?<!\bwould )\b(?:use[sd]?|using|chose"
+    r"|choose|keep|keeps|kept|keeping|switched|switch|moved|move|replaced"
     r"|replace|replaces|prefer|prefers|preferred|store[sd]?|put|stays?|remains?"
     r"|rename[sd]?|default(?:s|ed)?)\b.{0,160}"
     r"\b(?:instead of|rather than|in favou?r of|to avoid)\b"
@@ -53,15 +54,17 @@ _USER_CHOICE = (
     r"|\bwe (?:don'?t|do not) (?:need|want|support|care about|have to)\b"
 )
 _DUTY = (
-    r"\b(?:must|should) (?:not|never|always|only)\b|\bmustn't\b|\bshouldn't\b"
-    r"|\b(?:must|has to|have to) (?:be|have|use|go|come|stay|match|include|pass|run|live|start|end"
-    r"|keep|contain|exist|deploy|normalize|return)\b"
+    r"\bmust (?:not|never|always|only)\b|\bmustn't\b|\bshould (?:never|always)\b"
+    r"|\b(?:must|has to|have to) (?:be|have(?! (?:already|been|\w+ed)\b)|use|go|come"
+    r"|stay|match|include|pass|run|live|start|end|keep|contain|exist|deploy|normalize|return)\b"
     r"|\b(?:by|the|our|a) (?:\w+ )?convention\b|\b(?:from now on|going forward|at all times"
     r"|under no circumstances)\b"
     r"|^(?:always|never) (?![a-z]+s\b)[a-z]"
 )
+_WISH = r"|\bshould (?:not|only)\b|\bshouldn't\b"
+"""A rule where a user says it; of an agent it is an opinion."""
 _RULE = (
-    _DUTY + r"|(?:[,;:–—] |\b(?:please|and|but|so|or|to|we|instead) )"
+    _DUTY + _WISH + r"|(?:[,;:–—] |\b(?:please|and|but|so|or|to|we|instead) )"
     r"(?:always|never) (?!(?:mind|been|seen|had|did|was|is|are|got|gets|said|asked|thought|knew"
     r"|happen|want|failed|even|called|used|[a-z]{2,20}s|[a-z]{2,20}ed|[a-z]{2,20}able)\b)(?=[\w`])"
 )
@@ -100,7 +103,7 @@ _FACT = (
     r"\b(?:says?|defines?|requires?|states?|confirms?)\b"
 )
 _FLAGS = re.IGNORECASE
-_OBLIGATION = re.compile(_DUTY, _FLAGS)
+_OBLIGATION = re.compile(_DUTY + _WISH, _FLAGS)
 _ROLES: dict[str, list[tuple[Kind, float, re.Pattern[str]]]] = {
     "user": [
         ("pattern", 0.85, re.compile(_RULE, _FLAGS)),
@@ -147,6 +150,10 @@ _VERB = re.compile(
 )
 _CONCRETE = re.compile(r"`|\d|(?<=[a-z,;] )[A-Z][A-Za-z]+|\b[A-Z]{2,}\b|\w_\w|[a-z][A-Z]")
 """Signs that a sentence speaks of something in particular: code, numbers, names."""
+_BARE_RULE = re.compile(r"(?i)(?:always|never)\b")
+"""In a plan, a rule that names nothing is about the one thing that the plan makes."""
+_NAMED = re.compile(r"`|\w_\w|[a-z][A-Z]|\w\.[a-z]{2,4}\b")
+"""A name from code: without one, a lesson is advice that holds everywhere."""
 DECISIONS = re.compile(
     r"(?i)(?:(?:\w+ ){0,3}(?:decisions?|choices)(?: made| taken| locked)?(?: \w+){0,4}"
     r"|(?:\w+ ){0,2}assumptions(?: and defaults)?|(?:key |design |hard )?constraints|non-?goals"
@@ -189,6 +196,17 @@ class Verdict:
         return self.kind == "decision" and bool(_EXCLUDED.search(self.cue))
 
 
+def is_cause(title: str) -> bool:
+    """Does a label or heading say that what follows is the cause of something?"""
+    return bool(_LESSONS.fullmatch(title))
+
+
+def is_one_statement(sentence: Sentence) -> bool:
+    """Do all sentences of its item belong together: a listed decision, or a cause?"""
+    title = (sentence.lead or sentence.heading).strip(" :")
+    return is_cause(sentence.label) or (sentence.listed and bool(DECISIONS.fullmatch(title)))
+
+
 def is_clause(text: str) -> bool:
     """Does a list item say something, rather than name a thing?"""
     return bool(_VERB.search(text))
@@ -211,16 +229,12 @@ def classify(
     if sentence.listed and DECISIONS.fullmatch(title):
         return Verdict("decision", 0.85, title) if is_clause(text) or sentence.label else None
     concrete = role == "user" or bool(_CONCRETE.search(text))
+    if role == "assistant" and is_cause(sentence.label) and _explains(sentence):
+        return Verdict("lesson", 0.75, sentence.label)
     for kind, confidence, rule in _ROLES[role]:
         match = rule.search(text) if kind != "decision" or not _FAULT.search(text) else None
         if match and (concrete or kind == "lesson" or _DECIDED.search(match[0])):
             return Verdict(kind, confidence, match[0])
-    if (
-        role == "assistant"
-        and _LESSONS.fullmatch(sentence.label)
-        and (concrete or not sentence.before)
-    ):
-        return Verdict("lesson", 0.75, sentence.label)
     if role == "assistant" and closing and concrete:
         for kind, confidence, rule in _CLOSING:
             if rule.search(text):
@@ -232,8 +246,17 @@ def classify(
     return None
 
 
+def _explains(sentence: Sentence) -> bool:
+    """Does a sentence after `Root cause:` or `Lesson:` say something of this project?"""
+    if sentence.label.lower().startswith("lesson"):
+        return bool(_NAMED.search(sentence.text))
+    return bool(not sentence.before or _CONCRETE.search(sentence.text))
+
+
 def _is_task(sentence: Sentence) -> bool:
-    """Does a plan tell here how things are before it, or name a command to run?"""
+    """Does a plan tell here how things are before it, name a command to run, or no thing at all?"""
+    if _BARE_RULE.match(sentence.text) and not _CONCRETE.search(sentence.text):
+        return True
     titles = (sentence.label, sentence.lead, sentence.heading)
     if any(_SITUATION.fullmatch(title.strip(" :")) for title in titles):
         return not _OBLIGATION.search(sentence.text)

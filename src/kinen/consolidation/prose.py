@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from kinen.markdown.sentences import parsed, plain, sentences
 
@@ -63,6 +63,29 @@ def read_sentences(markdown: str) -> Iterator[Sentence]:
             yield from _paragraph(token.content, heading, lead, listed=lists > 0)
             if not lists:
                 lead = _announcement(token.content)
+
+
+def items(statements: Iterable[Sentence]) -> Iterator[list[Sentence]]:
+    """Sentences by the paragraph or list item that they stand in."""
+    item: list[Sentence] = []
+    for sentence in statements:
+        if item and not sentence.before:
+            yield item
+            item = []
+        item.append(sentence)
+    if item:
+        yield item
+
+
+def whole(item: Sequence[Sentence], longest: int) -> Sentence:
+    """The sentences of an item as one, as many as `longest` characters hold."""
+    text = item[0].text
+    for sentence in item[1:]:
+        longer = f"{text if text[-1] in '.!?:;' else text + '.'} {sentence.text}"
+        if len(item[0].label) + len(longer) > longest:
+            break
+        text = longer
+    return replace(item[0], text=text)
 
 
 def _title(paragraph: str) -> str:

@@ -16,6 +16,8 @@ FEWEST_WORDS = 4
 """Words outside of code that a memory has at least."""
 LEAST_WEIGHT = 4
 """Words of a memory that say something, as `weight` counts them."""
+LEAST_PROSE = 2
+"""Those of them outside of code, where there is code: `use X instead of Y` is an edit."""
 
 _QUOTATION = re.compile(r"[\"“][^\"“”]{1,300}[\"”]")
 _CODE = re.compile(r"`[^`]{1,300}`")
@@ -34,10 +36,13 @@ _OPENING = re.compile(
     r"|bear in mind that|please note that|that means|this means|which means|it means"
     r"|(?:as )?it turn(?:s|ed) out(?: that)?|turn(?:s|ed) out(?: that)?|please) ){1,4}"
 )
+_COUNT = re.compile(r"^(?:\d{1,2}[.)]|[A-Z]{1,2}\d{1,2}:) (?=\S)")
+"""The number of a sentence in a list: `8. `, `H4: `."""
 _SHELL = re.compile(
     r"(?i)^(?:the|an?) (?:(?:actual|real|underlying|main|core|only|remaining|other) ){0,2}"
     r"(?:issue|problem|reason|catch|trick|point|fact|caveat|gotcha|difference)(?: here| now)?"
-    r"(?: is| was|'s) (?:that |because |simply |just ){0,2}(?!to\b|not\b|in\b|with\b|on\b|at\b)"
+    r"(?: is| was|'s) (?:(?:that |because |simply |just ){1,2}|(?!an? |the ))"
+    r"(?!to\b|not\b|in\b|with\b|on\b|at\b)"
 )
 _RESOLVED = re.compile(
     r"(?i)^(?:this|that|it)(?:'s| is| was) (?P<what>(?:an? |the )?[^.;:–—]{0,50}?\b(?:bug"
@@ -45,6 +50,19 @@ _RESOLVED = re.compile(
     r"|limitation|conflict|quirk|behaviou?r|restriction|requirement|convention|design|trade-?off))"
     r"(?: [–—-]{1,2} |: )(?P<rest>\S.{25,})$"
 )
+_UNNAMED = re.compile(
+    r"^(?:When|If|Once|While) the (?:field|component|flag|option|value|file|key|button|dialog|form"
+    r"|request|response|test|command|function|parameter|argument|entry|row|item)s? (?:is|are|was"
+    r"|were|has|have)\b"
+    r"|^(?:[Tt]he )?(?i:only|best|main|key|latest|real|correct|right|safest|cleanest|simplest"
+    r"|primary|biggest|other|missing)(?: [a-z-]+){1,3} (?:is|are|was|were)\b"
+)
+"""Speaks of the only or best of something, or of a field or file, that was named before."""
+_UNKNOWN = re.compile(
+    r"^[A-Za-z'-]+ (?:(?!(?:because|but|when|if|so|that|and|unless|while|where)\b)[a-z'-]+ ){0,5}"
+    r"(?:it|them|they)\b(?!')"
+)
+"""`The maintainer resolved it by …`: nothing before the pronoun has a name."""
 _NOUNS = (
     r"(?:project|repo|repository|codebase|package|workspace|monorepo|machine|environment|app"
     r"|application|service|site|team|org|organization|branch protection)"
@@ -57,7 +75,10 @@ _POINTS_BACK = re.compile(
     r"|issue|problem|bug|solution|remaining|rest|result|output|plan|task|answer|approach|reason"
     r"|root cause|cause|culprit|diff|commit|finding|comment|review|reviewer|user|only|following"
     r"|current|check|code|function|file|script|command|line|value|second|helper|method|module|class"
-    r"|field|warning|message|migration|hook|build|branch|table|page|query|type|server|config)s?"
+    r"|field|warning|message|migration|hook|build|branch|table|page|query|type|server|config"
+    r"|component|endpoint|handler|button|dialog|form|modal|controller|job|workflow|prop|list|item"
+    r"|entry|row|column|option|flag|parameter|argument|request|response|caller|parser|wrapper|loop"
+    r"|condition|interface|constraint|default)s?"
     r"(?: (?:is|was|are|were|has|had|have|fails?|failed|pass\w*|now|still|also|needs?|should|will"
     r"|would|can|could|does|did|doesn't|didn't|isn't|wasn't|uses?|itself|already|just|never|works?"
     r"|looks?|shows?|says?|said|expects?|from|in|on)\b|,|:)"
@@ -83,8 +104,9 @@ _LOCAL = re.compile(
     r"|is why|was why|commit|branch|finding)|these (?:changes|tests|files|errors|two|findings)"
     r"|those (?:changes|tests|files|errors|two)|(?:first|second|third|other|last) (?:finding"
     r"|comment|point|item|issue|question|option|one)|previous(?:ly)?|earlier|again|yesterday|today"
-    r"|tomorrow|(?:two|three|both) (?:issues|problems|things|options|fixes)|next step|still need"
-    r"|the (?:prompt|instructions|skill|user|reviewer|plan (?:says|file|mode)|subagent|transcript))"
+    r"|tomorrow|ours|as well|prior|(?:two|three|both) (?:issues|problems|things|options|fixes)"
+    r"|next step|still need|the (?:prompt|instructions|skill|user|linter|reviewer|pr|subagent"
+    r"|transcript|plan (?:says|file|mode)))"
     r"\b(?!-)"
 )
 _RESULT = re.compile(r"(?i)\b(?:tests?|checks?|lint|build)\b.{0,30}\b(?:pass\w*|green|clean)\b")
@@ -119,7 +141,8 @@ _EMPTY_LABEL = re.compile(
     r"|changed?|updated?|added|removed|what|how|impact|details?|one caveat|caveat|bug|error|finding"
     r"|observation|conclusion|answer|yes|no|done|status|key point"
     r"|user (?:feedback|correction).{0,20}"
-    r"|rationale|decision|severity|(?:step|phase|task|option|item|part) \w{1,3})"
+    r"|rationale|decision|severity|lessons?(?: learned)?|gotcha"
+    r"|(?:step|phase|task|option|item|part) \w{1,3})"
 )
 _ORDER = re.compile(
     r"(?i)^(?:add|fail|fall|leave|probe|decide|keep|use|require|return|make|update|remove|set|run"
@@ -140,6 +163,7 @@ _CHANGE = re.compile(
     r"|improved"
     r"|dropped|used|set|switched|replaced|ran|verified|confirmed|wrote|tightened|hardened|unified"
     r"|unifying|fixed|adds|removes|updates|deleted|bumped|now|no need|not |caught|successfully)\b"
+    r"|^[a-z-]+ed (?:`|(?:the|an?|its|our|their|all|both|every|each|some|how|what|from|into|up)\b)"
 )
 """A line of a list of changes: it tells what was done, not what holds."""
 _SUBJECTLESS = re.compile(
@@ -165,7 +189,7 @@ _QUESTION = re.compile(
 """A question, also without its mark: people who type to an agent often leave it out."""
 _PROPOSAL = re.compile(
     r"(?i)^(?:suggest(?:ed|ion)|action|recommend(?:ed|ation)|option|proposal|idea|alternative|follow-up"
-    r"|optional|residual|minor|need to be|the stated|(?:even )?if|unless|e\.g|i\.e|for example"
+    r"|optional|residual|minor|needs? to|the stated|(?:even )?if|unless|e\.g|i\.e|for example"
     r"|for instance|whether|suppose|assuming|worse|either|assumption|test"
     r"|the (?:simplest|easiest|best|cleanest|proper|right) (?:fix|solution|option|approach|way))\b"
 )
@@ -196,21 +220,57 @@ _MOMENTARY = re.compile(
     r"|\bbut (?:applying|the (?:implementation|code|tests?|docs))\b"
     r"|^[^.;:]{1,80}\b(?:is|are) (?:now |still |currently |actually )?(?:using|doing|getting"
     r"|hitting|failing|trying|running|passing|calling|reading|sending|speaking)\b"
-    r"|^(?:the )?(?:\S+ ){0,2}(?:test|harness|example|suite) (?:fails|failed)\b"
-    r"|^(?!why )[^:]{3,200}: (?-i:it|they|he|she) "
+    r"|^(?:the )?(?:\S+ ){0,2}(?:test|harness|example|suite)s? (?:pass|fail|fails|failed)\b"
+    r"|\balso fail\w*\b|\b(?:this|that) (?:is|was) expected\b|\b(?:was|were) being \w+ed\b"
+    r"|\b(?:high|medium|low) confidence\b"
+    r"|\busers? (?:explained|said|asked|clarified|confirmed|noted|reported|pointed)\b"
+    r"|^(?!why )[^:]{3,200}: (?:(?-i:it|they|he|she)|these|those) "
+    r"|^(?:down to |all |only |just )?\d+ (?![a-z]+s? (?:must|needs?|requires?)\b)[a-z]"
+    r"|\bfixed it\b|^for [^,]{3,60}, (?:\w+ly )?\w+ed "
     r"|^(?:the |a )?`[^`]{1,80}`(?: \w+)? should (?:only|already|still|now)\b"
     r"|\b(?:human |the )?docs? now\b|\bnow (?:gets|states?|says?|separates?|shows?) "
     r"|\bfailed because of (?:lint|format\w*|type)\b|\b(?:ci|build) (?:is|was) (?:green|red)\b"
     r"|\b(?:stash|rebase|merge|cherry-pick)\w*\b.{0,20}\bconflicted\b"
 )
 """How something stood or looked while the work went on."""
+_CHANGED = re.compile(
+    r"(?i)(?<!\bis )(?<!\bare )(?<!\bbe )(?<!\bwas )(?<!\bby )(?<!\buntil )(?<=\S )\bnow (?:also )?"
+    r"(?!(?:that|the|an?|is|are|in|on|at|it|we|and|or|but)\b)[a-z]"
+    r"|\b(?:was|were|has|have|has been|have been) (?:refactored|renamed|updated"
+    r"|rewritten|reworked|extracted|simplified|bumped|reformatted)\b(?!.{0,200}\bbecause\b)"
+    r"|\bsame\b.{1,80}\bas (?:the )?(?:current|existing|before|today)\b"
+)
+"""What a change made different: it tells of the work, not of what holds."""
+_OCCASION = re.compile(
+    r"(?i)\b(?:initially|at first|on the first (?:try|run|attempt)) (?:failed|broke|crashed|hung)\b"
+    r"|\bfail(?:ed|s|ing)?\b.{0,160}\b(?:formatting|import order\w*|lint(?:er|ing)?|whitespace"
+    r"|unused imports?)\b"
+    r"|\b(?:new|fresh) (?:worktree|checkout|clone)\b.{0,40}\b(?:lack|miss|ha[sd] no|without)"
+    r"|\b(?:usually|typically|often) means\b|\bran\b.{3,120}\band (?:then )?(?:failed|stopped)\b"
+    r"|\b(?:Read|Edit|Write|Bash|Grep|Glob|Task|Agent|Todo\w*|Web\w*) tool\b"
+    r"|\b(?:biome|eslint|prettier|ruff|clippy|pylint|flake8|rubocop|gofmt)"
+    r" (?:considers?|complain\w*|want(?:s|ed)|flag(?:s|ged)|is unhappy)\b"
+)
+"""A failure of one occasion, or of the agent's own tools: nobody meets it again."""
+_STYLE = re.compile(
+    r"(?i)`[^`]{0,60}\b(?:bg|text|border|rounded|font|shadow|opacity|flex|grid|gap|[wh]|[pm][xytblr]?)"
+    r"-[a-z0-9][^`]{0,60}`|\b\d+px\b"
+)
+"""How something looks in detail, as classes of a style sheet name it."""
+_TICKET = re.compile(
+    r"^`?(?:[A-Za-z]{2,12}-)?[a-z0-9]{2,6}\.\d{1,3}`?(?: [–—-]{1,2}|:) "
+    r"|^(?i:task|step|phase|issue) ?#?\d"
+    r"|^`?(?!(?:RFC|ADR|CVE|ISO|PEP|UTF|SHA|ES)-)[A-Z]{2,10}-\d{1,6}`?(?: [–—-]{1,2}|:) "
+)
+"""The title or the state of an issue in a tracker."""
 _PROCESS = re.compile(
     r"(?i)\bthis is an? (?:purely |internal|mechanical|cosmetic|compile-time|no-op)"
     r"|^(?:the |an? )(?:\S+ ){0,2}(?:change|refactor(?:ing)?|rename|rewrite|cleanup|commit|fix)s? "
     r"(?:is|are|was|were|works?|stays?|remains?)\b"
     r"|^(?:the |an? )(?:(?!\w+(?:s|ed)\b)[^\s,.;:]+ ){0,6}[^\s,.;:]+, (?:which|who|where) "
     r"[^,;:]{3,160}$"
-    r"|^(?:(?:two|three|four|five|several|some) (?:\w+ )?(?:nits?|cases|findings|issues|notes)"
+    r"|^(?:(?:two|three|four|five|several|some) (?:\w+ )?(?:nits?|cases|findings|issues|notes"
+    r"|scenarios|things|steps|options|ways|parts|places|problems|changes|bugs)"
     r"|[a-h]\. |(?:one )?side note|net effect"
     r"|the (?:report|agent|reviewer|safer fix|simplest fix)\b)"
     r"|\b(?:option [a-h]|agent \d|test \d|test [a-z]\d|taskstop|wrong branch)\b"
@@ -241,7 +301,7 @@ _HOSTILE = re.compile(
 """Words that speak to an agent instead of about the project."""
 _TAG = re.compile(r"(?i)</?[a-z][\w-]{2,40}>")
 _TRACE = re.compile(
-    r"\b(?:0x[0-9a-f]{4,}|[0-9a-f]{16,})\b|`[0-9a-f]{7,40}`|\bat \S+:\d+:\d+|https?://\S{80,}"
+    r"\b[0-9a-f]{8}-[0-9a-f]{4}-|\b(?:0x[0-9a-f]{4,}|[0-9a-f]{16,})\b|`[0-9a-f]{7,40}`|\bat \S+:\d+:\d+|https?://\S{80,}"
 )
 
 
@@ -265,7 +325,7 @@ def standalone(sentence: Sentence, *, directive: bool = False, task: bool = Fals
     if resolved and not _POINTS_BACK.match(resolved["rest"]):
         what = resolved["what"].strip()
         text = f"{resolved['rest'].rstrip('.')}: {what}."
-    if _POINTS_BACK.match(text):
+    if _POINTS_BACK.match(text) or _UNNAMED.match(text):
         alone = text if _CAUSE.match(text) else ""
         text = _joined(sentence, text) or alone
     return capitalized(text) if text and is_sound(text, brief=directive) else ""
@@ -279,7 +339,7 @@ def is_report(text: str) -> bool:
 
 def without_opening(text: str) -> str:
     """A sentence without the words that tie it to the one before."""
-    text = _OPENING.sub("", text, count=1)
+    text = _OPENING.sub("", _COUNT.sub("", text), count=1)
     text = _OPENING.sub("", text, count=1)
     text = _OWN_CHOICE.sub("", text)
     if _WAS.search(text):
@@ -297,6 +357,7 @@ def _joined(sentence: Sentence, text: str) -> str:
         or _RESULT.search(before)
         or is_step(sentence.before)
         or _POINTS_BACK.match(before)
+        or _UNNAMED.match(before)
         or weight(before) < LEAST_WEIGHT
     ):
         return ""
@@ -316,6 +377,7 @@ def is_sound(text: str, *, brief: bool = False) -> bool:
     words = [word for word in prose.split() if word.strip("`.,:;()").isalpha()]
     return not (
         len(words) < (FEWEST_WORDS - brief)
+        or ("`" in text and weight(_CODE.sub("", text)) < LEAST_PROSE - brief)
         or not stands_alone(text, LEAST_WEIGHT - 2 * brief)
         or text.count("`") % 2
         or text.count("(") != text.count(")")
@@ -332,6 +394,11 @@ def is_sound(text: str, *, brief: bool = False) -> bool:
         or _DEMONSTRATIVE.search(_QUOTATION.sub("", prose))
         or _OPEN_POINT.match(text)
         or _MOMENTARY.search(_QUOTATION.sub("", prose))
+        or _CHANGED.search(prose)
+        or _OCCASION.search(text)
+        or _STYLE.search(text)
+        or _TICKET.match(text)
+        or _UNKNOWN.match(text)
         or _PROCESS.search(prose.rstrip("."))
         or _RANKED.match(text)
         or is_step(text)
