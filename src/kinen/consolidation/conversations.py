@@ -271,8 +271,10 @@ def _edits_after(observations: Sequence[Observation], place: int) -> list[Observ
 def _edits_before(observations: Sequence[Observation], place: int) -> bool:
     """Was a file edited since the user spoke last?"""
     for event in reversed(observations[:place]):
-        if event.kind == "file_diff" or speaker(event) == "user":
-            return event.kind == "file_diff"
+        if event.kind == "file_diff":
+            return True
+        if speaker(event) == "user":
+            return False
     return False
 
 
