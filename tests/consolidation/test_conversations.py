@@ -102,6 +102,9 @@ def test_a_statement_of_the_agent_stands_alone_and_has_its_type(memory: str) -> 
         "12 route files use `log()` instead of `metrics` on purpose.",
         "The web agent must have already fixed the files of `scenes`.",
         "Analysis: These are intentional delays of `Toast`, and no mistake.",
+        "`search` feels right because the ship only knows a phrase.",
+        "Treating the board as modal, so that keys of `Game` must not fire below it.",
+        "Some good choices:\n- Gold text stays as in `Title`\n- White text has no shadow",
         "The only sensible place is `core`, which must not import `cli`.",
         "When the field is present, `load()` must not use the default of `Settings`.",
         "`kx-12a.4`: the index deliberately stays in `SQLite` so that no server is needed.",
@@ -149,6 +152,12 @@ def test_a_decision_of_several_sentences_is_one_memory() -> None:
     assert drawn(user("ok?"), agent(f"## Decisions\n\n- {item}\n")) == [("decision", memory)]
     long = f"{item}. " + "It reads every file of the root once more and then some. " * 6
     assert drawn(user("ok?"), agent(f"## Decisions\n\n- {long}\n"))[0][1].startswith(memory)
+
+
+def test_only_what_is_labelled_as_a_cause_is_the_cause_of_a_fixed_bug() -> None:
+    text = "The gotcha of `Lamp`: more than three of them wash every surface white."
+    memories = [memory for _, memory in drawn(user("go"), edited("a.js"), agent(text))]
+    assert not any(memory.startswith("Cause of") for memory in memories)
 
 
 def test_a_rule_of_a_plan_names_what_it_is_about() -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from kinen.consolidation.claims import Claim, claim, overlap
 from kinen.consolidation.compactions import from_compaction, sections
 from kinen.consolidation.failures import from_repeated, is_ours
-from kinen.consolidation.kinds import Verdict, classify, is_cause, is_one_statement
+from kinen.consolidation.kinds import Verdict, classify, is_one_statement
 from kinen.consolidation.prose import Sentence, items, read_sentences, whole
 from kinen.consolidation.wording import LONGEST as LONGEST_MEMORY
 from kinen.consolidation.wording import capitalized, is_sound, standalone
@@ -218,7 +218,7 @@ def _stated(message: Message, observations: Sequence[Observation]) -> Iterator[F
         text = statement
         if verdict.tentative and (not edits or text.startswith("`")):
             continue  # a guess, or of code that the edits changed
-        if is_cause(verdict.cue) and _edits_before(observations, message.place):
+        if verdict.explains and _edits_before(observations, message.place):
             text = f"Cause of a fixed bug: {text}"
         yield finding(verdict.kind, text, verdict.confidence, message.event, *edits)
 

@@ -51,7 +51,7 @@ _USER_CHOICE = (
     r"(?! (?:going|it\b|working|sure|an? commit|a pr))"
     r"|\bwe(?:'re| are) (?:going with|sticking with|moving to|dropping)\b"
     r"|^use (?=\S.{0,200} (?:instead of|rather than|not) )"
-    r"|\bwe (?:don'?t|do not) (?:need|want|support|care about|have to)\b"
+    r"|\bwe (?:don'?t|do not) (?:need|want(?! to)|support|care about)\b"
 )
 _DUTY = (
     r"\bmust (?:not|never|always|only)\b|\bmustn't\b|\bshould (?:never|always)\b"
@@ -155,7 +155,8 @@ _BARE_RULE = re.compile(r"(?i)(?:always|never)\b")
 _NAMED = re.compile(r"`|\w_\w|[a-z][A-Z]|\w\.[a-z]{2,4}\b")
 """A name from code: without one, a lesson is advice that holds everywhere."""
 DECISIONS = re.compile(
-    r"(?i)(?:(?:\w+ ){0,3}(?:decisions?|choices)(?: made| taken| locked)?(?: \w+){0,4}"
+    r"(?i)(?:(?:(?!few|good|some|possible|other|better|best|strong|safe)\w+ ){0,3}"
+    r"(?:decisions?|choices)(?: made| taken| locked)?(?: \w+){0,4}"
     r"|(?:\w+ ){0,2}assumptions(?: and defaults)?|(?:key |design |hard )?constraints|non-?goals"
     r"|what we (?:decided|agreed).{0,30}|agreed (?:behaviou?r|approach|design)|locked(?: in)?"
     r"|why (?:this|we) (?:approach|design|chose .{1,40})"
@@ -184,6 +185,8 @@ class Verdict:
     kind: Kind
     confidence: float
     cue: str = ""
+    explains: bool = False
+    """Is it labelled as the cause of something?"""
 
     @property
     def tentative(self) -> bool:
@@ -230,7 +233,7 @@ def classify(
         return Verdict("decision", 0.85, title) if is_clause(text) or sentence.label else None
     concrete = role == "user" or bool(_CONCRETE.search(text))
     if role == "assistant" and is_cause(sentence.label) and _explains(sentence):
-        return Verdict("lesson", 0.75, sentence.label)
+        return Verdict("lesson", 0.75, sentence.label, explains=True)
     for kind, confidence, rule in _ROLES[role]:
         match = rule.search(text) if kind != "decision" or not _FAULT.search(text) else None
         if match and (concrete or kind == "lesson" or _DECIDED.search(match[0])):

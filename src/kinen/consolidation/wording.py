@@ -164,6 +164,7 @@ _CHANGE = re.compile(
     r"|dropped|used|set|switched|replaced|ran|verified|confirmed|wrote|tightened|hardened|unified"
     r"|unifying|fixed|adds|removes|updates|deleted|bumped|now|no need|not |caught|successfully)\b"
     r"|^[a-z-]+ed (?:`|(?:the|an?|its|our|their|all|both|every|each|some|how|what|from|into|up)\b)"
+    r"|^[a-z]+ing (?:the|an?) "
 )
 """A line of a list of changes: it tells what was done, not what holds."""
 _SUBJECTLESS = re.compile(
@@ -226,6 +227,8 @@ _MOMENTARY = re.compile(
     r"|\busers? (?:explained|said|asked|clarified|confirmed|noted|reported|pointed)\b"
     r"|^(?!why )[^:]{3,200}: (?:(?-i:it|they|he|she)|these|those) "
     r"|^(?:down to |all |only |just )?\d+ (?![a-z]+s? (?:must|needs?|requires?)\b)[a-z]"
+    r"|\bfeels?\b|\bwe're \w+ing\b"
+    r"|\b(?:match(?:es)?|agrees? with|backs) the (?:\w+ )?(?:story|conclusion|history)\b"
     r"|\bfixed it\b|^for [^,]{3,60}, (?:\w+ly )?\w+ed "
     r"|^(?:the |a )?`[^`]{1,80}`(?: \w+)? should (?:only|already|still|now)\b"
     r"|\b(?:human |the )?docs? now\b|\bnow (?:gets|states?|says?|separates?|shows?) "
@@ -388,6 +391,7 @@ def is_sound(text: str, *, brief: bool = False) -> bool:
         or _TAG.search(prose)
         or _PLACE.search(text)
         or text.startswith("(")
+        or ".." in prose
         or ": (" in text
         or _LOCAL.search(prose)
         or (not brief and _OWN_DEED.search(prose))
