@@ -178,6 +178,7 @@ def test_sessions_are_found_by_their_words_and_resumed(browse: Any, filled: Path
         assert "claude --resume s-1" in output
         await screen.press("o")
         assert screen.app.clipboard == "claude --resume s-1"
+        assert "observation: " in await screen.press("l"), "words, not ids"
         await screen.press("slash", *"whistles")
         assert len(screen.refs) == 1
         await screen.press("escape", "slash", *"zebra")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,6 +33,10 @@ ALL = 1 << 30
 START = "start"
 RECALL = "recall:"
 """What agents are told: at the start of a session, and by a recall of the text after it."""
+ENTRIES = ("observation:", "capsule:", "summary:", "memory:")
+"""Refs whose ids say nothing to a reader."""
+_MARKS = re.compile(r"\*\*|(?<!\S)#{1,6} ")
+"""Marks of bold text and of headings."""
 BAR = 12
 """Characters of the longest bar of a vote."""
 
@@ -208,7 +213,14 @@ def links_page(memory: Memory, entry: Entry) -> str:
     """The links around a record."""
     name = memory.records.get(named_place(entry.ref)[0]).ref
     edges = memory.records.links(name)
-    return links_text(name, edges) if edges else f"nothing is linked with {name}"
+    if not edges:
+        return f"nothing is linked with {name}"
+    ends = {end for edge in edges for end in (edge.source, edge.target) if end.startswith(ENTRIES)}
+    first_words = {
+        end: f"{end.partition(':')[0]}: {_line(memory.records.whole_text(end, 0))[:80]}"
+        for end in ends
+    }
+    return links_text(name, edges, places=first_words)
 
 
 def history_page(memory: Memory, entry: Entry) -> str:
@@ -237,7 +249,8 @@ def _path(memory: Memory, entry: Entry) -> str:
 
 
 def _line(text: str) -> str:
-    return visible_line(" ".join(text.split()))[:400]
+    """The beginning of a text as one line without marks of markdown."""
+    return visible_line(" ".join(_MARKS.sub("", text).split()))[:400]
 
 
 VIEWS: Sequence[View] = (
