@@ -315,6 +315,7 @@ def test_sessions_are_a_timeline(editor: Editor) -> None:
     row.first.click()
     panel = editor.frame("Timeline")
     panel.get_by_text("pytest -q tests/labels").first.wait_for()
+    panel.get_by_text("claude --resume claude-code-fix").wait_for()
     editor.page.wait_for_timeout(500)
     editor.picture("timeline")
 
@@ -430,6 +431,7 @@ def test_a_note_is_renamed_with_the_links_to_it(editor: Editor, project: Project
     page.locator(".view-line", has_text="[[welcome]] and").first.wait_for()
     squiggles = page.locator(".squiggly-warning")
     wait_until(lambda: squiggles.count() == 1)  # [[no-such-note]], not [[welcome]]
+    wait_until(lambda: page.locator(".tab.dirty").count() == 0)
     editor.picture("renamed")
 
 

@@ -38,6 +38,8 @@ export interface Session {
   seconds: number;
   title: string;
   outcome: string;
+  /** The command that resumes it in its agent; empty if there is none. */
+  resume: string;
   prompts: number;
   edits: number;
   commands: number;
@@ -185,6 +187,7 @@ function sessionOf(session: Fields): Session {
     seconds: number(session.seconds),
     title: text(session.title),
     outcome: text(session.outcome),
+    resume: text(session.resume),
     prompts: number(session.prompts),
     edits: number(session.edits),
     commands: number(session.commands),

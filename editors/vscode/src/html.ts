@@ -150,6 +150,7 @@ export function timelineHtml(timeline: Timeline, now: number): string {
   const steps = timeline.steps.map(stepHtml).join("");
   return `<h1>${text(line(session.title || session.ref, 160))}</h1>
 <p class="facts">${text(facts.join(" · "))}</p>
+${session.resume ? `<p class="facts">Resume with:</p><pre class="code">${text(session.resume)}</pre>` : ""}
 ${session.outcome && !timeline.summary.length ? `<p class="outcome">${text(session.outcome)}</p>` : ""}
 ${summary.length ? `<dl class="summary">${summary.join("")}</dl>` : ""}
 ${steps ? `<h2>Timeline</h2><ol class="steps">${steps}</ol>` : '<p class="hint">No steps are recorded.</p>'}`;

@@ -22,7 +22,7 @@ test("hostile records are text in every panel", () => {
     source: { ref: BAD, path: BAD, type: BAD, title: BAD, at: BAD, file: BAD },
     votes: [{ retriever: BAD, rank: 1, share: 0.4 }, { retriever: "semantic", rank: 2, share: -1 }],
   };
-  const session = { title: BAD, outcome: BAD, agent: BAD, status: BAD, started: BAD, summary: { [BAD]: BAD } };
+  const session = { title: BAD, resume: BAD, outcome: BAD, agent: BAD, status: BAD, started: BAD, summary: { [BAD]: BAD } };
   const step = { kind: BAD, at: BAD, text: BAD, error: BAD, result: BAD, ok: true };
   const pages = [
     hitsHtml(answers.hitsOf({ query: BAD, results: [hit], notes: [BAD] }), NOW),
@@ -65,6 +65,12 @@ test("the shares of the votes fill the bar", () => {
   const widths = [...html.matchAll(/ width="([\d.]+)"/g)].map((match) => Number(match[1]));
   assert.deepEqual(widths, [25, 75]);
   assert.ok(html.includes("r1 75 %"));
+});
+
+test("a session shows the command that resumes it in its agent", () => {
+  const html = timelineHtml(answers.timelineOf({ title: "labels", resume: "claude --resume 5b0c" }), NOW);
+  assert.ok(html.includes(">claude --resume 5b0c</pre>"));
+  assert.ok(!timelineHtml(answers.timelineOf({ title: "labels", resume: null }), NOW).includes("Resume"));
 });
 
 test("the policy of a page runs one script and fetches nothing", () => {
