@@ -72,7 +72,7 @@ def fill(project: Project) -> None:
 def record_session(
     memory: Memory, agent: str, intent: str, events: tuple[tuple[str, str], ...], at: int
 ) -> None:
-    scope = {"session": f"{agent}-{intent.split()[0]}", "agent": agent}
+    scope = {"session": f"{agent}-{intent.split(maxsplit=1)[0]}", "agent": agent}
     store = memory.core.store  # the journal of a memory knows no time but now
     capsule = store.open_capsule(intent, "session", memory.journal.scope(scope), at)
     for number, (word, text) in enumerate(events):
