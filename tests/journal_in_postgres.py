@@ -25,6 +25,7 @@ LOCAL = {
     "test_a_file_can_be_pinned": _FILE,
     "test_a_file_is_hidden_and_shown_again_but_not_emptied": _FILE,
     "test_a_hidden_checkpoint_is_not_listed": _FILE,
+    "test_pins_are_no_hits": _FILE,
     "test_what_was_hidden_or_looks_like_a_secret_is_not_told": _FILE,
     "test_a_memory_is_edited_merged_superseded_and_each_is_undone": "a machine undoes its own",
     "test_status_tells_how_much_is_new_and_a_threshold_begins_an_epoch": "each counts its epochs",
