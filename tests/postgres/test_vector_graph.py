@@ -84,7 +84,7 @@ def test_a_graph_finds_what_an_exact_search_finds(
         stored = spaces.every_space(connection)
         reader = PostgresReader(connection, stored)
         scan = PostgresScan(connection, ids, DIMENSIONS, exact=EXACT)
-        assert scan.coded == ids[:1]
+        assert [*scan.coded] == ids[:1]
         every = [id_ for (id_,) in connection.execute("SELECT chunk FROM kinen.vector")]
         for vector in unit_vectors(QUESTIONS, 5):
             allowed = reader.allowed(Query("", **filters))
@@ -127,7 +127,7 @@ def test_a_graph_goes_with_the_vectors_of_its_model(postgres_url: str) -> None:
             assert build_graphs(database, exact=20) == [space.id]
             renew()
             with database.transaction() as connection:
-                assert spaces_with_graph(connection, [space.id]) == []
+                assert spaces_with_graph(connection, [space.id]) == {}
                 connection.execute(
                     "INSERT INTO kinen.vector"
                     " SELECT %s, n, %s::halfvec FROM generate_series(1, 50) n",

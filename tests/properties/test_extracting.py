@@ -11,7 +11,8 @@ from kinen.distill.extract import extract
 from kinen.model.journal import Digest, Passage
 from kinen.text import estimate, excerpt
 
-CHARACTERS = st.characters(exclude_characters="\0")  # no entrance lets a NUL through
+# No entrance lets a NUL or half an emoji through.
+CHARACTERS = st.characters(codec="utf-8", exclude_characters="\0")
 LINES = [
     "# The index",
     "## Next steps",

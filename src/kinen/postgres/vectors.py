@@ -14,6 +14,9 @@ EXACT = 100_000
 CODED = 400
 """The least number of vectors that codes choose; the widest beam of the graph is 1,000."""
 WIDEST = 1000
+CODED_SHARE = 500
+"""Of so many vectors codes choose one at least: the more there are, the less codes tell apart."""
+MOST_CODED = 4000
 MOST_SCANNED = 20_000
 """Vectors that a filtered search takes from a graph at most: what pgvector scans by itself."""
 BUILD_BYTES = 1200
@@ -140,16 +143,16 @@ class PostgresScan:
         for the rows of one table in order. A filter is applied to what the graph gives, which
         is therefore asked for more.
         """
-        wanted = max(CODED, 4 * k)
-        limit = wanted if allowed is None else MOST_SCANNED
-        self._connection.execute(_USE_GRAPH, (str(min(WIDEST, wanted)),))
         bits = f"bit({self._dimensions})"
         asked = f"binary_quantize(%s::halfvec({self._dimensions}))::{bits}"
         clause = ""
         if allowed is not None:
             clause = f" WHERE n.chunk IN (SELECT {_UNIT}{_FROM} AND {allowed.clause})"
         rows: list[tuple[Any, ...]] = []
-        for space in self.coded:
+        for space, count in self.coded.items():
+            wanted = max(CODED, 4 * k, min(count // CODED_SHARE, MOST_CODED))
+            self._connection.execute(_USE_GRAPH, (str(min(WIDEST, wanted)),))
+            limit = wanted if allowed is None else MOST_SCANNED
             values: list[Any] = [text, limit, text]
             values += [[space], *allowed.values] if allowed is not None else []
             rows += self._connection.execute(
@@ -167,7 +170,7 @@ class PostgresScan:
         """How many chunks of spaces with a graph pass a filter; counted a little above `exact`."""
         row = self._connection.execute(
             f"SELECT count(*) FROM (SELECT 1{_FROM} AND {allowed.clause} LIMIT %s) c",
-            [self.coded, *allowed.values, self._exact + 1],
+            [[*self.coded], *allowed.values, self._exact + 1],
         ).fetchone()
         return int(row[0]) if row else 0
 
@@ -253,14 +256,15 @@ def graph_name(space: int) -> str:
     return f"vector_{space}_graph"
 
 
-def spaces_with_graph(connection: Connection, spaces: Sequence[int]) -> list[int]:
-    """Those of some spaces whose graph is complete."""
+def spaces_with_graph(connection: Connection, spaces: Sequence[int]) -> dict[int, int]:
+    """Those of some spaces whose graph is complete, and how many chunks each has."""
     rows = connection.execute(
-        "SELECT s FROM unnest(%s::int[]) s JOIN pg_index i"
-        " ON i.indexrelid = to_regclass('kinen.vector_' || s || '_graph') WHERE i.indisvalid",
+        "SELECT s.id, s.chunks FROM kinen.space s JOIN pg_index i"
+        " ON i.indexrelid = to_regclass('kinen.vector_' || s.id || '_graph')"
+        " WHERE s.id = ANY(%s) AND i.indisvalid ORDER BY s.id",
         (list(spaces),),
     )
-    return [int(space) for (space,) in rows]
+    return {int(space): int(chunks) for space, chunks in rows}
 
 
 def _large(connection: Connection, exact: int) -> list[tuple[int, int]]:
