@@ -119,7 +119,7 @@ def chunked_space(root: Path) -> tuple[Path, Path]:
 
 def search_rows(root: Path, _: int) -> list[Row]:
     space, home = chunked_space(root)
-    env = {**os.environ, "KINEN_HOME": str(home)}
+    env = {**os.environ, "KINEN_HOME": str(home), "KINEN_DAEMON_AUTO_START": "false"}
     rows = []
     with Memory.open(space, home=home) as memory:
         chunks = memory.index.status().counts.chunks

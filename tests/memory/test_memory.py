@@ -369,3 +369,16 @@ def test_something_else_in_the_place_of_a_file_is_named_with_the_remedy(
     for value in (*ran, doctor, result):
         assert "this is a bug" not in value.err
         assert value.code in (0, 1) or (name in value.err and "move it away" in value.err)
+
+
+def test_what_has_no_vector_is_counted_again_when_the_index_changes(
+    space: Path, write: Write
+) -> None:
+    write("one.md", "# One\n\nThe kettle whistles.\n")
+    with Memory.open(space) as memory:
+        memory.sync(embed=False)
+        first = memory.core.unit_count()
+        assert first == memory.core.unit_count() == memory.core.reader.unit_count() > 0
+        write("two.md", "# Two\n\nThe pot is green.\n")
+        memory.sync(embed=False)
+        assert memory.core.unit_count() == memory.core.reader.unit_count() > first

@@ -75,6 +75,7 @@ class Core:
         self.closers: list[Callable[[], None]] = []
         """What parts have to close besides the files here."""
         self.loaded_vectors: tuple[str, Scan | None] = ("", None)
+        self._units = ("", 0)
         self._models = {} if models is None else models
         self._daemon = (space.home, space.root) if models is None else None
         self._reader_identity = (0, 0)
@@ -221,6 +222,13 @@ class Core:
             scan = vectors.load(file, self.reader.db, self.cache, model, generation)
             self.loaded_vectors = (key, scan)
         return self.loaded_vectors[1]
+
+    def unit_count(self) -> int:
+        """The number of chunks and segments that are embedded, counted once a generation."""
+        generation = self.reader.meta("generation")
+        if self._units[0] != generation:
+            self._units = (generation, self.reader.unit_count())
+        return self._units[1]
 
     def file(self, name: str) -> str:
         """The path of a file or folder of kinen's own for this space.

@@ -27,7 +27,7 @@ def is_complete(core: Core, embedder: Embedder) -> bool:
 
 def embeddable(core: Core, embedder: Embedder) -> int:
     """The number of chunks that should have a vector; 0 if all of them have one."""
-    return 0 if is_complete(core, embedder) else core.reader.unit_count()
+    return 0 if is_complete(core, embedder) else core.unit_count()
 
 
 def embed_few(core: Core, embedder: Embedder) -> None:
