@@ -12,6 +12,7 @@ from kinen.render.sessions import duration
 from kinen.space import registry
 from kinen.text import iso
 from kinen.web import html
+from kinen.web.markdown import code_line
 from kinen.web.page import Page, Visit, date, empty, mutation
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ def page(memory: Memory, visit: Visit) -> Page:
             html.th(check.subject, scope="row"),
             html.td(html.span("ok", class_="chip good") if check.ok else _bad()),
             html.td(
-                _MOMENT.sub(r"\1 \2", check.detail), None if check.ok else _fix(visit, check.fix)
+                code_line(_MOMENT.sub(r"\1 \2", check.detail)),
+                None if check.ok else _fix(visit, check.fix),
             ),
         )
         for check in (*check_memory(memory), *_check_spaces(memory), *_check_daemon(visit))
