@@ -64,18 +64,15 @@ def writing(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
 @contextlib.contextmanager
 def snapshot(db: sqlite3.Connection) -> Iterator[None]:
     """Read as of now, and not as of the first row that is read; nothing is kept."""
-    db.execute("BEGIN")
-    try:
+    with trial(db, "BEGIN"):
         db.execute("SELECT 1 FROM sqlite_master").fetchone()
         yield
-    finally:
-        db.execute("ROLLBACK")
 
 
 @contextlib.contextmanager
-def trial(db: sqlite3.Connection) -> Iterator[None]:
-    """A write transaction that is undone at the end."""
-    db.execute("BEGIN IMMEDIATE")
+def trial(db: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+    """A transaction that is undone at the end; one that writes, unless `begin` says otherwise."""
+    db.execute(begin)
     try:
         yield
     finally:
