@@ -126,7 +126,8 @@ def test_a_module_imports_only_what_its_layer_allows(path: Path) -> None:
 MOST_VAGUE_PERCENT = 0.25
 MOST_PACKED_ASSIGNMENTS = 0
 MOST_LOOSE_MODULES = 8
-DEEPEST_CLASS = 3
+DEEPEST_CLASS = 2
+"""Of the errors, which are drawn as a tree in errors.py, one more: base, family, member."""
 
 
 @pytest.fixture(scope="module")
@@ -155,8 +156,10 @@ def test_few_modules_are_loose_at_the_root() -> None:
 
 
 def test_classes_are_not_towers(modules: list[Any]) -> None:
-    name, depth = code_metrics.deepest_class(modules)
+    name, depth = code_metrics.deepest_class(modules, apart="kinen.errors")
     assert depth <= DEEPEST_CLASS, name
+    name, depth = code_metrics.deepest_class(modules)
+    assert depth <= DEEPEST_CLASS + 1, name
 
 
 def test_a_circle_of_imports_is_found() -> None:

@@ -98,22 +98,43 @@ def loose_modules(src: Path) -> list[str]:
     return sorted(stems - {"__init__", "__main__"})
 
 
-def deepest_class(modules: list[Module]) -> tuple[str, int]:
-    """The class with the most ancestors of ours, and how many classes deep it is."""
+def deepest_class(modules: list[Module], apart: str = "") -> tuple[str, int]:
+    """The class with the most ancestors of ours, and how many classes deep it is.
+
+    Classes of the module `apart` do not count.
+    """
     bases: dict[str, list[str]] = {}
     for module in modules:
+        names = _names_of_classes(module)
         for node in ast.walk(module.tree):
             if isinstance(node, ast.ClassDef):
-                bases[node.name] = [_last_name(base) for base in node.bases]
-    depths = {name: _depth(name, bases, ()) for name in bases}
+                full = [_full_name(base, names) for base in node.bases]
+                bases[f"{module.name}.{node.name}"] = full
+    counted = [name for name in bases if name.rpartition(".")[0] != apart]
+    depths = {name: _depth(name, bases, ()) for name in counted}
     deepest = max(depths, key=depths.__getitem__, default="")
     return deepest, depths.get(deepest, 0)
 
 
-def _last_name(base: ast.expr) -> str:
-    if isinstance(base, ast.Name):
-        return base.id
-    return base.attr if isinstance(base, ast.Attribute) else ""
+def _names_of_classes(module: Module) -> dict[str, str]:
+    """The full names of what a module imports or defines as a class, by their names in it."""
+    names: dict[str, str] = {}
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.ImportFrom):
+            base = _absolute(node, module)
+            names |= {alias.asname or alias.name: f"{base}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.ClassDef):
+            names[node.name] = f"{module.name}.{node.name}"
+    return names
+
+
+def _full_name(base: ast.expr, names: Mapping[str, str]) -> str:
+    """The full name of a base class; what is in brackets behind it does not count."""
+    if isinstance(base, ast.Subscript):
+        return _full_name(base.value, names)
+    if isinstance(base, ast.Attribute):
+        return f"{_full_name(base.value, names)}.{base.attr}"
+    return names.get(base.id, base.id) if isinstance(base, ast.Name) else ""
 
 
 def _depth(name: str, bases: Mapping[str, list[str]], below: tuple[str, ...]) -> int:

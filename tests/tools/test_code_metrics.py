@@ -62,4 +62,18 @@ def test_vague_names_are_counted_where_they_occur(src: Path) -> None:
 
 def test_loose_modules_and_deep_classes_are_named(src: Path) -> None:
     assert code_metrics.loose_modules(src) == ["ids", "journal", "text"]
-    assert code_metrics.deepest_class(code_metrics.read(src)) == ("B", 2)
+    assert code_metrics.deepest_class(code_metrics.read(src)) == ("kinen.index.writer.B", 2)
+
+
+def test_a_class_is_known_by_its_module_not_by_its_name_alone(tmp_path: Path) -> None:
+    package = tmp_path / "kinen"
+    package.mkdir()
+    (package / "pages.py").write_text("class Page: ...\nclass Record(Page): ...\n")
+    (package / "lists.py").write_text(
+        "from kinen import pages\nfrom kinen.pages import Record as Row\n"
+        "class List(Row): ...\nclass Other(pages.Page): ...\n"
+    )
+    (package / "rows.py").write_text("class Record: ...\n")
+    modules = code_metrics.read(tmp_path)
+    assert code_metrics.deepest_class(modules) == ("kinen.lists.List", 3)
+    assert code_metrics.deepest_class(modules, apart="kinen.lists") == ("kinen.pages.Record", 2)

@@ -75,7 +75,7 @@ class Scope(BaseModel):
     task: str
 
 
-class Observation(Entry, Scope, Response):
+class ObservationFields(BaseModel):
     kind: str
     content: str
     at: str | None
@@ -89,15 +89,19 @@ class Observation(Entry, Scope, Response):
     forgotten_at: str | None
 
 
-class NewObservation(Observation):
+class Observation(ObservationFields, Entry, Scope, Response):
+    pass
+
+
+class NewObservation(ObservationFields, Entry, Scope, Response):
     deduplicated: bool
 
 
-class ObservationPage(CursorPage):
+class ObservationPage(CursorPage, Response):
     observations: list[Observation]
 
 
-class Capsule(Entry, Scope, Response):
+class CapsuleFields(BaseModel):
     type: str
     intent: str
     status: str
@@ -106,6 +110,10 @@ class Capsule(Entry, Scope, Response):
     reason: str
     forgotten_at: str | None
     parent: str
+
+
+class Capsule(CapsuleFields, Entry, Scope, Response):
+    pass
 
 
 class Summary(Entry, Response):
@@ -119,17 +127,17 @@ class Summary(Entry, Response):
     forgotten_at: str | None
 
 
-class ClosedCapsule(Capsule):
+class ClosedCapsule(CapsuleFields, Entry, Scope, Response):
     summary: Summary | None
 
 
-class CapsuleDetails(Capsule):
+class CapsuleDetails(CapsuleFields, Entry, Scope, Response):
     parts: list[Capsule]
     summaries: list[Summary]
     observations: list[Observation]
 
 
-class CapsulePage(CursorPage):
+class CapsulePage(CursorPage, Response):
     capsules: list[Capsule]
 
 
@@ -140,7 +148,7 @@ class Pin(Entry, Scope, Response):
     expires_at: str | None
 
 
-class PinPage(CursorPage):
+class PinPage(CursorPage, Response):
     pins: list[Pin]
 
 

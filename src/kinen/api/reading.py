@@ -3,7 +3,7 @@
 import contextlib
 from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from kinen.api import responses
 from kinen.api.refs import resolve
@@ -23,9 +23,7 @@ SEAM = range(600, 19, -1)
 """Characters that the end of a chunk and the beginning of the next may share."""
 
 
-class ReadContext(Request):
-    """The context of a file, a session, an issue, the active plan, or the current work."""
-
+class ContextFields(BaseModel):
     session: str = ""
     file: str = Field("", description="path, or its end")
     plan: bool = False
@@ -46,9 +44,11 @@ class ReadContext(Request):
         )
 
 
-class ReadArtifact(Request):
-    """The text of a path or ref; of a file also as of a commit."""
+class ReadContext(ContextFields, Request):
+    """The context of a file, a session, an issue, the active plan, or the current work."""
 
+
+class ArtifactFields(BaseModel):
     path: str = Field(
         min_length=1,
         description="path or ref",
@@ -111,6 +111,10 @@ class ReadArtifact(Request):
         if record.kind == "file":
             return record, memory.git.read(memory.git.inside(record.path))
         return record, join_chunks(chunks)
+
+
+class ReadArtifact(ArtifactFields, Request):
+    """The text of a path or ref; of a file also as of a commit."""
 
 
 def within(lines: list[str], start: int, budget: int) -> tuple[str, int]:

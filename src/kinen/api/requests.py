@@ -179,9 +179,7 @@ class Request(BaseModel):
 _SCOPE_NAMES = {"scope_ids", *(f"{name}_id" for name in SCOPE)}
 
 
-class ScopeFields(Request):
-    """Whose memory it is; an empty field matches anything."""
-
+class Scope(BaseModel):
     session: Name = Field("", examples=["s1"])
     repo: Name = ""
     agent: Name = Field("", examples=["claude-code"])
@@ -189,7 +187,11 @@ class ScopeFields(Request):
     task: Name = ""
 
 
-class ScopedRequest(Request):
+class ScopeFields(Scope, Request):
+    """Whose memory it is; an empty field matches anything."""
+
+
+class Scoped(BaseModel):
     scope: ScopeFields = Field(default_factory=ScopeFields.model_construct)
 
 
@@ -256,7 +258,7 @@ class Recall(Request):
         return self.distill or self.distiller not in ("", "none")
 
 
-class Retrieve(ScopedRequest):
+class Retrieve(Scoped, Request):
     """A recall from the journal: pins, the summary and hits."""
 
     query: Text = Field("", examples=["flaky test"])
@@ -266,13 +268,13 @@ class Retrieve(ScopedRequest):
     budget: Budget = 0
 
 
-class SessionStart(ScopeFields):
+class SessionStart(Scope, Request):
     """The session that begins, and its token budget."""
 
     budget: Budget = 0
 
 
-class Prompt(ScopeFields):
+class Prompt(Scope, Request):
     """A prompt, and the token budget of its context."""
 
     budget: Budget = 0
@@ -281,7 +283,7 @@ class Prompt(ScopeFields):
     """Refs that are in the agent's context already."""
 
 
-class Observe(ScopedRequest):
+class Observe(Scoped, Request):
     """An event to store; the same id is stored once."""
 
     content: str = Field(min_length=1, examples=["the test raced with the cache"])
@@ -304,7 +306,7 @@ class Observe(ScopedRequest):
         return self
 
 
-class ListObservations(ScopedRequest):
+class ListObservations(Scoped, Request):
     """Filters for observations, newest first."""
 
     kinds: Annotated[list[Literal[*EVENTS]], BeforeValidator(_as_list)] = []  # type: ignore[valid-type]
@@ -316,21 +318,25 @@ class ListObservations(ScopedRequest):
     include_redacted: bool = False
 
 
-class Page(Request):
+class PageFields(BaseModel):
     limit: Limit = 100
     cursor: Cursor = ""
 
 
-class ListPins(ScopeFields, Page):
+class Page(PageFields, Request):
+    pass
+
+
+class ListPins(Scope, PageFields, Request):
     """Filters for pins or open capsules, newest first."""
 
 
-class ListCapsules(ScopeFields, Page):
+class ListCapsules(Scope, PageFields, Request):
     type: Name = ""
     status: Literal["", "open", "closed"] = ""
 
 
-class OpenCapsule(ScopedRequest):
+class OpenCapsule(Scoped, Request):
     """A capsule to open; one left open for the same session is closed as abandoned."""
 
     intent: Text = Field(examples=["find the flaky test"])
@@ -350,7 +356,7 @@ class CloseCapsule(Request):
     )
 
 
-class Pin(ScopedRequest):
+class Pin(Scoped, Request):
     """A record that every recall in a scope begins with, for a time or permanently."""
 
     target: Annotated[str, Field(max_length=4096)] = Field(

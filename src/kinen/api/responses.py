@@ -56,16 +56,16 @@ class Failure(Response):
     error: Fault
 
 
-class OffsetPage(Response):
+class OffsetPage(BaseModel):
     total: int
     next_offset: int = Field(0, description="of the next page; 0 on the last")
 
 
-class CursorPage(Response):
+class CursorPage(BaseModel):
     next: str | None
 
 
-class Record(Response):
+class RecordFields(BaseModel):
     ref: str
     path: str = ""
     type: str
@@ -76,7 +76,11 @@ class Record(Response):
     metadata: dict[str, Any] = {}
 
 
-class Source(Record):
+class Record(RecordFields, Response):
+    pass
+
+
+class Source(RecordFields, Response):
     model_config = ConfigDict(json_schema_serialization_defaults_required=False)
 
     space: str = Field("", description="its name, where several were asked")
@@ -104,7 +108,7 @@ class Edge(Response):
     sentence: str = Field("", description="around the link")
 
 
-class RecordDetails(Record):
+class RecordDetails(RecordFields, Response):
     model_config = ConfigDict(json_schema_serialization_defaults_required=False)
 
     chunks: list[Chunk]
@@ -134,7 +138,7 @@ class Vote(Response):
     share: float
 
 
-class Hit(Response):
+class HitFields(BaseModel):
     chunk: Passage
     source: Source
     context: Neighbours = Neighbours()
@@ -144,6 +148,10 @@ class Hit(Response):
     votes: list[Vote] = []
 
 
+class Hit(HitFields, Response):
+    pass
+
+
 class SearchResults(Response):
     query: str
     mode: str
@@ -151,13 +159,16 @@ class SearchResults(Response):
     notes: list[str] = []
 
 
-class SizedHit(Hit):
+class SizedHit(HitFields, Response):
     tokens: int = Field(description="of content and context")
     more: int = Field(0, description="tokens left out to keep the budget")
 
 
-class SizedResults(SearchResults):
-    results: list[SizedHit]  # type: ignore[assignment]
+class SizedResults(Response):
+    query: str
+    mode: str
+    results: list[SizedHit]
+    notes: list[str] = []
     tokens: int
 
 
@@ -234,7 +245,9 @@ class Unrelated(Response):
     reason: str
 
 
-class PromptContext(Brief):
+class PromptContext(Response):
+    text: str
+    tokens: int
     entries: list[str]
     dropped: list[Unrelated]
 
@@ -244,7 +257,7 @@ class Links(Response):
     edges: list[Edge]
 
 
-class RelatedRecord(Record):
+class RelatedRecord(RecordFields, Response):
     score: float
     reasons: list[str] = []
 
@@ -263,14 +276,14 @@ class BrokenLinks(Response):
     edges: list[Edge]
 
 
-class LinkPage(OffsetPage):
+class LinkPage(OffsetPage, Response):
     ref: str = ""
     edges: list[Edge] = []
     related: list[RelatedRecord] = []
     orphans: list[Record] = []
 
 
-class Revision(Response):
+class RevisionFields(BaseModel):
     ref: str
     at: str
     author: str
@@ -282,7 +295,11 @@ class Revision(Response):
     message: str = ""
 
 
-class CommitRevision(Revision):
+class Revision(RevisionFields, Response):
+    pass
+
+
+class CommitRevision(RevisionFields, Response):
     commit: str
 
 
@@ -292,7 +309,7 @@ class History(Response):
     by_hand: list[str]
 
 
-class RevisionPage(OffsetPage):
+class RevisionPage(OffsetPage, Response):
     path: str
     revisions: list[Revision]
     by_hand: list[str] = []
@@ -325,11 +342,11 @@ class Tag(Response):
     notes: int = 0
 
 
-class Tags(OffsetPage):
+class Tags(OffsetPage, Response):
     tags: list[Tag]
 
 
-class TagPage(CursorPage):
+class TagPage(CursorPage, Response):
     tags: list[Tag]
 
 
@@ -342,7 +359,7 @@ class File(Response):
     commits: int = 0
 
 
-class Files(OffsetPage):
+class Files(OffsetPage, Response):
     files: list[File]
     offset: int = 0
 

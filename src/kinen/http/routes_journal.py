@@ -164,12 +164,12 @@ def unpin(memory: OpenMemory, id: Id) -> Any:  # noqa: A002
     return {"unpinned": memory.journal.unpin(f"pin:{id}")}
 
 
-def _scope(scope: requests.ScopeFields) -> Scope:
+def _scope(scope: requests.Scope) -> Scope:
     return Scope(**{name: getattr(scope, name) for name in requests.SCOPE})
 
 
 def _page(
-    memory: Memory, plural: str, page: Any, scope: requests.ScopeFields, **filters: Any
+    memory: Memory, plural: str, page: Any, scope: requests.Scope, **filters: Any
 ) -> dict[str, Any]:
     past = decode_cursor(page.cursor)
     rows, last = memory.journal.page(plural, page.limit, scope=_scope(scope), past=past, **filters)

@@ -4,10 +4,9 @@ import json
 import re
 from typing import Annotated, Any, ClassVar, NamedTuple
 
-from pydantic import BeforeValidator, ConfigDict, Field, PrivateAttr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
 from kinen import query
-from kinen.api.requests import Request
 from kinen.api.responses import Response
 from kinen.memory import Memory
 from kinen.memory.pool import ASK
@@ -20,7 +19,7 @@ class Answer(NamedTuple):
     text: str
 
 
-class Tool(Request):
+class Tool(BaseModel):
     """One call of a tool. The docstring of each tool tells agents when to use it."""
 
     model_config = ConfigDict(str_strip_whitespace=True)

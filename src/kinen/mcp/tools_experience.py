@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from kinen.api import responses
+from kinen.api.requests import Request
 from kinen.mcp.tool import Answer, Limit, Tool
 from kinen.memory import Memory
 from kinen.render.experience import (
@@ -15,7 +16,7 @@ from kinen.render.experience import (
 )
 
 
-class FixError(Tool):
+class FixError(Tool, Request):
     """How an error was fixed before: what was changed or run until the same command succeeded.
     Look here before you debug.
     """
@@ -38,7 +39,7 @@ class FixError(Tool):
         return Answer(responses.Fixes(fixes=values), fixes_text(fixes) or NOT_KNOWN)
 
 
-class HowTo(Tool):
+class HowTo(Tool, Request):
     """Invocations of a command that worked in this repository, newest first."""
 
     tool_name = "kinen_how"

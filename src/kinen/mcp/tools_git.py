@@ -4,14 +4,15 @@ from pydantic import Field
 
 from kinen.api import responses
 from kinen.api.paging import next_page
-from kinen.api.reading import ReadArtifact
+from kinen.api.reading import ArtifactFields
+from kinen.api.requests import Request
 from kinen.errors import QueryError
 from kinen.mcp.tool import Answer, Limit, Names, Offset, Texts, Tool
 from kinen.memory import Memory
 from kinen.render import history, tag_json
 
 
-class ListArtifacts(Tool):
+class ListArtifacts(Tool, Request):
     """List the repository's files by tag, with tags and last change."""
 
     tool_name = "kinen_list_artifacts"
@@ -43,7 +44,7 @@ class ListArtifacts(Tool):
         return Answer(value, history.files_text(records) or "no files")
 
 
-class GetArtifact(ReadArtifact, Tool):
+class GetArtifact(ArtifactFields, Tool, Request):
     """Read the text of a path or of any ref. Files also as of a commit, with the tags and commits
     up to it.
     """
@@ -59,7 +60,7 @@ class GetArtifact(ReadArtifact, Tool):
         return Answer(value, "\n".join(filter(None, [head, value.content, more])))
 
 
-class GetProvenance(Tool):
+class GetProvenance(Tool, Request):
     """Commits of a file through renames, oldest first: who, when and why (the whole message), and
     its tags after each.
     """
@@ -86,7 +87,7 @@ class GetProvenance(Tool):
         return Answer(value, history.revisions_text(page) or "it came with a merge")
 
 
-class ListTags(Tool):
+class ListTags(Tool, Request):
     """Tags of files and notes with how many have each."""
 
     tool_name = "kinen_list_tags"
@@ -108,7 +109,7 @@ class ListTags(Tool):
         return Answer(value, "\n".join(lines) or "no tags")
 
 
-class GetCochange(Tool):
+class GetCochange(Tool, Request):
     """Files that usually change together with a file, and the commits that show it: look here
     before and after an edit.
     """

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from kinen.api import responses
 from kinen.api.corrections import ACTIONS, correct
+from kinen.api.requests import Request
 from kinen.mcp.tool import Answer, AsOf, Limit, Tool
 from kinen.memory import Memory
 from kinen.memory.report import handoff_text, standup_text
@@ -15,7 +16,7 @@ from kinen.render.journal import learned_text, memory_json
 from kinen.text import now, parse_time
 
 
-class Standup(Tool):
+class Standup(Tool, Request):
     """What was done, decided, comes next and is open since a time."""
 
     tool_name = "kinen_standup"
@@ -29,7 +30,7 @@ class Standup(Tool):
         return report_answer(asdict(report), standup_text(report), "nothing was done")
 
 
-class Handoff(Tool):
+class Handoff(Tool, Request):
     """What the next agent needs: state, plan, sessions and open points."""
 
     tool_name = "kinen_handoff"
@@ -46,7 +47,7 @@ def report_answer(fields: dict[str, Any], text: str, empty: str) -> Answer:
     return Answer(responses.Report(space=fields["space"], markdown=text), text or empty)
 
 
-class Memories(Tool):
+class Memories(Tool, Request):
     """Decisions, lessons, patterns and insights drawn from sessions, newest first."""
 
     tool_name = "kinen_memories"
@@ -67,7 +68,7 @@ class Memories(Tool):
         return Answer(responses.Memories(memories=rows), text or "no memories")
 
 
-class CorrectMemory(Tool):
+class CorrectMemory(Tool, Request):
     """Correct a memory: edit, merge into other, supersede by other, forget, restore, undo."""
 
     tool_name = "kinen_correct_memory"

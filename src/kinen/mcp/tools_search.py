@@ -12,8 +12,9 @@ from pydantic import Field
 from kinen import query, render
 from kinen.api import responses
 from kinen.api.paging import next_page
-from kinen.api.reading import ReadContext
+from kinen.api.reading import ContextFields
 from kinen.api.refs import resolve
+from kinen.api.requests import Request
 from kinen.errors import QueryError
 from kinen.ipc import client
 from kinen.mcp.tool import Answer, AsOf, Limit, Names, Offset, Texts, Tool
@@ -39,7 +40,7 @@ Since = Annotated[str, Field(description="2h, 3d, today, 2026-03-01")]
 Until = str
 
 
-class Search(Tool):
+class Search(Tool, Request):
     """Search notes, decisions, checkpoints, past sessions, commits, files and code by word and by
     meaning. Give a full question or identifiers. Results have refs, lines and text.
     """
@@ -168,7 +169,7 @@ def hit_text(hit: responses.SizedHit) -> str:
     return "\n".join(filter(None, parts))
 
 
-class Recall(Tool):
+class Recall(Tool, Request):
     """What to know to start or resume work: plan, pins, last summary, decisions, lessons and
     notes on query or issue. Without: the latest.
     """
@@ -228,7 +229,7 @@ class Recall(Tool):
         return Answer(value, recall_text(recall) or "nothing yet")
 
 
-class Context(ReadContext, Tool):
+class Context(ContextFields, Tool, Request):
     """Memories, checkpoints, commits and files around the uncommitted changes, or around a file,
     a session or the active plan.
     """
@@ -244,7 +245,7 @@ class Context(ReadContext, Tool):
         return Answer(value, recall_text(recall) or "nothing yet")
 
 
-class Links(Tool):
+class Links(Tool, Request):
     """Links and backlinks of a note, file or commit; direction related: notes close by link,
     meaning or tag. Of all notes, without a path: orphans, broken links.
     """
@@ -303,7 +304,7 @@ class Links(Tool):
         return responses.LinkPage(**(fields | next_page(total, self.offset, self.limit)))
 
 
-class IndexStatus(Tool):
+class IndexStatus(Tool, Request):
     """State of the index, and which files could not be read and why."""
 
     tool_name = "kinen_index_status"
@@ -325,7 +326,7 @@ class IndexStatus(Tool):
         return Answer(value, "\n".join([render.status_text(state), *lines]))
 
 
-class IndexRebuild(Tool):
+class IndexRebuild(Tool, Request):
     """Rebuild the index, if kinen_index_status shows a fault."""
 
     tool_name = "kinen_index_rebuild"

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from kinen.api import entries
 from kinen.api.refs import pin_target, resolve
+from kinen.api.requests import Request
 from kinen.errors import NotFound, QueryError
 from kinen.mcp.tool import Answer, Names, Texts, Tool
 from kinen.memory import Memory
@@ -18,7 +19,7 @@ from kinen.text import estimate
 from kinen.times import lifetime
 
 
-class Checkpoint(Tool):
+class Checkpoint(Tool, Request):
     """Save what is worth finding again: work finished, a decision and why, a cause, a lesson.
     Branch, commit and changed files are added.
     """
@@ -49,7 +50,7 @@ class Checkpoint(Tool):
         return Answer(entries.Checkpoint(**checkpoint_json(checkpoint)), checkpoint.ref)
 
 
-class Plan(Tool):
+class Plan(Tool, Request):
     """Keep the plan of a task of several steps: save (it becomes the active plan of every
     recall), get, list, check off a step, update, complete.
     """
@@ -118,7 +119,7 @@ def plan_response(plan: journal.Plan, *, whole: bool) -> entries.Plan:
     return entries.Plan(**fields, tokens=estimate(plan.text))
 
 
-class Observe(Tool):
+class Observe(Tool, Request):
     """Record an event: an error and its fix, a command's outcome, what the user said. For
     conclusions use kinen_checkpoint.
     """
@@ -149,7 +150,7 @@ class Observe(Tool):
         return Answer(entries.StoredObservation(**entry_json(observation)), observation.ref)
 
 
-class Pin(Tool):
+class Pin(Tool, Request):
     """Pin a ref or a text so that every recall begins with it, or remove a pin."""
 
     tool_name = "kinen_pin"
