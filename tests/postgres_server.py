@@ -156,12 +156,12 @@ def create_database(server: str) -> str:
     """The address of a new, empty database on a server."""
     import psycopg
 
-    from kinen.postgres.connection import with_database
-
     name = f"kinen_test_{secrets.token_hex(8)}"
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
-    return with_database(server, name)
+    head, _, query = server.partition("?")
+    scheme, _, rest = head.partition("://")
+    return f"{scheme}://{rest.partition('/')[0]}/{name}" + (f"?{query}" if query else "")
 
 
 def drop_database(server: str, url: str) -> None:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kinen.errors import Busy, KinenError, StoreError
-from kinen.postgres.connection import Database, is_address, place, with_database
+from kinen.postgres.connection import Database, is_address, place
 from kinen.postgres.migrations import Migration, migrate, version
 from kinen.postgres.vector_probe import require_vectors
 
@@ -41,9 +41,6 @@ def test_addresses() -> None:
     assert is_address("postgres://h/d")
     assert not is_address("https://h/d")
     assert place(f"postgresql://u:{SECRET}@h:99/d") == "h:99/d"
-    assert with_database("postgresql://u:p@h/d?sslmode=require", "a b") == (
-        "postgresql://u:p@h/a%20b?sslmode=require"
-    )
     assert SECRET not in repr(Database(f"postgresql://u:{SECRET}@h/d"))
 
 

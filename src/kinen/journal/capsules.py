@@ -59,8 +59,8 @@ def begin(
     row = db.execute("SELECT status FROM capsules WHERE id = ?", (id_,)).fetchone()
     if row and (row[0] == "open" or not again):
         return False
-    db.execute("BEGIN IMMEDIATE")
-    try:
+    with db:
+        db.execute("BEGIN IMMEDIATE")
         inserted = db.execute(
             "INSERT OR IGNORE INTO capsules(id, type, intent, status, opened_at, session, repo,"
             " agent) VALUES (?, 'session', ?, 'open', ?, ?, ?, ?)",
@@ -77,11 +77,6 @@ def begin(
                 " (SELECT target_id FROM pins WHERE target_type = 'summary')",
                 (id_,),
             )
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
     return bool(inserted)
 
 

@@ -110,18 +110,13 @@ def connect(data: str, timeout_ms: int = append.HOOK_MS) -> sqlite3.Connection:
 
 def _create(db: sqlite3.Connection) -> None:
     db.execute("PRAGMA journal_mode=WAL")
-    db.execute("BEGIN IMMEDIATE")
-    try:
+    with db:
+        db.execute("BEGIN IMMEDIATE")
         # Another process may have done it while this one waited.
         if db.execute("PRAGMA user_version").fetchone()[0] < SCHEMA:
             for table in _TABLES:
                 db.execute(table)
             db.execute(f"PRAGMA user_version={SCHEMA}")
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
 
 
 def write(db: sqlite3.Connection, injection: Injection, tokens: int) -> str:

@@ -78,8 +78,8 @@ def _write_ahead(db: sqlite3.Connection) -> None:
 def _apply(db: sqlite3.Connection, number: int, name: str) -> None:
     with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
         script = file.read()
-    db.execute("BEGIN IMMEDIATE")
-    try:
+    with db:
+        db.execute("BEGIN IMMEDIATE")
         # Another process may have done it while this one waited.
         if db.execute("PRAGMA user_version").fetchone()[0] < number:
             for statement in statements(script):
@@ -87,8 +87,3 @@ def _apply(db: sqlite3.Connection, number: int, name: str) -> None:
             record = "INSERT INTO schema_migrations VALUES (?, ?, ?)"
             db.execute(record, (number, name, time.time_ns() // 1_000_000))
             db.execute(f"PRAGMA user_version={number}")
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise

@@ -418,3 +418,25 @@ def team_author(db: sqlite3.Connection, ref: str, person: str) -> str:
         (noun, id_, person),
     ).fetchone()
     return str(row[0]) if row else ""
+
+
+class Entries:
+    """The entries of a database that has the tables of a journal."""
+
+    db: Any
+
+    def entry(self, kind: str, id_: str) -> Any:
+        """One entry, forgotten or not, or None."""
+        return entry(self.db, kind, id_)
+
+    def entries(self, plural: str, chosen: EntryFilter) -> tuple[list[Any], int]:
+        """The newest entries that match, newest first, and how many match in all."""
+        return entries(self.db, plural, chosen)
+
+    def stream(self, capsule: str, after: tuple[int, str] = (0, "")) -> Iterator[Observation]:
+        """The observations of a capsule that are not forgotten, as they happened."""
+        return stream(self.db, capsule, after)
+
+    def resolve(self, name: str, kinds: Sequence[str] = ()) -> tuple[str, str]:
+        """The kind and id that a ref, an id or the beginning of one stands for."""
+        return resolve(self.db, name, kinds)

@@ -48,16 +48,11 @@ def insert(db: sqlite3.Connection, rows: Sequence[Row]) -> list[Row]:
 
     Returns the rows as they were written, or none if one of the ids was in the journal.
     """
-    db.execute("BEGIN IMMEDIATE")
-    try:
+    with db:
+        db.execute("BEGIN IMMEDIATE")
         complete = [placed(db, row) for row in rows]
         count = db.executemany(_INSERT, complete).rowcount
-        db.execute("COMMIT")
-        return complete if count == len(rows) else []
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
+    return complete if count == len(rows) else []
 
 
 def placed(db: sqlite3.Connection, row: Row) -> Row:

@@ -32,7 +32,7 @@ BRIEFLY_MS = 200
 HINT = "run `kinen doctor`; your journal was not changed"
 
 
-class Journal:
+class Journal(queries.Entries):
     """Read and write access to one journal; the database is opened when it is first needed."""
 
     def __init__(
@@ -178,22 +178,6 @@ class Journal:
         except OSError as fault:
             message = f"cannot store the observation: {fault.strerror or fault} ({error})"
             raise DiskFull(self.path, message) from error
-
-    def entry(self, kind: str, id_: str) -> Any:
-        """One entry, forgotten or not, or None."""
-        return queries.entry(self.db, kind, id_)
-
-    def entries(self, plural: str, chosen: queries.EntryFilter) -> tuple[list[Any], int]:
-        """The newest entries that match, newest first, and how many match in all."""
-        return queries.entries(self.db, plural, chosen)
-
-    def stream(self, capsule: str, after: tuple[int, str] = (0, "")) -> Iterator[Observation]:
-        """The observations of a capsule that are not forgotten, as they happened."""
-        return queries.stream(self.db, capsule, after)
-
-    def resolve(self, name: str, kinds: Sequence[str] = ()) -> tuple[str, str]:
-        """The kind and id that a ref, an id or the beginning of one stands for."""
-        return queries.resolve(self.db, name, kinds)
 
     def learn(self, learned: Sequence[Learned]) -> Counts:
         """Store memories; one that exists gets the sources it lacks."""

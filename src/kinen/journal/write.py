@@ -182,7 +182,6 @@ def keep(
     data: str,
     spools: list[str],
     row: Row,
-    timeout_ms: int = HOOK_MS,
     before: Callable[[sqlite3.Connection], None] | None = None,
 ) -> bool:
     """Write an observation, or spool it when that cannot be done now; True if it was written.
@@ -195,7 +194,7 @@ def keep(
     try:
         private.folder(data)
         path = os.path.join(data, "journal.db")
-        db, file = _connected(path, timeout_ms)
+        db, file = _connected(path, HOOK_MS)
         open_connections.append(db)
         files = spool.waiting(spools)
         if files:

@@ -6,7 +6,6 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
-from kinen import query
 from kinen.api.responses import Response
 from kinen.memory import Memory
 from kinen.memory.pool import ASK
@@ -59,4 +58,3 @@ Texts = Annotated[list[str], BeforeValidator(lambda value: _split(value, r"\n"))
 AsOf = Annotated[str, Field(description="what was known at a time, or in a commit")]
 Limit = Annotated[int, Field(ge=1, le=500)]
 Offset = Annotated[int, Field(ge=0)]
-Budget = Annotated[int, Field(ge=0, le=query.MOST["budget"], description="most tokens")]

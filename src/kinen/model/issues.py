@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from kinen.model.records import Edge
 
-STATUSES = ("open", "in_progress", "blocked", "deferred", "closed")
-"""The statuses that lists are sorted by; trackers have others, which come after them."""
 BLOCKING = ("blocks", "conditional-blocks", "waits-for")
 """Dependencies that must be closed before the work can begin."""
 CHILD = "parent-child"

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any
-from urllib.parse import quote
 
 import psycopg
 from psycopg import conninfo, errors
@@ -52,14 +51,6 @@ def place(url: str) -> str:
     host = parts.get("host") or parts.get("hostaddr") or "the local socket"
     port = f":{parts['port']}" if parts.get("port") else ""
     return f"{host}{port}/{parts.get('dbname') or ''}"
-
-
-def with_database(url: str, name: str) -> str:
-    """The same server with another database."""
-    head, _, query = url.partition("?")
-    scheme, _, rest = head.partition("://")
-    server = rest.partition("/")[0]
-    return f"{scheme}://{server}/{quote(name, safe='')}" + (f"?{query}" if query else "")
 
 
 class Database:

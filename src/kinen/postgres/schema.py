@@ -180,10 +180,3 @@ def add_partitions(connection: Connection, space: int) -> None:
                 parent, child, sql.Literal(space)
             )
         )
-
-
-def drop_partitions(connection: Connection, space: int) -> None:
-    """Remove everything that the index has of a space."""
-    for table in PARTITIONED:
-        child = sql.Identifier("kinen", f"{table}_{space}")
-        connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(child))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kinen.errors import SpaceError
 from kinen.postgres.connection import Connection, Database
-from kinen.postgres.schema import add_partitions, drop_partitions
+from kinen.postgres.schema import add_partitions
 
 _COLUMNS = "id, identity, name, model, dimensions, chunks, tokens, generation"
 
@@ -58,17 +58,6 @@ def register(database: Database, identity: str, name: str) -> StoredSpace:
             )
             space = _find(connection, identity) or _create(connection, identity, name)
     return space
-
-
-def remove(database: Database, identity: str) -> bool:
-    """Delete a space with everything in it; False if there is none."""
-    with database.transaction() as connection:
-        space = _find(connection, identity)
-        if space is None:
-            return False
-        drop_partitions(connection, space.id)
-        connection.execute("DELETE FROM kinen.space WHERE id = %s", (space.id,))
-    return True
 
 
 def _find(connection: Connection, identity: str) -> StoredSpace | None:

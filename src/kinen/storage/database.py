@@ -50,15 +50,9 @@ def writing(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     if db.in_transaction:
         yield db
         return
-    db.execute("BEGIN IMMEDIATE")
-    try:
+    with db:
+        db.execute("BEGIN IMMEDIATE")
         yield db
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
-    else:
-        db.execute("COMMIT")
 
 
 @contextlib.contextmanager

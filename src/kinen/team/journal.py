@@ -7,7 +7,7 @@ merged by the same rules. Each call is a push of its own; two at the same time m
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -28,7 +28,7 @@ from kinen.team.tables import Tables
 CLOSED_HINT = "`kinen list capsules` shows it"
 
 
-class TeamJournal(PostgresTeam):
+class TeamJournal(queries.Entries, PostgresTeam):
     """Read and write access to the entries of a space, as one person."""
 
     def __init__(
@@ -37,14 +37,13 @@ class TeamJournal(PostgresTeam):
         space: str,
         person: str,
         machine: str,
-        role: str = "",
         *,
         admin: bool = False,
     ) -> None:
-        super().__init__(database, space, person, role, admin=admin)
+        super().__init__(database, space, person, admin=admin)
         self._machine = machine
         # the queries of a local journal, asked of the tables of the team
-        self.db = cast("Any", Tables(self._transaction, space))
+        self.db = Tables(self._transaction, space)
 
     def observe(self, row: Sequence[str | int]) -> Observation:
         """Store an observation; an existing id stays as it is."""
@@ -208,22 +207,6 @@ class TeamJournal(PostgresTeam):
                     cells["content"], evidence = summarize(capsule, self.stream(id_))
                 cells["evidence_refs"] = json.dumps(list(evidence))
                 self._put("summary", cells, gone if made else ())
-
-    def entry(self, kind: str, id_: str) -> Any:
-        """One entry, forgotten or not, or None."""
-        return queries.entry(self.db, kind, id_)
-
-    def entries(self, plural: str, chosen: queries.EntryFilter) -> tuple[list[Any], int]:
-        """The newest entries that match, newest first, and how many match in all."""
-        return queries.entries(self.db, plural, chosen)
-
-    def stream(self, capsule: str, after: tuple[int, str] = (0, "")) -> Iterator[Observation]:
-        """The observations of a capsule that are not forgotten, as they happened."""
-        return queries.stream(self.db, capsule, after)
-
-    def resolve(self, name: str, kinds: Sequence[str] = ()) -> tuple[str, str]:
-        """The kind and id that a ref, an id or the beginning of one stands for."""
-        return queries.resolve(self.db, name, kinds)
 
     def _version(self, noun: str, id_: str) -> Version:
         """What the team has of an entry; a new one if it has none."""

@@ -13,7 +13,7 @@ stamp `ERASED`, which no edit reaches.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -97,15 +97,6 @@ def tombstone(version: Version, moment: int) -> Version:
     return Version(
         version.noun, version.id, version.author, version.machine, forgotten=max(1, moment)
     )
-
-
-def join_all(versions: Iterable[Version]) -> dict[tuple[str, str], Version]:
-    """The versions of any number of replicas as one state."""
-    state: dict[tuple[str, str], Version] = {}
-    for version in versions:
-        stored = state.get(version.key)
-        state[version.key] = join(stored, version) if stored else version
-    return state
 
 
 def change(version: Version, fields: Mapping[str, Any], machine: str) -> Version:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from kinen.web.html import Html
     from kinen.web.page import Visit
 
-DAY = 86_400
-
 
 def moment(memory: Memory, visit: Visit) -> Moment | None:
     """The time that a page is put back to; None for now."""

@@ -12,6 +12,7 @@ from kinen.text import estimate
 from kinen.web import asof, html
 from kinen.web.markdown import markdown
 from kinen.web.page import Page, Visit, empty, entry, notes, ref_link
+from kinen.web.votes import strip
 
 if TYPE_CHECKING:
     from kinen.model.journal import Recall
@@ -96,37 +97,16 @@ def _bar(parts: Sequence[tuple[str, int]], budget: int) -> Html | None:
     if not parts:
         return None
     whole = max(budget, sum(size for _, size in parts), 1)
-    rects = [html.element("rect", x="0", y="0", width="1000", height="14", class_="rest")]
-    start = 0.0
-    for number, (name, size) in enumerate(parts):
-        width = 1000 * size / whole
-        title = html.element("title", f"{name}: {size} tokens")
-        rects.append(
-            html.element(
-                "rect",
-                title,
-                x=f"{start:.1f}",
-                y="0",
-                width=f"{width:.1f}",
-                height="14",
-                class_=f"t{number % 6}",
-            )
-        )
-        start += width
+    bars = [
+        (f"{name}: {size} tokens", 1000 * size / whole, f"t{number % 6}")
+        for number, (name, size) in enumerate(parts)
+    ]
     label = ", ".join(f"{name} {size}" for name, size in parts)
     legend = [
         html.li(html.span("", class_=f"key t{number % 6}"), f"{name} {size:,}")
         for number, (name, size) in enumerate(parts)
     ]
-    picture = html.element(
-        "svg",
-        rects,
-        viewBox="0 0 1000 14",
-        preserveAspectRatio="none",
-        role="img",
-        aria_label=f"tokens: {label}, of {budget}",
-        class_="tiers",
-    )
+    picture = strip(bars, (1000, 14), f"tokens: {label}, of {budget}", "tiers")
     return html.join([picture, html.ul(legend, class_="legend")])
 
 

@@ -85,11 +85,11 @@ def passage(source: str, words: Words = text) -> Html:
     return Renderer(lambda _: "", words, headings=False).blocks(tokens)
 
 
-def inline(source: str, words: Words = text) -> Html:
+def inline(source: str) -> Html:
     """One line of text as HTML without links, so that it can be the text of a link."""
     tokens = _parser().parseInline(visible(source))[0].children or []
     plain = [token for token in tokens if token.type not in ("link_open", "link_close")]
-    return Renderer(lambda _: "", words, headings=False).inline(plain)
+    return Renderer(lambda _: "", text, headings=False).inline(plain)
 
 
 def code_line(source: str) -> Html:

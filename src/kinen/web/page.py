@@ -308,8 +308,8 @@ def ref_link(visit: Visit, ref: str, title: str = "") -> Html:
     return html.a(label, href=visit.record(ref))
 
 
-def chips(names: Iterable[object], class_: str = "chip") -> list[Html]:
-    return [html.span(name, class_=class_) for name in names if name]
+def chips(names: Iterable[object]) -> list[Html]:
+    return [html.span(name, class_="chip") for name in names if name]
 
 
 def notes(lines: Iterable[str]) -> Html | None:

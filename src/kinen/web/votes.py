@@ -30,32 +30,48 @@ def points(share: float) -> str:
 
 def bar(votes: Sequence[Vote], score: float) -> Html:
     """A bar of the score, from 0 to 1, with a part for each vote."""
-    parts = []
+    parts = [
+        (
+            f"{vote.retriever} {points(vote.share)}",
+            100 * vote.share,
+            f"vote {_class(vote.retriever)}",
+        )
+        for vote in votes
+    ]
+    sum_ = " + ".join(title for title, _, _ in parts)
+    label = f"{points(score)} of 100 points: {sum_}" if sum_ else points(score)
+    return strip(parts, (100, 6), label, "votes")
+
+
+def strip(
+    parts: Sequence[tuple[str, float, str]], size: tuple[int, int], label: str, class_: str
+) -> Html:
+    """Parts of a whole side by side, each with its title, width and class."""
+    whole, height = size
+    rects = [html.element("rect", x="0", y="0", width=whole, height=height, class_="rest")]
     start = 0.0
-    for vote in votes:
-        width = max(0.0, min(100 * vote.share, 100 - start))
-        parts.append(
+    for title, part, part_class in parts:
+        width = max(0.0, min(part, whole - start))
+        rects.append(
             html.element(
                 "rect",
-                html.element("title", f"{vote.retriever} {points(vote.share)}"),
+                html.element("title", title),
                 x=f"{start:.2f}",
                 y="0",
                 width=f"{width:.2f}",
-                height="6",
-                class_=f"vote {_class(vote.retriever)}",
+                height=height,
+                class_=part_class,
             )
         )
         start += width
-    sum_ = " + ".join(f"{vote.retriever} {points(vote.share)}" for vote in votes)
     return html.element(
         "svg",
-        html.element("rect", x="0", y="0", width="100", height="6", class_="rest"),
-        parts,
-        viewBox="0 0 100 6",
+        rects,
+        viewBox=f"0 0 {whole} {height}",
         preserveAspectRatio="none",
         role="img",
-        aria_label=f"{points(score)} of 100 points: {sum_}" if sum_ else points(score),
-        class_="votes",
+        aria_label=label,
+        class_=class_,
     )
 
 
