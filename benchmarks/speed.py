@@ -139,7 +139,7 @@ def _warm(memory: Memory, chunks: int) -> Row:
     """Hybrid with the query's vector given, against the raw FTS5 query and the raw scan."""
     import numpy as np
 
-    from kinen.index.filters import expression
+    from kinen.index.match import expression
     from kinen.text import terms
 
     embedder = memory.core.embedder

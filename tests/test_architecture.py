@@ -60,7 +60,7 @@ RARELY_SEARCHED = {
     *("dataclasses", "datetime", "inspect", "subprocess", "markdown_it"),
     *("kinen.model.documents", "kinen.model.journal"),
     *("kinen.ipc.client", "kinen.journal.write", "kinen.privacy.masking", "kinen.recall.spelling"),
-    *("kinen.render.graph", "kinen.render.json", "kinen.space.route", "kinen.storage.inside"),
+    *("kinen.render.graph", "kinen.render.json", "kinen.storage.inside"),
 }
 """What a cold search loads only where a question, a setting or new entries need it."""
 RARELY_LOGGED = {"typing", "re", "json", "contextlib", "inspect", "subprocess", "hashlib"}

@@ -232,15 +232,18 @@ def _from_daemon(text: str, options: dict[str, Any]) -> tuple[int, str, list[str
 
 def _from_here(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]]:
     """The answer of this process, ready to print."""
-    from kinen.cli.run import FOUND, NOTHING
+    from kinen.index.match import begun, depth
+    from kinen.text import terms
 
-    hits = hits_of(text, options)
+    with begun(_index_here(options), terms(text), depth(options["limit"])):
+        from kinen.cli.run import FOUND, NOTHING
+        from kinen.render.text import search_text
+
+        hits = hits_of(text, options)
     if options["as_json"]:
         from kinen.render.json import hits_json, to_json
 
         return FOUND if hits else NOTHING, to_json(hits_json(hits)), []
-    from kinen.render.text import search_text
-
     output = search_text(
         hits,
         files=options["files"],
@@ -267,6 +270,16 @@ def hits_of(text: str, options: dict[str, Any]) -> Hits:
 
     with Memory.open(space=spaces[0] if spaces else None) as memory, daemon_started(memory):
         return memory.search(query_of(text, options, memory))
+
+
+def _index_here(options: dict[str, Any]) -> str:
+    """The index that a search without filters will ask; empty for other searches."""
+    if any(options[name] for name in ("spaces", "types", "semantic", *FILTERS)):
+        return ""
+    from kinen.space import route
+
+    here = route.here()
+    return os.path.join(here.index, "index.db") if here else ""
 
 
 def query_of(text: str, options: dict[str, Any], memory: Memory) -> Query:

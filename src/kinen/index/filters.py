@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from kinen.index.match import expression
 from kinen.storage.scopes import begins
 from kinen.text import words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from kinen.model.records import Query
 
@@ -21,11 +22,6 @@ _NAMING = (
     "(r.kind IN ('checkpoint', 'observation') AND instr(r.metadata, ?) AND EXISTS (SELECT 1 FROM"
     " json_each(r.metadata, ?) j WHERE j.value = ? OR j.value GLOB ?))"
 )
-
-
-def expression(terms: Sequence[str]) -> str:
-    """An FTS5 query for any of the terms; each is quoted, so that it is matched as it is."""
-    return " OR ".join('"' + term.replace('"', '""') + '"' for term in terms)
 
 
 MINE = "by=me"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
@@ -89,8 +90,8 @@ def _present(name: str, db: sqlite3.Connection, sql: str) -> list[str]:
     part = word.rpartition("/")[2]
     if not part or len(word) > LONGEST:
         return []
-    needle = part.lower() if part.isascii() else ""  # SQLite folds ASCII only
-    rows = db.execute(f"{sql} AND instr(lower(path), ?) > 0", (needle,)).fetchall()
+    needle = re.sub(r"([\\%_])", r"\\\1", part) if part.isascii() else ""  # LIKE folds ASCII only
+    rows = db.execute(f"{sql} AND path LIKE ? ESCAPE '\\'", (f"%{needle}%",)).fetchall()
     present = [path for path, is_present in rows if is_present]
     return present if matching(name, present) else [path for path, _ in rows]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from kinen.index.filters import conditions, expression
+from kinen.index.filters import conditions
+from kinen.index.match import begun, expression, statement
 from kinen.index.schema import CUT, SCHEMA, TABLES, TOKENIZE, open_database
 from kinen.model.records import FILE_KINDS, KINDS, Chunk, Record
 from kinen.storage.database import integrity, translated
@@ -17,11 +18,6 @@ if TYPE_CHECKING:
     from kinen.model.documents import Counts
     from kinen.model.records import Query
 
-# title, heading, path, body, extra; chosen by measurement (docs/decisions/0004-ranking.md)
-WEIGHTS = (1.0, 0.5, 0.5, 1.0, 1.5)
-
-# Sorting by the function is a third faster than by FTS5's hidden column `rank`.
-_RANK = f"bm25(search, {', '.join(map(str, WEIGHTS))})"
 RECORD = "r.ref, r.kind, r.title, r.path, r.at, r.session, r.tags, r.metadata"
 _CHUNK = "c.n, c.body, c.heading, c.start_line, c.end_line, c.page"
 
@@ -57,15 +53,12 @@ class Reader:
         if not terms:
             return []
         where, values = conditions(query)
-        # The plus keeps SQLite from running the full-text query again for each row.
-        allowed = f" AND +rowid IN (SELECT c.id{_FROM}{where})" if where else ""
-        sql = (
-            f"SELECT rowid, -{_RANK} AS score FROM search WHERE search MATCH ?"
-            f"{allowed} ORDER BY score DESC LIMIT ?"
-        )
-        parameters = (expression(terms), *values, k)
+        question = statement(terms, k, f"SELECT c.id{_FROM}{where}" if where else "", values)
+        early = begun.current.rows(self.path, question) if begun.current else None
+        if early is not None:
+            return early
         with translated(self.path):
-            return self.db.execute(sql, parameters).fetchall()
+            return self.db.execute(*question).fetchall()
 
     def match_runs(self, runs: Sequence[Sequence[str]], query: Query, k: int) -> dict[int, str]:
         """The k best chunks that have one of some runs of words, with their text.

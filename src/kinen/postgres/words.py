@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from kinen.index.reader import WEIGHTS
+from kinen.index.match import WEIGHTS
 from kinen.index.schema import TOKENIZE
 from kinen.storage.sqlite import sqlite3
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.errors import QueryError
+from kinen.index.match import depth
 from kinen.model.kinds import MODES
 from kinen.model.records import GIT_KINDS, Hit, Hits
 from kinen.query import LONGEST
@@ -22,9 +23,8 @@ if TYPE_CHECKING:
 
 WHOLE = 0.8
 """The share of a question from which on a run of its words counts in a ranking of ranks."""
-WORDS = 200
 NEAREST = 100
-"""How many candidates each retriever gives at least."""
+"""How many candidates the vectors give at least."""
 RUNS = 50
 """Chunks that are compared with the question word by word."""
 FOLDED = 3
@@ -146,12 +146,14 @@ def _ranked(
     """All candidates in order, the chunk to cite for each, and remarks."""
     notes: list[str] = []
     words: dict[int, float] = {}
+    paths: list[str] = []
     if query.mode != "semantic":
-        words = by_word(reader, query.text.strip(), query, max(5 * query.limit, WORDS), notes)
+        paths = reader.paths_named(query.text)
+        words = by_word(reader, query.text.strip(), query, depth(query.limit), notes)
     units = by_unit(reader, words)
     ranked = _rank(reader, query, units, meaning, notes)
     if query.mode != "semantic":
-        ranked = _with_exact_matches(reader, query, ranked, units)
+        ranked = _with_exact_matches(reader, query, ranked, units, paths)
     if query.min_similarity:
         ranked = _near(ranked, query.min_similarity, notes)
     if _ranks_by_files(query):
@@ -170,7 +172,7 @@ def _ranked(
 
 
 def _with_exact_matches(
-    reader: Index, query: Query, ranked: list[Ranked], units: Units
+    reader: Index, query: Query, ranked: list[Ranked], units: Units, paths: list[str]
 ) -> list[Ranked]:
     """The ranking with votes for chunks that say the question word by word or have it as a name.
 
@@ -181,7 +183,7 @@ def _with_exact_matches(
         near = [candidate for candidate in ranked if candidate.id not in units.best]
         ranked = [candidate for candidate in ranked if candidate.id in units.best]
     ranked = _with_runs(reader, query, ranked, units)
-    ranked = _with_names(reader, query, ranked)
+    ranked = _with_names(reader, query, ranked, paths)
     ids = {candidate.id for candidate in ranked}
     return [*ranked, *(candidate for candidate in near if candidate.id not in ids)]
 
@@ -205,11 +207,12 @@ def _with_runs(reader: Index, query: Query, ranked: list[Ranked], units: Units) 
     return fuse.with_runs(ranked, best)
 
 
-def _with_names(reader: Index, query: Query, ranked: list[Ranked]) -> list[Ranked]:
-    """The ranking with a vote for files and symbols whose name or path is the question."""
+def _with_names(
+    reader: Index, query: Query, ranked: list[Ranked], paths: list[str]
+) -> list[Ranked]:
+    """The ranking with a vote for the files at some paths, and for symbols with this name."""
     from kinen.index import names
 
-    paths = reader.paths_named(query.text)
     scores = {candidate.id: candidate.score for candidate in ranked}
     best = [
         max(chunks, key=lambda id_: scores.get(id_, 0.0))
