@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kinen.journal.brief import last_session
-from kinen.journal.shorten import excerpt_at, for_the_next, trimmed
+from kinen.journal.shorten import excerpt_at, for_the_next, trimmed, without_cut
 from kinen.text import estimate
 
 SUMMARY = "\n\n".join(
@@ -97,3 +97,9 @@ def test_a_line_that_is_cut_does_not_end_with_a_lead_in() -> None:
     assert [excerpt_at(line, width) for width in (45, 50)] == [path, path]
     link = f"It is done. See here: https://example.org/{'x' * 90} for more"
     assert excerpt_at(link, 30) == "It is done. …"
+
+
+def test_statements_that_were_cut_are_left_to_their_messages() -> None:
+    summary = "**Outcome**: All green.\nThe build failed because…; It runs now.\nThe rest was…"
+    assert without_cut(summary) == "**Outcome**: All green.\nIt runs now."
+    assert without_cut("Nothing but a beginning…") == "Nothing but a beginning…"

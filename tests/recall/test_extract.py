@@ -486,3 +486,25 @@ def test_a_lead_in_is_quoted_with_what_it_leads_in_to() -> None:
         "Every deployment of the service failed before it began:",
         "Unable to locate the executable file: pnpm",
     ]
+
+
+def test_long_output_leaves_room_for_messages() -> None:
+    words = ("app", "scope", "policy", "caller", "worker", "secret", "branch", "header", "cache")
+    lines = [
+        f"docs/{word}.md: the {word} of the requested token has an audience for {word[::-1]}"
+        f" and no other {word[1:]}x."
+        for word in words
+    ]
+    printed = Passage("observation:out", "\n\n".join(lines))
+    told = [
+        Passage(f"observation:{name}", f"GitHub refused the audience of {name}, so we waited.")
+        for name in ("Ann", "Ben", "Cleo", "Dan", "Eve")
+    ]
+    question = "What does GitHub answer when the token for that audience is requested?"
+
+    def messages(output: Passage) -> int:
+        passages = [output, *told]
+        heads = {passage.ref: [f"[{passage.ref}]"] for passage in passages}
+        return len({ref for ref, _ in choose(question, passages, heads, 250)} - {output.ref})
+
+    assert messages(printed._replace(output=True)) > messages(printed)

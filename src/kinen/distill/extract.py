@@ -38,6 +38,8 @@ REMEMBERED = 50
 """Number of recent choices that the next is compared with."""
 SPREAD = 0.5
 """The loss of further pieces of the same passage, per logarithm of its weight so far."""
+SPREAD_OUTPUT = 1.0
+"""The same of output: a long line of a search in files would take the whole budget."""
 FREE = 200
 """Quarters of a token of a passage that cause no such loss."""
 TITLE = 60
@@ -180,7 +182,8 @@ def _spread(read: Read, units: Iterable[Unit]) -> list[Unit]:
     spread = []
     for unit in units:
         passage = read.pieces[unit.members[0]].passage
-        lost = SPREAD * log(max(1.0, before[passage] / FREE))
+        rate = SPREAD_OUTPUT if read.passages[passage].output else SPREAD
+        lost = rate * log(max(1.0, before[passage] / FREE))
         spread.append(unit._replace(loss=unit.loss + lost))
         before[passage] += sum(read.pieces[n].weight for n in unit.members)
     return spread

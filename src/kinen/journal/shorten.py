@@ -185,6 +185,15 @@ def outcome_only(summary: str) -> str:
     return for_the_next(summary).partition("\n**Intent**")[0].partition("\n**Files**")[0]
 
 
+def without_cut(summary: str) -> str:
+    """A summary without statements that were cut: the messages they are from have them whole."""
+    lines = (
+        "; ".join(part for part in line.split("; ") if not part.rstrip().endswith("…"))
+        for line in summary.splitlines()
+    )
+    return "\n".join(filter(None, lines)) or summary
+
+
 def without_earlier(summary: str) -> tuple[str, str]:
     """A summary without what came of the requests before the last; and that by itself."""
     head, _, rest = summary.partition("\n**Earlier**")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from kinen.distill.blocks import unwrapped
-from kinen.journal.shorten import without_earlier
+from kinen.journal.shorten import without_cut, without_earlier
 from kinen.model.records import Hit, Hits, Query
 from kinen.recall import candidates, problems
 from kinen.recall.states import Source, States
@@ -38,6 +38,8 @@ def candidates_of(
         if record.ref in outdated or record.ref in texts:
             continue
         text = readable(hit)
+        if record.kind == "summary" and query.text.strip():
+            text = without_cut(text)
         later = record.at < latest.get(record.session, "")
         if later and record.kind in ("observation", "summary"):
             text = _lasting(hit, unwrapped(text), query.text)

@@ -205,6 +205,8 @@ class Passage(NamedTuple):
     text: str
     title: str = ""
     at: str = ""
+    output: bool = False
+    """Whether a tool printed it; of such text a few lines are enough."""
 
 
 class Digest(NamedTuple):

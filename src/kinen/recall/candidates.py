@@ -115,6 +115,11 @@ def is_only_step(hit: Hit) -> bool:
     return all(is_step(sentence) for sentence in spoken(hit.chunk.text))
 
 
+def is_output(hit: Hit) -> bool:
+    """Is a hit what a tool was called with or printed, and no message?"""
+    return hit.record.kind == "observation" and (hit.record.metadata or {}).get("event") in EVENTS
+
+
 def in_order(hits: Iterable[Hit], question: str) -> list[Hit]:
     """By fit and worth for a question; without one as they came, the newest first."""
     if not question.strip():

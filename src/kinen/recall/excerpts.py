@@ -8,7 +8,7 @@ from kinen.distill.blocks import unwrapped
 from kinen.distill.extract import choose
 from kinen.journal.closing import first_lines
 from kinen.model.journal import Item, Passage
-from kinen.recall.candidates import Candidate
+from kinen.recall.candidates import Candidate, is_output
 from kinen.recall.tiers import cited, item
 from kinen.text import estimate, excerpt
 
@@ -72,7 +72,10 @@ def _fitted(question: str, candidates: Sequence[Candidate], size: int) -> list[I
     if size < LEAST or not candidates:
         return []
     by_ref = {entry.hit.record.ref: entry for entry in candidates}
-    passages = [Passage(ref, entry.text, "", entry.hit.record.at) for ref, entry in by_ref.items()]
+    passages = [
+        Passage(ref, entry.text, at=entry.hit.record.at, output=is_output(entry.hit))
+        for ref, entry in by_ref.items()
+    ]
     heads = {ref: [_citation(entry)] for ref, entry in by_ref.items()}
     if sum(map(_cost, candidates)) <= size:
         each = [_lines(question, entry, heads) for entry in passages]
