@@ -257,7 +257,7 @@ def test_a_route_that_is_cut_off_anywhere_is_found_anew(repo: Path, data: str) -
     breaks = {n + more for n, sign in enumerate(whole) if sign == 10 for more in (0, 1)}
     for length in sorted({*range(0, len(whole), 13), *breaks, len(whole) - 1}):
         file.write_bytes(whole[:length])
-        results = route._cached(data, str(repo.resolve()), route._env(str(repo)))
+        results = route._cached(data, str(repo.resolve()), route.environment(str(repo)))
         assert results is None, f"{length} of {len(whole)} bytes were believed"
     assert routed(data, repo).exclude == fresh.exclude
     assert file.read_bytes() == whole

@@ -70,13 +70,10 @@ class RequestSpace:
             raise QueryError("no space in the request", hint)
         if "\0" in self.name:
             raise QueryError("NUL byte in the name of the space", "remove it")
-        home = paths.default_home(os.environ)
         if os.path.isabs(self.name):
-            root = spaces.locate(self.name, home=home)
-            if not root:
-                raise SpaceError(f"{self.name} is in no space", "run `kinen init` there")
-            yield root
+            yield self.name
             return
+        home = paths.default_home(os.environ)
         book = registry.read(home)
         if not registry.find_id(book, self.name):
             raise SpaceError(f"no space called {self.name!r}", registry.names_hint(book, self.name))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from kinen import config
 from kinen.errors import SpaceError
 from kinen.memory.memory import Memory
+from kinen.space import route
 
 if TYPE_CHECKING:
     from anyio import CapacityLimiter
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 CLOSE_SECONDS = 2.0
 """Seconds that a running call gets when the server ends."""
 KEPT = 32
-"""Memories that stay open for questions to several spaces."""
+"""Memories that stay open for questions to several spaces, and folders that are remembered."""
 THREADS = 16
 """Calls of one lane that run at the same time."""
 ASK = "ask"
@@ -56,6 +58,7 @@ class MemoryPool:
         self.fixed = isinstance(memory, Memory)
         self._open: Open = memory if not isinstance(memory, Memory) else lambda _: memory
         self._slots: dict[tuple[str, str], Slot] = {}
+        self._opened: dict[tuple[str, ...], tuple[list[str], Memory]] = {}
         self._idle: dict[str, Memory] = {}
         self._limiters: dict[str, CapacityLimiter] = {}
 
@@ -67,7 +70,8 @@ class MemoryPool:
         Waiting takes no thread, so a busy space holds up no other. A cancelled call leaves the
         queue; once it runs, it runs to its end, and only its result is dropped.
         """
-        slot = await self._slot(await self.thread(self._first, folders, lane=lane), lane)
+        memory = await self.thread(self._first, folders, partial(self._remembered, lane), lane=lane)
+        slot = await self._slot(memory, lane)
         await slot.lock.acquire()
         work = asyncio.ensure_future(self.thread(_renewed, slot.memory, call, lane=lane))
         work.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -121,24 +125,42 @@ class MemoryPool:
             self._idle.popitem()[1].close()
 
     def _call_own(self, folders: Iterable[str], call: Callable[[Memory], T]) -> T:
-        memory = self._first(folders)
+        memory = self._first(folders, self._open)
         if self.fixed:
             memory = Memory(memory.space, memory.config)
         with memory:
             return call(memory)
 
-    def _first(self, folders: Iterable[str]) -> Memory:
+    def _first(self, folders: Iterable[str], open_: Open) -> Memory:
         """The memory of the first folder in a space, else of the default space."""
         first_error: SpaceError | None = None
         for folder in folders:
             try:
-                return self._open(folder)
+                return open_(folder)
             except SpaceError as error:
                 first_error = first_error or error
         try:
-            return self._open("")
+            return open_("")
         except SpaceError as error:
             raise first_error or error from None
+
+    def _remembered(self, lane: str, folder: str) -> Memory:
+        """The memory of a folder, opened again only if files that it depends on have changed."""
+        if self.fixed:
+            return self._open(folder)
+        place = os.path.realpath(folder)
+        key = (lane, folder, place, route.environment())
+        stamps, memory = self._opened.get(key, ([], None))
+        if memory and route.unchanged(stamps):
+            return memory
+        memory = self._open(folder)
+        if memory.space.registered and os.path.exists(memory.core.index_file):
+            stamps = route.stamps(memory.space.home, place, memory.space.root)
+            memory = self._open(folder)  # again: it may not be older than its stamps
+            if len(self._opened) >= KEPT:
+                self._opened.clear()
+            self._opened[key] = (stamps, memory)
+        return memory
 
     async def _slot(self, memory: Memory, lane: str) -> Slot:
         """The slot of a memory's space; a new one if settings or data have changed since."""

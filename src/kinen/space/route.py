@@ -67,7 +67,7 @@ def find(home: str, folder: str, start: str | None = None, *, register: bool = T
     a space that is not registered stays so, and its route is not cached.
     """
     folder = os.path.realpath(folder)
-    env = _env(start)
+    env = environment(start)
     return _cached(home, folder, env) or _find(home, folder, start, env, register=register)
 
 
@@ -83,7 +83,7 @@ def here() -> Route | None:
 
 def last_known(home: str, folder: str) -> Route | None:
     """The cached route of a folder, even if it is out of date."""
-    return _cached(home, os.path.realpath(folder), _env(None), stale=True)
+    return _cached(home, os.path.realpath(folder), environment(), stale=True)
 
 
 def _cached(home: str, folder: str, env: str, *, stale: bool = False) -> Route | None:
@@ -95,7 +95,7 @@ def _cached(home: str, folder: str, env: str, *, stale: bool = False) -> Route |
     end = 2 + len(_FIELDS)
     if lines[:3] != [_VERSION, folder, env] or len(lines) <= end or lines[-1] != _END:
         return None
-    if not stale and any(stamp(line) != line for line in lines[end:-1]):
+    if not stale and not unchanged(lines[end:-1]):
         return None
     return Route(lines[2:end])
 
@@ -106,8 +106,7 @@ def _find(home: str, folder: str, start: str | None, env: str, *, register: bool
     from kinen import config
     from kinen.errors import StoreError
     from kinen.space import find as spaces
-    from kinen.space.repository import git_above, parents
-    from kinen.storage.tables import table_file
+    from kinen.space.repository import git_above
 
     space = spaces.find(start, home=home)
     if register and not space.registered:
@@ -127,18 +126,8 @@ def _find(home: str, folder: str, start: str | None, env: str, *, register: bool
     route = Route([*values, "\t".join(settings.privacy.exclude), hooks, index])
     if not space.registered:
         return route
-    watched = [
-        os.path.join(above, name) for above in parents(folder) for name in (".kinen", ".git")
-    ]
-    watched += [
-        paths.user_file(),
-        config.space_file(space.root),
-        table_file(home, "spaces"),
-    ]
-    if git and git.common:
-        watched.append(os.path.join(git.common, "config"))
     lines = [_VERSION, folder, *(getattr(route, name) for name in _FIELDS)]
-    lines += [*(stamp(path) for path in dict.fromkeys(watched)), _END]
+    lines += [*stamps(home, folder, space.root), _END]
     if not any("\n" in line for line in lines):
         # Without the cache, say on a full disk, the space is found each time.
         with suppress(OSError):
@@ -150,6 +139,34 @@ def _file(home: str, folder: str) -> str:
     from binascii import crc32
 
     return os.path.join(home, "routes", f"{crc32(os.fsencode(folder)):08x}")
+
+
+def stamps(home: str, folder: str, root: str) -> list[str]:
+    """Stamps of all files that say in which space a folder is, and how that is set up."""
+    from kinen import config
+    from kinen.space.repository import git_above, parents
+    from kinen.storage.tables import table_file
+
+    watched = [
+        os.path.join(above, name) for above in parents(folder) for name in (".kinen", ".git")
+    ]
+    watched += [
+        root,
+        paths.user_file(),
+        os.path.join(root, ".kinen", "config.yml"),
+        config.space_file(root),
+        table_file(home, "spaces"),
+        table_file(home, "trust"),
+    ]
+    git = git_above(folder)
+    if git and git.common:
+        watched.append(os.path.join(git.common, "config"))
+    return [stamp(path) for path in dict.fromkeys(watched)]
+
+
+def unchanged(lines: Iterable[str]) -> bool:
+    """Whether the files of all stamps are as they were."""
+    return all(stamp(line) == line for line in lines)
 
 
 def stamp(line: str) -> str:
@@ -164,7 +181,8 @@ def stamp(line: str) -> str:
     return f"{path}\t{'folder' if folder else f'{stat.st_mtime_ns} {stat.st_size}'}"
 
 
-def _env(start: str | None) -> str:
+def environment(start: str | None = None) -> str:
+    """A digest of the variables that settings come from; with `start` without KINEN_SPACE."""
     idle = ["KINEN_DEBUG", "KINEN_LOG_LEVEL"]
     if start is not None:
         idle.append("KINEN_SPACE")
