@@ -138,11 +138,8 @@ def main() -> None:
             version.run("index", "--no-embed")
             version.check()
         print(f"{'milliseconds':<52} {'before':>8} {'after':>8}  ratio")
-        sides = [
-            {name: call for name, call in rows(version).items() if words.only in name}
-            for version in (before, after)
-        ]
-        table = compare(*sides, words.times)
+        earlier = {name: call for name, call in rows(before).items() if words.only in name}
+        table = compare(earlier, rows(after), words.times)
         if not words.only:
             table |= compare({"index, all": before.index}, {"index, all": after.index}, INDEXED)
     results = {"before": words.commit, "documents": words.documents, "rows": table}
