@@ -115,3 +115,8 @@ def test_tokens_are_estimated(typed: str, tokens: int) -> None:
 def test_an_estimate_is_never_more_than_the_sum_of_its_pieces(one: str, two: str, gap: str) -> None:
     assert text.weight(one + gap + two) == text.weight(one) + text.weight(two)
     assert text.estimate(one + gap + two) <= text.estimate(one) + text.estimate(two)
+
+
+def test_an_excerpt_has_no_full_stop_before_its_ellipsis() -> None:
+    assert text.excerpt("The end of it. Then more words.", 18) == "The end of it…"
+    assert text.excerpt("First, second", 9) == "First…"

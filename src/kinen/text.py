@@ -289,7 +289,7 @@ def excerpt(text: str, limit: int) -> str:
     line = " ".join(text.split())
     if len(line) <= limit:
         return line
-    return line[: limit - 1].rsplit(" ", 1)[0].rstrip() + "…"
+    return line[: limit - 1].rsplit(" ", 1)[0].rstrip(" .,") + "…"
 
 
 def estimate(text: str) -> int:

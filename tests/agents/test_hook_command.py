@@ -18,6 +18,7 @@ import pytest
 
 from kinen import Memory
 from kinen.model.kinds import MEMORY_OPEN
+from sources.repositories import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -150,6 +151,22 @@ def test_a_session_from_its_start_to_its_end(space: Path, hook: Hook) -> None:
         assert written.content == "Sessions move to Postgres."
         assert "src/a.py" in created.content
         assert "Postgres instead of Redis" in memory.consolidation.memories()[0].content
+
+
+def test_a_space_without_sessions_tells_its_latest_commits(tmp_path: Path, hook: Hook) -> None:
+    repo = Repository(tmp_path / "repo", "--template=")
+    start = payload(repo.root, "SessionStart", source="startup")
+    with Memory.open(repo.root) as memory:
+        memory.sync()
+    assert hook({**start, "session_id": "s0"}) == ""
+    repo.commit("feat: sign cookies", {"auth.py": "1"})
+    repo.commit("Bump vite from 5.0 to 5.1", {"package.json": "1"})
+    with Memory.open(repo.root) as memory:
+        memory.sync()
+    output = context(hook(start))
+    assert "## Latest commits\n- feat: sign cookies [commit:" in output
+    assert "vite" not in output
+    assert "kinen recall" in output
 
 
 def test_the_next_session_is_told_what_there_is_to_know(

@@ -75,6 +75,15 @@ def test_a_session_becomes_a_capsule_and_is_imported_once(memory, tmp_path, clie
     assert again.skipped["observations"] == len(expected)
 
 
+def test_several_files_are_imported_at_once(memory, tmp_path, kinen) -> None:
+    paths = [str(STORES[client][0](tmp_path / client)) for client in ("copilot", "qwen")]
+    output = kinen("import", "transcripts", *paths, "--json")
+    assert json.loads(output.out)["added"]["capsules"] == 2
+    missing = kinen("import", "transcripts", paths[0], str(tmp_path / "nowhere"))
+    assert missing.code
+    assert "nowhere" in missing.err
+
+
 @pytest.mark.parametrize("client", STORES)
 def test_a_folder_is_searched_for_stores(memory, tmp_path, client) -> None:
     write, expected = STORES[client]

@@ -124,7 +124,8 @@ def test_a_recall_keeps_its_budget_and_says_what_it_left_out(kinen) -> None:
     assert abs(sum(vote["share"] for vote in votes) - data["items"][0]["score"]) < 1e-4
     assert kinen("recall", "import").out == kinen("recall", "import").out
     assert kinen("recall", "import", "--budget", "-5").code == 2
-    assert kinen("recall").out.startswith("## Related")
+    assert kinen("recall").out.startswith("## Latest")
+    assert kinen("recall", "import").out.startswith("## Related")
 
 
 def test_a_file_can_be_pinned(kinen, write) -> None:

@@ -170,3 +170,18 @@ def test_a_point_has_the_names_of_its_details_or_no_colon(tokens: int, ending: s
     text = condensed(message, tokens)
     assert estimate(text) <= tokens
     assert text.splitlines()[1].endswith(ending)
+
+
+def test_pasted_git_status_is_not_the_result() -> None:
+    pasted = """On branch main
+Your branch is up to date with 'origin/main'.
+
+Changes not staged for commit:
+  (use "git add <file>..." to update what will be committed)
+\tmodified:   src/cart.py
+
+no changes added to commit (use "git add" and/or "git commit -a")
+
+The coupon survives a reload now. On branch main the tests pass."""
+    result = condensed(pasted, 200)
+    assert result == "The coupon survives a reload now. On branch main the tests pass."

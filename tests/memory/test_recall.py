@@ -480,3 +480,41 @@ def test_a_limit_holds_for_notes_and_a_pinned_note_is_no_hit(memory: Memory) -> 
     everything = memory.recall(Query("limiter", limit=6))
     assert [item.tier for item in everything.items].count("pins") == 1
     assert shown(everything).count("The limiter of part 0") == 1
+
+
+# Without a question
+
+
+def test_updates_of_dependencies_are_one_line(tmp_path: Path) -> None:
+    repo = Repository(tmp_path / "repo", "--template=")
+    repo.commit("feat: sign cookies", {"src/auth.py": "1"})
+    for name in ("vite", "axios", "undici"):
+        repo.commit(f"Bump {name} from 1.0 to 1.1", {"package.json": name})
+    repo.commit("fix: sign them once", {"src/auth.py": "2"})
+    with Memory.open(repo.root) as memory:
+        memory.sync()
+        text = shown(memory.recall())
+        line = "Dependencies updated: undici, axios, vite ×3"
+        assert text.startswith("## Latest")
+        assert line in text
+        assert "Bump" not in text
+        assert "sign them once" in text
+        commits = memory.reports.handoff_report().commits
+        assert [(group.subject, group.count) for group in commits] == [
+            ("fix: sign them once", 1),
+            ("Dependencies updated: undici, axios, vite", 3),
+            ("feat: sign cookies", 1),
+        ]
+        assert line in handoff_text(memory.reports.handoff_report())
+
+
+def test_a_hit_in_a_file_has_nothing_of_the_section_before_it(space: Path) -> None:
+    sentence = "Certificates are renewed by a job that runs on the first day of each month. "
+    duty = "The engineer on call carries the phone and answers within fifteen minutes. "
+    text = f"# Duty\n\n## Certificates\n\n{sentence * 6}\n\n## On call\n\n{duty * 6}\n"
+    (space / "oncall.md").write_text(text)
+    with Memory.open(space) as memory:
+        memory.sync()
+        recalled = shown(memory.recall("who carries the phone?"))
+    assert "fifteen minutes" in recalled
+    assert "Certificates are renewed" not in recalled

@@ -58,15 +58,15 @@ def import_(memory: Memory, file: str, on_conflict: Any, dry_run: bool) -> Outpu
 
 
 @import_.command()
-@click.argument("path", default="", type=click.Path())
+@click.argument("paths", nargs=-1, type=click.Path(), metavar="[PATH]...")
 @dry_run_option
 @memory_command
-def transcripts(memory: Memory, path: str, dry_run: bool) -> Output:
+def transcripts(memory: Memory, paths: tuple[str, ...], dry_run: bool) -> Output:
     """Import past sessions of coding agents.
 
     Reads the stores of Claude Code, Codex, Gemini CLI, OpenCode, Copilot CLI, Qwen Code, Cursor,
     Cline, Roo Code, Aider and Zed. Without PATH, imports the sessions that ran in this space, from
-    where each client stores them; with PATH, all sessions in that file or folder. A session is
+    where each client stores them; with PATHs, all sessions in those files or folders. A session is
     imported once; if it continued since, only the new part is. Sessions recorded by hooks are not
     changed.
 
@@ -79,7 +79,7 @@ def transcripts(memory: Memory, path: str, dry_run: bool) -> Output:
     """
     with bar() as update:
         loaded = memory.transfer.import_transcripts(
-            path, dry_run=dry_run, progress=lambda done: update("import", done, 0)
+            *paths, dry_run=dry_run, progress=lambda done: update("import", done, 0)
         )
     return _output(loaded, dry_run)
 

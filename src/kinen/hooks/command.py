@@ -199,7 +199,10 @@ def _start(session: Session) -> str:
     )
     beside = [entry for entry in beside if entry[0] not in context.refs]
     author = capsules.author(db, last[0]) if db and last else ""
-    text = brief(plan, pins, last, memories, session.budget, overview, issue, beside, author)
+    commits = capsules.latest_commits(db, here.index) if db and not summary else []
+    text = brief(
+        plan, pins, last, memories, session.budget, overview, issue, beside, author, commits
+    )
     entries = [*pins, *([last] if last else []), *beside, *memories]
     return _output(context, "SessionStart", text, [_ref(plan), *(entry[0] for entry in entries)])
 

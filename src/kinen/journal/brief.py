@@ -33,6 +33,8 @@ BESIDE = 0.25
 MEMORY = 60
 """Shares of the budget that the plan, all pins, the summary and other sessions may take; tokens of
 a memory."""
+COMMIT = len("commit:") + 10
+"""Characters of a commit's ref."""
 HALF_LIFE = 90 * 86_400_000
 """Milliseconds in which a memory counts half as much."""
 LONGEST = 200_000
@@ -59,12 +61,14 @@ def brief(
     issue: str = "",
     others: Iterable[Entry] = (),
     author: str = "",
+    commits: Iterable[tuple[str, str, str]] = (),
 ) -> str:
     """All of it as text; nothing if there is nothing to tell.
 
     What the last session came to is read first, then what was decided. Plan and pins have their
     share for sure; the session gets what the others leave. `known` is what `known_line` says,
-    `others` are sessions of other agents, and `author` is who the last session was.
+    `others` are sessions of other agents, `author` is who the last session was, and `commits` are
+    refs, subjects and days, for a space without sessions.
     """
     ask = known or ASK
     room = budget - sum(map(estimate, (MEMORY_OPEN, HEAD, ask, MEMORY_CLOSE)))
@@ -83,13 +87,16 @@ def brief(
     lines = (item(ref[:size], text, MEMORY, _on(at)) for ref, text, at in others)
     beside = section("## Other sessions", lines, min(room, budget * BESIDE))
     room -= estimate(beside)
+    lines = (item(ref[:COMMIT], text, MEMORY, f" {day}") for ref, text, day in commits)
+    made = section("## Latest commits", lines, min(room, budget * BESIDE))
+    room -= estimate(made)
     last = last_session(shown, min(room, budget * SUMMARY), author)
     said = " ".join(last.split())
     texts = {text: ref for ref, text, *_ in memories if ref not in pinned and text not in said}
     learned = (item(ids.short_ref(ref), text, MEMORY) for text, ref in texts.items())
     decided = section("## Decided and learned", learned, room - estimate(last))
     last = last_session(shown, room - estimate(decided), author)
-    parts = (begun, last, beside, decided, kept_plan, kept_pins)
+    parts = (begun, last, beside, decided, made, kept_plan, kept_pins)
     return marked([part for part in parts if part], ask)
 
 

@@ -37,6 +37,10 @@ ASKED = 80
 """Characters of the prompt of another session, so that there is room for the answer."""
 OTHERS = 6
 """Sessions of others that are told of at most."""
+COMMITS = 5
+"""Commits that a space without sessions tells of."""
+READ_COMMITS = 40
+"""The newest commits among which they are looked for."""
 MOST = 500
 """Memories that are considered."""
 RECENT = 400
@@ -282,6 +286,29 @@ def issue_in_progress(data: str) -> str:
         " AND json_extract(metadata, '$.status') = 'in_progress' ORDER BY at DESC LIMIT 1",
     )
     return row[0][:ISSUE] if row else ""
+
+
+def latest_commits(db: sqlite3.Connection, data: str) -> list[tuple[str, str, str]]:
+    """The latest commits of substance that the index in a folder has: ref, subject and day.
+
+    No merges, and no updates of dependencies.
+    """
+    row = _from_index(
+        data,
+        "SELECT group_concat(ref || char(31) || title || char(31) || substr(at, 1, 10), char(10))"
+        " FROM (SELECT ref, title, at FROM records WHERE kind = 'commit'"
+        " AND title NOT LIKE 'Merge %' ORDER BY at DESC LIMIT ?)",
+        (READ_COMMITS,),
+    )
+    if not row or not row[0]:
+        return []
+    from kinen.model.updates import dependency_of
+
+    hidden = _hidden(db)
+    entries = [line.split("\x1f") for line in row[0].split("\n")]
+    commits = [(entry[0], entry[1], entry[2]) for entry in entries if len(entry) == 3]
+    chosen = (entry for entry in commits if not dependency_of(entry[1]) and entry[0] not in hidden)
+    return [*chosen][:COMMITS]
 
 
 def _from_index(data: str, sql: str, parameters: tuple[object, ...] = ()) -> tuple[str, ...] | None:

@@ -40,6 +40,13 @@ _RESULT = re.compile(
 )
 _CHECKED = re.compile(r"(?i)\b(?:verif\w+|validat\w+|tests?|tested|checks?|results?)\b(?! plan)")
 """Leads in to what was checked: everything below it is a result."""
+_GIT_STATUS = re.compile(
+    r"(?:On branch \S+|Your branch (?:is|and) .*|HEAD detached (?:at|from) \S+"
+    r"|(?:Changes (?:not staged|to be committed)|Untracked files).*:"
+    r"|nothing (?:added )?to commit.*|no changes added to commit.*|\(use \"git .*"
+    r"|(?:modified|new file|deleted|renamed|both modified): {2,}.*)"
+)
+"""A line that `git status` prints."""
 _TAG = re.compile(r"</?[A-Za-z][\w-]*>")
 """A line that only opens or closes a part of a message."""
 _NAME_END = re.compile(r"\*{0,2}(?::| [–—-]) ")
@@ -263,7 +270,7 @@ def _ranked(text: str) -> Iterator[Line]:
         if fenced or bare.startswith((*_FENCE, "#", "|")) or not bare.strip("-=* "):
             continue
         selected = _without_steps(line)
-        if not selected.strip() or _TAG.fullmatch(bare):
+        if not selected.strip() or _TAG.fullmatch(bare) or _GIT_STATUS.fullmatch(bare):
             continue
         is_item = bool(_ITEM.match(bare)) and not line[:2].isspace()
         below = below + 1 if is_item else 0

@@ -46,7 +46,7 @@ def candidates_of(
         if text.strip():
             texts[record.ref] = candidates.Candidate(hit, text)
     if not query.text.strip():
-        return candidates.folded(texts.values(), query.text)
+        return candidates.folded(candidates.without_updates(texts.values()))
     return candidates.folded(_with_states(reader, list(texts.values()), query.text), query.text)
 
 

@@ -176,7 +176,10 @@ class Recaller:
         if not hit.record.path:
             text = readable_output(self._records.whole_text(hit.record.ref)[:LONGEST])
             return "\n".join((text, *_results_of_step(hit)))
-        chunks = (*hit.before, hit.display, *hit.after)
+        heading = hit.chunk.heading
+        before = (chunk for chunk in hit.before if chunk.heading == heading)
+        after = (chunk for chunk in hit.after if chunk.heading == heading)
+        chunks = (*before, hit.display, *after)
         around = "\n".join(filter(None, (shown_text(chunk, hit.record.title) for chunk in chunks)))
         title = hit.chunk.heading or hit.record.title
         head = title if title and not around.startswith(("#", title)) else ""
@@ -272,7 +275,8 @@ class Recaller:
         """
         narrowed = query._replace(limit=0, context=0, recency=0.0, budget=0, omitted=())
         if narrowed == Query("", limit=0):
-            hits = self.latest(query._replace(kinds=LATELY))
+            # most of them may be merges or updates of dependencies
+            hits = self.latest(query._replace(kinds=LATELY, limit=READS + query.limit))
             if hits:
                 worked = self.latest(query._replace(kinds=WORKED))
                 count = query.limit // 2 - MOST_EDITED  # the query asks for twice as many

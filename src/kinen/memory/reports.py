@@ -22,6 +22,7 @@ from kinen.memory.report import (
 from kinen.memory.sessions import title_of
 from kinen.model.journal import Capsule, Checkpoint, Plan
 from kinen.model.kinds import REDACTED
+from kinen.model.updates import dependency_of, updates_line
 from kinen.recall.clip import plan_text
 from kinen.recall.states import Source, States
 from kinen.recall.tiers import short_id
@@ -223,16 +224,22 @@ def _in_points(line: str) -> list[str]:
 
 
 def _groups(subjects: Iterable[Subject], hidden: set[str]) -> tuple[Commits, ...]:
-    """Commits grouped by subject, each group at the position of its newest commit."""
+    """Commits grouped by subject, each group at the position of its newest commit.
+
+    Those that only update a dependency are one group.
+    """
     groups: dict[str, Commits] = {}
+    dependencies: list[str] = []
     for commit in subjects:
         if f"commit:{commit.sha}" in hidden:
             continue
-        group = groups.get(commit.text)
-        if group:
-            groups[commit.text] = Commits(group.sha, group.subject, group.at, group.count + 1)
-        else:
-            groups[commit.text] = Commits(commit.sha, commit.text, commit.at, 1)
+        dependency = dependency_of(commit.text)
+        key = "" if dependency else commit.text
+        dependencies += [dependency] if dependency else []
+        group = groups.setdefault(key, Commits(commit.sha, commit.text, commit.at, 0))
+        groups[key] = replace(group, count=group.count + 1)
+    if len(dependencies) > 1:
+        groups[""] = replace(groups[""], subject=updates_line(dependencies))
     return tuple(groups.values())
 
 

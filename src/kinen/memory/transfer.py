@@ -108,29 +108,29 @@ class Transfer:
 
     def import_transcripts(
         self,
-        path: str | os.PathLike[str] = "",
-        *,
+        *paths: str | os.PathLike[str],
         dry_run: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> Loaded:
-        """Import the past sessions of this space, or all sessions in a file or folder.
+        """Import the past sessions of this space, or all sessions in files or folders.
 
         A session that was recorded live is not changed. `progress` receives the number of
         observations read.
         """
-        source = os.path.expanduser(os.fspath(path))
-        if source and not os.path.exists(source):
-            raise NotFound(f"no file or folder {source}", "give one with transcripts, or none")
+        sources = [os.path.expanduser(os.fspath(path)) for path in paths if os.fspath(path)]
+        for source in sources:
+            if not os.path.exists(source):
+                raise NotFound(f"no file or folder {source}", "give one with transcripts, or none")
         from kinen.agents.transcripts.find import Tally, places, sessions_in
 
         tally = Tally()
         folders = {self._core.space.root, *self._core.space.roots}
         count = _Count(progress or (lambda _: None))
-        looked = [source] if source else places(os.environ, folders)
+        looked = sources or places(os.environ, folders)
         here = cache(self._is_here)
         for place in looked:
             for past in sessions_in(place, tally):
-                if source or here(past.cwd, past.project, past.origin):
+                if sources or here(past.cwd, past.project, past.origin):
                     with contextlib.suppress(_Undone), self._core.store.writing() as db:
                         self._take(db, past, count)
                         if dry_run:

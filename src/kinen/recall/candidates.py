@@ -13,6 +13,7 @@ from typing import NamedTuple
 from kinen.journal.closing import ends_in_step
 from kinen.journal.statements import is_step, spoken
 from kinen.model.records import Hit, Vote
+from kinen.model.updates import dependency_of, updates_line
 from kinen.text import terms
 
 WORTH = 0.1
@@ -190,6 +191,25 @@ def folded(candidates: Iterable[Candidate], question: str = "") -> list[Candidat
             sources if question_terms and sources else both,
             key=lambda entry: (entry.hit.record.at, entry.hit.record.ref),
         )._replace(copies=first.copies + 1)
+    return chosen
+
+
+def without_updates(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Candidates in which the commits that only update a dependency are one."""
+    chosen: list[Candidate] = []
+    dependencies: list[str] = []
+    place = 0
+    for candidate in candidates:
+        record = candidate.hit.record
+        dependency = dependency_of(record.title) if record.kind == "commit" else ""
+        if dependency:
+            place = place if dependencies else len(chosen)
+            dependencies.append(dependency)
+        if not dependency or len(dependencies) == 1:
+            chosen.append(candidate)
+    if len(dependencies) > 1:
+        text = f"{updates_line(dependencies)} ×{len(dependencies)}"
+        chosen[place] = chosen[place]._replace(text=text)
     return chosen
 
 

@@ -33,6 +33,8 @@ HEADINGS = {
     "files": "## Changes with it",
     "digest": "## Digest",
 }
+LATEST = "## Latest"
+"""The heading of the hits without a question; it costs no more than theirs."""
 _PLACES = {tier: place for place, tier in enumerate(HEADINGS)}
 OVER = "over budget"
 PINNED = "already pinned"
@@ -128,13 +130,18 @@ def tiers(
 def shown(recall: Recall) -> str:
     """The text for the agent: a heading and a list per tier, and a line on omitted items."""
     parts = [
-        "\n".join([HEADINGS[tier], *map(_block, items)])
+        "\n".join([_heading(tier, recall), *map(_block, items)])
         for tier, items in groupby(recall.items, lambda entry: entry.tier)
     ]
     if recall.digest:
         parts.append(f"{HEADINGS['digest']}\n{recall.digest.text}")
     remark = _remark(recall)
     return "\n\n".join([*parts, remark] if remark else parts)
+
+
+def _heading(tier: str, recall: Recall) -> str:
+    """The heading of a tier; without a question the hits are the latest records."""
+    return LATEST if tier == "hits" and not recall.query.strip() else HEADINGS[tier]
 
 
 def with_digest(recall: Recall, digest: Digest) -> Recall:
