@@ -31,8 +31,6 @@ HEAD_START = 0.04
 """Seconds for which a question has the processor to itself; nobody sees so short a pause."""
 LIVE_SECONDS = 2.0
 """How often the files that agents and the daemon write are looked at."""
-INDEX = ("index.db", "index.db-wal")
-"""What changes when something is indexed."""
 LAST = "last"
 """Stands for the last entry of a list, which no ref does."""
 
@@ -217,9 +215,9 @@ class Listing(App[str]):
         """Read the list again when an agent has worked, or the daemon has indexed something."""
 
         def mark(memory: Memory) -> str:
-            folder = memory.space.data
-            written = [_written(os.path.join(folder, name)) for name in INDEX]
-            return f"{glance(os.path.join(folder, 'journal.db'))} {written}"
+            index = memory.core.index_file
+            written = [_written(path) for path in (index, f"{index}-wal")]
+            return f"{glance(os.path.join(memory.space.data, 'journal.db'))} {written}"
 
         seen = await self.ask(mark)
         if self._seen and seen != self._seen:
