@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kinen.characters import storable
-from kinen.errors import Ambiguous, NotFound, StoreError
+from kinen.errors import Ambiguous, NotFound
 from kinen.journal import events, ledger, queries
 from kinen.journal.short import beginnings
 from kinen.model.journal import Observation
@@ -82,16 +82,11 @@ class Reader:
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        with translated(self.path, HINT):
-            try:
-                db = ledger.connect(self._data, PATIENCE_MS)
-            except sqlite3.NotSupportedError as error:
-                raise StoreError(
-                    f"{self.path} is of a newer kinen: {error}",
-                    "update kinen: pip install -U kinen",
-                ) from error
-            with contextlib.closing(db):
-                yield db
+        with (
+            translated(self.path, HINT),
+            contextlib.closing(ledger.connect(self._data, PATIENCE_MS)) as db,
+        ):
+            yield db
 
     def injections(self, chosen: Filter, limit: int = 0) -> tuple[list[Injection], int]:
         """The newest that match, newest first, and how many match in all."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kinen import ids
-from kinen.errors import Busy, DiskFull, NotFound, StoreError
+from kinen.errors import Busy, DiskFull, NotFound
 from kinen.journal import capsules, queries, spool, write
 from kinen.journal.capsules import IDLE, STALE_MS
 from kinen.journal.schema import COLUMNS, insert
@@ -97,16 +97,9 @@ class Journal(queries.Entries):
             f" {iso(moment)[:10]}: its write-ahead log was removed"
         )
 
-    @contextlib.contextmanager
-    def translated(self) -> Iterator[None]:
-        with translated(self.path, HINT):
-            try:
-                yield
-            except sqlite3.NotSupportedError as error:
-                raise StoreError(
-                    f"{self.path} is of a newer kinen: {error}",
-                    "update kinen: pip install -U kinen",
-                ) from error
+    def translated(self) -> contextlib.AbstractContextManager[None]:
+        """Errors of SQLite as errors of the journal."""
+        return translated(self.path, HINT)
 
     def tag(self, path: str, ops: list[str], head: str, now: int) -> None:
         """Store tags that were set on a file by hand: `+tag` or `-tag`."""

@@ -105,6 +105,10 @@ def translated(path: str, hint: str = REBUILD) -> Iterator[None]:
             raise StoreError(
                 f"cannot write {path}", "check the folder's permissions, or set KINEN_HOME"
             ) from error
+        if isinstance(error, sqlite3.NotSupportedError):
+            raise StoreError(
+                f"{path} is of a newer kinen: {error}", "update kinen: pip install -U kinen"
+            ) from error
         if isinstance(error, sqlite3.OperationalError | sqlite3.DatabaseError):
             raise StoreError(f"{path}: {error}", hint) from error
         raise

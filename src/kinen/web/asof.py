@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kinen.text import now
 from kinen.web import html
-from kinen.web.page import AS_OF, entry
+from kinen.web.page import AS_OF, entry, fields_form
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
@@ -40,13 +40,11 @@ def form(memory: Memory, visit: Visit) -> Html:
     chosen = bool(visit.fields.get(AS_OF))
     return html.details(
         html.summary("As of another time"),
-        html.form(
+        fields_form(
+            visit.url(),
+            "Go back",
             hidden,
             fields(memory, visit),
-            html.button("Go back", type="submit"),
-            method="get",
-            action=visit.url(),
-            class_="fields",
         ),
         open=chosen,
     )

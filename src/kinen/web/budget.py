@@ -11,7 +11,7 @@ from kinen.recall.tiers import HEADINGS
 from kinen.text import estimate
 from kinen.web import asof, html
 from kinen.web.markdown import markdown
-from kinen.web.page import Page, Visit, empty, entry, notes, ref_link
+from kinen.web.page import Page, Visit, empty, entry, fields_form, notes, ref_link
 from kinen.web.votes import strip
 
 if TYPE_CHECKING:
@@ -28,15 +28,13 @@ def page(memory: Memory, visit: Visit) -> Page:
     recall = memory.recall(
         recall_query(question, budget=max(1, budget), as_of=visit.fields.get("as_of"))
     )
-    form = html.form(
+    form = fields_form(
+        visit.url(),
+        "Show",
         entry("q", "Question of a recall", question, type="search"),
         entry("budget", "Tokens of a recall", str(budget), type="number", min="1"),
         entry("start", "Tokens at session start", str(start), type="number", min="0"),
         entry("agent", "Agent", agent),
-        html.button("Show", type="submit"),
-        method="get",
-        action=visit.url(),
-        class_="fields",
     )
     body = html.join(
         [

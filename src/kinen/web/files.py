@@ -13,7 +13,7 @@ from kinen.render.text import counted
 from kinen.text import excerpt
 from kinen.web import html
 from kinen.web.markdown import code_block, code_line, markdown
-from kinen.web.page import Page, Visit, chips, date, empty, entry, ref_link
+from kinen.web.page import Page, Visit, chips, date, empty, entry, fields_form, ref_link
 from kinen.web.records import title_of
 
 if TYPE_CHECKING:
@@ -57,12 +57,10 @@ def list_page(memory: Memory, visit: Visit) -> Page:
         for record in files
     ]
     following = visit.here(offset=offset + MOST) if offset + MOST < total else ""
-    form = html.form(
+    form = fields_form(
+        visit.url("file"),
+        "Open",
         entry("path", "Open a file", placeholder="src/auth.py"),
-        html.button("Open", type="submit"),
-        method="get",
-        action=visit.url("file"),
-        class_="fields",
     )
     body = html.join(
         [

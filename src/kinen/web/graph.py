@@ -19,7 +19,7 @@ from kinen.text import excerpt
 from kinen.web import graphview, html
 from kinen.web.html import Html
 from kinen.web.layout import BROKEN, ORPHAN, Graph, layout
-from kinen.web.page import Page, Visit, choices, empty, entry, notes
+from kinen.web.page import Page, Visit, choices, empty, entry, fields_form, notes
 from kinen.web.records import title_of
 
 MOST = 5_000
@@ -70,7 +70,9 @@ def _form(visit: Visit, ref: str, kinds: Sequence[str], *, whole: bool) -> Html:
         for kind in dict.fromkeys((*kinds, *chosen))
         if kind in KINDS
     ]
-    return html.form(
+    return fields_form(
+        visit.url(),
+        "Show",
         entry("ref", "Around", ref, placeholder="ref or path"),
         choices("depth", "Steps", steps, depth),
         choices("only", "Show", ONLY, visit.fields.get("only")),
@@ -80,10 +82,6 @@ def _form(visit: Visit, ref: str, kinds: Sequence[str], *, whole: bool) -> Html:
             class_="box",
         ),
         html.element("fieldset", html.element("legend", "Types (none: all)"), boxes),
-        html.button("Show", type="submit"),
-        method="get",
-        action=visit.url(),
-        class_="fields",
     )
 
 

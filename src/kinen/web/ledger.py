@@ -9,7 +9,7 @@ from kinen.text import excerpt, iso
 from kinen.times import milliseconds
 from kinen.web import html
 from kinen.web.markdown import code_line
-from kinen.web.page import Page, Visit, date, empty, entry, ref_link
+from kinen.web.page import Page, Visit, date, empty, entry, fields_form, ref_link
 from kinen.web.records import title_of
 
 if TYPE_CHECKING:
@@ -26,13 +26,8 @@ def page(memory: Memory, visit: Visit) -> Page:
     about = {name: chosen[name] for name in ("session", "agent", "event")}
     injections, count = memory.ledger.injections(**about, since=since, limit=MOST)
     totals = memory.ledger.totals(**about, since=since)
-    form = html.form(
-        [entry(name, name.capitalize(), chosen[name]) for name in FILTERS],
-        html.button("Filter", type="submit"),
-        method="get",
-        action=visit.url(),
-        class_="fields",
-    )
+    fields = [entry(name, name.capitalize(), chosen[name]) for name in FILTERS]
+    form = fields_form(visit.url(), "Filter", *fields)
     if not injections:
         body: list[object] = [form, empty("Nothing was sent to an agent yet.")]
         return Page("Ledger", html.join(body), live=True)

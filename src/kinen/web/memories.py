@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 from kinen.consolidation.rivals import rivals
 from kinen.memory import Memory
-from kinen.memory.federation import ask_spaces
 from kinen.model.kinds import MEMORY_TYPES
 from kinen.render.text import counted
 from kinen.text import excerpt, iso
 from kinen.web import asof, html
 from kinen.web.markdown import inline
-from kinen.web.page import ALL, Page, Visit, chips, date, empty, mutation, notes, ref_link
+from kinen.web.page import Page, Visit, chips, date, empty, mutation, notes, of_all_spaces, ref_link
 
 if TYPE_CHECKING:
     from kinen.consolidation.rivals import Rivals
@@ -268,16 +267,8 @@ def _pairs(visit: Visit, pairs: list[Rivals]) -> Html | None:
 
 def page_of_all(visit: Visit) -> Page:
     """The memories of all spaces, to read; each is changed in its own space."""
-    remarks: list[str] = []
-    answers = ask_spaces(
-        [ALL],
-        lambda memory: [(memory.space.name, each) for each in memory.consolidation.memories()],
-        remarks.append,
-    )
-    pairs = sorted(
-        (pair for answer in answers for pair in answer),
-        key=lambda pair: pair[1].created_at,
-        reverse=True,
+    pairs, remarks = of_all_spaces(
+        lambda memory: memory.consolidation.memories(), lambda entry: entry.created_at
     )
     items = [
         html.li(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode
 
 from kinen.errors import QueryError
+from kinen.memory.federation import ask_spaces
 from kinen.model.records import KINDS
 from kinen.recall.tiers import short_id
 from kinen.web import html
@@ -14,7 +15,11 @@ from kinen.web.html import Html
 from kinen.web.markdown import code_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from kinen.memory import Memory
+
+    T = TypeVar("T")
 
 ROOT = "/web"
 ALL = "all"
@@ -126,19 +131,8 @@ class Page:
 
 def frame(page: Page, visit: Visit) -> Html:
     """The whole document around the content of a page."""
-    head = html.element(
-        "head",
-        html.element("meta", charset="utf-8"),
-        html.element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        html.element("meta", name="color-scheme", content="light dark"),
-        html.element("title", f"{page.title.replace('`', '')} · {visit.space} · kinen"),
-        html.element("link", rel="stylesheet", href=f"{ROOT}/static/pages.css"),
-        html.element("link", rel="icon", href=f"{ROOT}/static/icon.svg"),
-        [
-            html.element("script", type="module", src=f"{ROOT}/static/{name}")
-            for name in ("pages.js", *page.scripts)
-        ],
-    )
+    title = f"{page.title.replace('`', '')} · {visit.space}"
+    head = _head(title, ["pages.js", *page.scripts])
     body = html.element(
         "body",
         html.a("Skip to the content", href="#main", class_="skip"),
@@ -250,18 +244,23 @@ def sign_in_page(action: str, target: str, problem: str = "") -> bytes:
     )
 
 
-def _plain(title: str, *children: object) -> bytes:
-    """A document without a space around its content."""
-    body = html.element("body", html.main(children, id="main"))
-    head = html.element(
+def _head(title: str, scripts: Iterable[str] = ()) -> Html:
+    return html.element(
         "head",
         html.element("meta", charset="utf-8"),
         html.element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        html.element("meta", name="color-scheme", content="light dark"),
         html.element("title", f"{title} · kinen"),
         html.element("link", rel="stylesheet", href=f"{ROOT}/static/pages.css"),
         html.element("link", rel="icon", href=f"{ROOT}/static/icon.svg"),
+        [html.element("script", type="module", src=f"{ROOT}/static/{name}") for name in scripts],
     )
-    document = "<!doctype html>" + html.element("html", head, body, lang="en")
+
+
+def _plain(title: str, *children: object) -> bytes:
+    """A document without a space around its content."""
+    body = html.element("body", html.main(children, id="main"))
+    document = "<!doctype html>" + html.element("html", _head(title), body, lang="en")
     return document.encode("utf-8", "replace")
 
 
@@ -332,3 +331,22 @@ def choices(
 def entry(name: str, title: str, value: str = "", **attributes: object) -> Html:
     """A labelled field."""
     return html.label(title, html.input_(name=name, value=value, **attributes))
+
+
+def of_all_spaces(
+    read: Callable[[Memory], Iterable[T]], at: Callable[[T], Any]
+) -> tuple[list[tuple[str, T]], list[str]]:
+    """What is read from all spaces, each with the name of its space, newest first; and remarks."""
+    remarks: list[str] = []
+    answers = ask_spaces(
+        [ALL], lambda memory: [(memory.space.name, each) for each in read(memory)], remarks.append
+    )
+    pairs = [pair for answer in answers for pair in answer]
+    return sorted(pairs, key=lambda pair: at(pair[1]), reverse=True), remarks
+
+
+def fields_form(url: str, button: str, *fields: object) -> Html:
+    """Fields that choose what a page shows."""
+    return html.form(
+        *fields, html.button(button, type="submit"), method="get", action=url, class_="fields"
+    )

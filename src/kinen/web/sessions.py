@@ -8,14 +8,24 @@ from kinen.characters import visible_line
 from kinen.journal import events
 from kinen.journal.timeline import Gap, Step, fold, overview, select
 from kinen.memory import Memory
-from kinen.memory.federation import ask_spaces
 from kinen.memory.report import handoff_text
 from kinen.render.sessions import duration
 from kinen.text import excerpt, iso
 from kinen.times import milliseconds
 from kinen.web import html
 from kinen.web.markdown import code_block, code_line, inline, markdown, passage
-from kinen.web.page import ALL, Page, Visit, choices, date, empty, entry, notes, ref_link
+from kinen.web.page import (
+    Page,
+    Visit,
+    choices,
+    date,
+    empty,
+    entry,
+    fields_form,
+    notes,
+    of_all_spaces,
+    ref_link,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,14 +56,12 @@ def list_page(memory: Memory, visit: Visit) -> Page:
     most = visit.fields.number("n", MOST, 1_000)
     agent = visit.fields.get("agent")
     chosen = memory.sessions.overviews(most + 1, agent=agent, since=at, words=words)
-    form = html.form(
+    form = fields_form(
+        visit.url(),
+        "Filter",
         entry("q", "Words or id", visit.fields.get("q"), type="search"),
         entry("agent", "Agent", visit.fields.get("agent")),
         entry("since", "Since", since, placeholder="2w, 2026-03-01"),
-        html.button("Filter", type="submit"),
-        method="get",
-        action=visit.url(),
-        class_="fields",
     )
     items = [card(visit, session) for session in chosen[:most]]
     more = len(chosen) - len(items)
@@ -71,16 +79,8 @@ def list_page(memory: Memory, visit: Visit) -> Page:
 
 def page_of_all(visit: Visit) -> Page:
     """The latest sessions of all spaces."""
-    remarks: list[str] = []
-    answers = ask_spaces(
-        [ALL],
-        lambda memory: [(memory.space.name, each) for each in memory.sessions.overviews(MOST)],
-        remarks.append,
-    )
-    pairs = sorted(
-        (pair for answer in answers for pair in answer),
-        key=lambda pair: pair[1].started,
-        reverse=True,
+    pairs, remarks = of_all_spaces(
+        lambda memory: memory.sessions.overviews(MOST), lambda session: session.started
     )
     items = [card(visit, session, space) for space, session in pairs[:MOST]]
     shown = html.ol(items, class_="cards") if items else empty("No session in any space.")
@@ -145,14 +145,12 @@ def page(memory: Memory, visit: Visit) -> Page:
 
 def _filters(visit: Visit) -> Html:
     kinds = [("", "the gist"), ("all", "every step"), *((name, name) for name in FILTERS)]
-    return html.form(
+    return fields_form(
+        visit.url(),
+        "Filter",
         html.input_(type="hidden", name="id", value=visit.fields.get("id", "last")),
         choices("only", "Show", kinds, visit.fields.get("only")),
         entry("file", "File", visit.fields.get("file")),
-        html.button("Filter", type="submit"),
-        method="get",
-        action=visit.url(),
-        class_="fields",
     )
 
 
