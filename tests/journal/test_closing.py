@@ -185,3 +185,8 @@ no changes added to commit (use "git add" and/or "git commit -a")
 The coupon survives a reload now. On branch main the tests pass."""
     result = condensed(pasted, 200)
     assert result == "The coupon survives a reload now. On branch main the tests pass."
+
+
+def test_the_first_lines_do_not_end_in_a_label() -> None:
+    lines = ["**Outcome**: All done.", "**Next**", "- Push the branch and open a pull request."]
+    assert first_lines(lines, 12) == "**Outcome**: All done."

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from kinen.memory.report import SessionReport, _story
+from typing import TYPE_CHECKING
+
+from kinen import Memory
+from kinen.memory.report import SessionReport, _story, standup_text
 from kinen.memory.reports import _still_true
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def session(number: int, outcome: str, *earlier: str) -> SessionReport:
@@ -37,3 +43,24 @@ def test_a_short_outcome_is_told_with_what_came_before_it() -> None:
     text = _story(session(1, "Committed as `2f730b7`.", earlier, "Fixed the order."), 300)
     assert f"→ Committed as `2f730b7`. {earlier}" in text
     assert "Fixed the order" not in text
+
+
+def test_the_points_of_an_outcome_are_told_apart() -> None:
+    text = _story(session(1, "All 99 tests pass:\n\n- `dsl.py` parses\n- `engine.py` runs"), 300)
+    assert "→ All 99 tests pass: `dsl.py` parses; `engine.py` runs" in text
+
+
+def test_sessions_without_an_answer_are_left_out_but_for_the_latest(space: Path) -> None:
+    with Memory.open(space) as memory:
+        for name, answer in (("old", ""), ("good", "The coupon is kept now."), ("last", "")):
+            scope = {"session": name, "agent": "codex"}
+            capsule = memory.journal.open_capsule(f"ask {name}", scope=scope)
+            memory.observe(f"Please look at {name}.", scope=scope, provenance={"role": "user"})
+            if answer:
+                memory.observe(answer, scope=scope, provenance={"role": "assistant"})
+            memory.journal.close_capsule(capsule.ref)
+        text = standup_text(memory.reports.standup_report("2000-01-01T00:00:00+00:00"))
+    assert "The coupon is kept now." in text
+    assert "→ not answered: Please look at last." in text
+    assert "next: Please look" not in text
+    assert "ask old" not in text

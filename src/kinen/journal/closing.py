@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
+from kinen.journal.shorten import LABELS
 from kinen.journal.statements import is_step, spoken
 from kinen.markdown.sentences import plain, sentences
 from kinen.text import estimate, excerpt
@@ -130,10 +131,15 @@ def first_lines(lines: Iterable[str], tokens: int) -> str:
             break
         tokens -= cost
         chosen.append(line)
-    while chosen and (not chosen[-1].strip() or chosen[-1].rstrip("* ").endswith(":")):
+    while chosen and _leads_in(chosen[-1]):
         before_lead_in = " ".join(sentences(chosen.pop())[:-1])
         chosen += [before_lead_in] if before_lead_in else []
     return "\n".join(chosen)
+
+
+def _leads_in(line: str) -> bool:
+    """Is a line empty, or does it announce what follows: by a colon, or as the label of a part?"""
+    return line.rstrip("* ").endswith(":") or line.strip("* ") in ("", *LABELS)
 
 
 def _beginning(line: str, tokens: int, *, whole: bool) -> str:

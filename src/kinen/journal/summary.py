@@ -57,6 +57,9 @@ _BULLET = re.compile(r"^\s*(?:(?:[-*+•]|\d{1,2}[.)])\s+)?")
 _MORE = 9
 """Tokens of `and 100,000 more`."""
 
+UNANSWERED = "not answered: "
+"""Begins the outcome of a session whose last request has no answer."""
+
 
 class Line(NamedTuple):
     """A line of a summary, and the observations it is drawn from."""
@@ -156,7 +159,7 @@ def _outcome(account: Account, size: int) -> list[Line]:
             break
     if not lines and account.unanswered:
         text = _short(account.unanswered.text, 300, 70)
-        lines.append(Line(f"not answered: {text}", (account.unanswered.source,)))
+        lines.append(Line(f"{UNANSWERED}{text}", (account.unanswered.source,)))
     return [Line("\n".join(line.text for line in lines), lines[0].sources)] if lines else []
 
 
@@ -175,7 +178,7 @@ def _results(account: Account) -> Section:
     for report, weight in zip(reports, weights, strict=True):
         share = room * weight // sum(weights[:EARLIER])
         report_text = condensed(without_open(report.quote.text), share)
-        result = _on_one_line(results_first(by_sentence(report_text)))
+        result = on_one_line(results_first(by_sentence(report_text)))
         if _is_new(result, mentioned):
             lines.append(Line(result, (report.quote.source,)))
             mentioned |= set(terms(result))
@@ -220,10 +223,10 @@ def _without_known(text: str, mentioned: set[str]) -> str:
     return "\n".join(line for line in lines if not line.strip() or set(terms(line)) - mentioned)
 
 
-def _on_one_line(text: str) -> str:
+def on_one_line(text: str) -> str:
     """The lines of a message behind each other, without their bullets."""
     joined = ""
-    for line in text.splitlines():
+    for line in filter(str.strip, text.splitlines()):
         between = " " if joined.endswith((":", ".", "!")) else "; "
         joined += (between if joined else "") + _BULLET.sub("", line, count=1)
     return joined.rstrip(":")

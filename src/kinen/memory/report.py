@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kinen.characters import visible
+from kinen.journal.summary import UNANSWERED, on_one_line
 from kinen.recall.clip import cut
 from kinen.recall.tiers import cited, short_id
 from kinen.sources.git.recent import READ
@@ -182,12 +183,12 @@ def _checkpoint(point: Point) -> str:
 
 def _story(report: SessionReport, room: int) -> str:
     """A session in a few lines: intent → outcome → next; the outcome in so many characters."""
-    outcome = " ".join(_BULLET.sub("", line).strip() for line in report.outcome.splitlines())
+    outcome = on_one_line(report.outcome)
     if len(outcome) < SHORT:
         outcome = " ".join((outcome, *report.earlier[:1]))
     lines = [f"- {_title(report)} {cited(report.ref, report.at)}"]
     lines.append(f"  → {excerpt(outcome, room)}")
-    if report.next:
+    if report.next and not report.outcome.startswith(UNANSWERED):
         lines.append(f"  → next: {excerpt('; '.join(report.next), LINE)}")
     return "\n".join(lines)
 

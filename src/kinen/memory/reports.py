@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kinen.journal import queries
 from kinen.journal.account import unresolved
-from kinen.journal.summary import trouble_text
+from kinen.journal.summary import UNANSWERED, trouble_text
 from kinen.memory.report import (
     Commits,
     Point,
@@ -84,6 +84,7 @@ class Reports:
         return self._report(checkpoints, self._reported("", SESSIONS), "")
 
     def _reported(self, since: str, limit: int) -> list[tuple[Capsule, SessionReport]]:
+        """The latest session, and those before it in which something was answered."""
         after = round(datetime.fromisoformat(since).timestamp() * 1000) if since else 0
         capsules = [
             capsule
@@ -94,7 +95,10 @@ class Reports:
             key=lambda capsule: (capsule.closed_at or capsule.opened_at, capsule.id), reverse=True
         )
         reports = ((capsule, self._session_report(capsule)) for capsule in capsules)
-        return list(islice((pair for pair in reports if pair[1].outcome), limit))
+        told = (pair for pair in reports if pair[1].outcome)
+        latest = list(islice(told, 1))
+        answered = (pair for pair in told if not pair[1].outcome.startswith(UNANSWERED))
+        return [*latest, *islice(answered, limit - 1)]
 
     def _session_report(self, capsule: Capsule) -> SessionReport:
         parts = self._sessions.summary_parts(capsule)
