@@ -56,16 +56,13 @@ async def search_by_url(
     space: CurrentSpace, request: Annotated[requests.Search, Query()], accept: Accept = ""
 ) -> Response:
     """Search by words and by meaning; the parameters are those of POST."""
-    return await _search(space, request, accept)
+    return await search(space, request, accept)
 
 
 @router.post("/search", response_model=responses.SearchResults, responses=AS_TEXT)
 async def search(space: CurrentSpace, request: requests.Search, accept: Accept = "") -> Response:
     """Search by words and by meaning: each hit with its place and the votes behind its score."""
-    return await _search(space, request, accept)
 
-
-async def _search(space: CurrentSpace, request: requests.Search, accept: str) -> Response:
     def query(memory: Memory) -> MemoryQuery:
         return search_of(memory, request)
 
@@ -93,16 +90,12 @@ async def recall_by_url(
     space: CurrentSpace, request: Annotated[requests.Recall, Query()], accept: Accept = ""
 ) -> Response:
     """Plan, pins, latest summary and hits; the parameters are those of POST."""
-    return await _recall(space, request, accept)
+    return await recall(space, request, accept)
 
 
 @router.post("/recall", response_model=responses.Recall, responses=AS_TEXT)
 async def recall(space: CurrentSpace, request: requests.Recall, accept: Accept = "") -> Response:
     """The plan, pins, the latest summary and hits, inside a token budget."""
-    return await _recall(space, request, accept)
-
-
-async def _recall(space: CurrentSpace, request: requests.Recall, accept: str) -> Response:
     query = recall_of(request)
     pool = space.backend.pool
     if request.space and request.slow:

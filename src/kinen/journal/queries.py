@@ -420,6 +420,14 @@ def team_author(db: sqlite3.Connection, ref: str, person: str) -> str:
     return str(row[0]) if row else ""
 
 
+def open_capsule(db: sqlite3.Connection, name: str) -> Any:
+    """The capsule of that name; NotFound if it is closed."""
+    capsule = entry(db, *resolve(db, name, ["capsule"]))
+    if capsule.status != "open" or capsule.forgotten_at:
+        raise NotFound(f"{capsule.ref} is closed already", "`kinen list capsules` shows it")
+    return capsule
+
+
 class Entries:
     """The entries of a database that has the tables of a journal."""
 

@@ -249,12 +249,9 @@ class Journal(queries.Entries):
     ) -> tuple[Capsule, Summary | None]:
         """Close a capsule; without a summary one is made from its observations."""
         with self.writing() as db:
-            kind, id_ = queries.resolve(db, name, ["capsule"])
-            capsule: Capsule = queries.entry(db, kind, id_)
-            if capsule.status != "open" or capsule.forgotten_at:
-                raise NotFound(f"{capsule.ref} is closed already", "`kinen list capsules` shows it")
+            capsule: Capsule = queries.open_capsule(db, name)
             written = self._close(db, capsule, summary, "", now, confidence)
-            return queries.entry(db, "capsule", id_), written
+            return queries.entry(db, "capsule", capsule.id), written
 
     def _close(
         self,

@@ -25,8 +25,6 @@ from kinen.team.postgres import PostgresTeam
 from kinen.team.rows import SECTION
 from kinen.team.tables import Tables
 
-CLOSED_HINT = "`kinen list capsules` shows it"
-
 
 class TeamJournal(queries.Entries, PostgresTeam):
     """Read and write access to the entries of a space, as one person."""
@@ -86,9 +84,7 @@ class TeamJournal(queries.Entries, PostgresTeam):
         self, name: str, summary: str, now: int, confidence: float = 1.0
     ) -> tuple[Capsule, Summary | None]:
         """Close a capsule; without a summary one is made from its observations."""
-        capsule: Capsule = self.entry(*self.resolve(name, ["capsule"]))
-        if capsule.status != "open" or capsule.forgotten_at:
-            raise NotFound(f"{capsule.ref} is closed already", CLOSED_HINT)
+        capsule: Capsule = queries.open_capsule(self.db, name)
         written = self._close(capsule, summary, "", now, confidence)
         return self.entry("capsule", capsule.id), written
 
