@@ -328,3 +328,8 @@ def test_trailers_are_left_out_and_nothing_else() -> None:
     )
     for text in ("fix: a", "fix: a\n\nNote: this is prose\nand goes on", "fix: a\n\nWhy."):
         assert without_trailers(text) == text
+
+
+def test_the_trailers_of_squashed_commits_are_left_out() -> None:
+    text = "feat: a (#1)\n\n* one\n\nEntire-Checkpoint: 3f\n\n* two\n\nCause: a lock\n\nwas held"
+    assert without_trailers(text) == text.replace("Entire-Checkpoint: 3f\n\n", "")

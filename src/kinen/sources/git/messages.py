@@ -14,6 +14,7 @@ _HEAD = re.compile(
 _TRAILER = re.compile(
     r"(?P<key>[A-Za-z][A-Za-z0-9-]{1,40}|BREAKING CHANGE)(?:: +| +#)(?P<value>.+)"
 )
+_HYPHENATED = re.compile(r"[A-Z][A-Za-z]{0,40}(?:-[A-Za-z]{1,40}){1,4}: +\S")
 _TAGS = re.compile(r"(?im)^tags:[ \t]*(?P<tags>\S.*)$")
 _BREAKING = re.compile(r"(?m)^BREAKING[ -]CHANGE: ")
 _REVERTS = re.compile(r"(?i)\breverts? (?:commit )?(?P<sha>[0-9a-f]{7,64})\b")
@@ -98,9 +99,21 @@ def _trailers(body: str) -> Iterator[tuple[str, str]]:
 
 
 def without_trailers(text: str) -> str:
-    """A message without the paragraph of trailers at its end; a subject alone has none."""
+    """A message without the paragraph of trailers at its end; a subject alone has none.
+
+    The commits of a squash have their own: in between, only names like `Co-Authored-By` are such.
+    """
     head, gap, _ = text.rstrip().rpartition("\n\n")
-    return head.rstrip() if gap and any(_trailers(text)) else text
+    text = head.rstrip() if gap and any(_trailers(text)) else text
+    subject, *paragraphs = text.split("\n\n")
+    return "\n\n".join([subject, *(part for part in paragraphs if not _is_signed(part))])
+
+
+def _is_signed(paragraph: str) -> bool:
+    lines = paragraph.split("\n")
+    return any(map(str.strip, lines)) and all(
+        not line.strip() or _HYPHENATED.match(line) for line in lines
+    )
 
 
 def _cites(body: str, trailers: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, str]]:
