@@ -123,7 +123,7 @@ def test_a_module_imports_only_what_its_layer_allows(path: Path) -> None:
 
 
 # Limits on the figures of tools/code_metrics.py. They are today's, and only ever go down.
-MOST_VAGUE_PERCENT = 0.25
+MOST_VAGUE_PERCENT = 0.24
 MOST_PACKED_ASSIGNMENTS = 0
 MOST_LOOSE_MODULES = 8
 DEEPEST_CLASS = 2

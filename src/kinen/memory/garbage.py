@@ -65,11 +65,11 @@ def _index_folder(space: Space) -> str:
 
 
 def _files(folder: str) -> list[str]:
-    found = []
+    paths = []
     for above in (folder, *_below(folder)):
         with contextlib.suppress(OSError), os.scandir(above) as entries:
-            found += [entry.path for entry in entries if entry.is_file(follow_symlinks=False)]
-    return found
+            paths += [entry.path for entry in entries if entry.is_file(follow_symlinks=False)]
+    return paths
 
 
 def _below(folder: str) -> list[str]:
@@ -103,25 +103,25 @@ def garbage(home: str) -> list[Garbage]:
 def _folders(home: str) -> list[Garbage]:
     table = registry.read(home)
     by_folder = {registry.data_folder(home, key): entry for key, entry in table.items()}
-    found = []
+    items = []
     for folder in subfolders(os.path.join(home, "spaces")):
         entry = by_folder.get(folder)
         if entry is None:
-            found += _derived(folder, "the space is not registered")
+            items += _derived(folder, "the space is not registered")
             continue
         names = {
             registry.checkout_name(entry, root) for root in entry["roots"] if os.path.isdir(root)
         }
         for checkout in subfolders(os.path.join(folder, "checkouts")):
             if os.path.basename(checkout) not in names:
-                found.append(_item(checkout, "the clone or worktree is gone"))
-    return found
+                items.append(_item(checkout, "the clone or worktree is gone"))
+    return items
 
 
 def collect(home: str) -> list[Garbage]:
     """Delete what `garbage` lists, and forget clones that are gone where another one is there."""
-    found = _folders(home)
-    for item in found:
+    items = _folders(home)
+    for item in items:
         if os.path.isdir(item.path):
             shutil.rmtree(item.path, ignore_errors=True)
         else:
@@ -129,7 +129,7 @@ def collect(home: str) -> list[Garbage]:
                 os.unlink(item.path)
     if any(_gone(entry["roots"]) for entry in registry.read(home).values()):
         registry.update(home, _forget_roots)
-    return [*found, *_vectors(home, delete=True)]
+    return [*items, *_vectors(home, delete=True)]
 
 
 def _vectors(home: str, *, delete: bool = False) -> list[Garbage]:
@@ -154,10 +154,12 @@ def _gone(roots: list[str]) -> set[str]:
 def _derived(folder: str, reason: str) -> list[Garbage]:
     """The whole folder of a space if it has no journal, else everything but that."""
     names = os.listdir(folder)
-    kept = [name for name in names if name.startswith(KEPT)]
-    if not kept:
+    irreplaceable = [name for name in names if name.startswith(KEPT)]
+    if not irreplaceable:
         return [_item(folder, reason)]
-    return [_item(os.path.join(folder, name), reason) for name in names if name not in kept]
+    return [
+        _item(os.path.join(folder, name), reason) for name in names if name not in irreplaceable
+    ]
 
 
 def _item(path: str, reason: str) -> Garbage:
@@ -180,12 +182,12 @@ class Unused(NamedTuple):
 
 def unused_vectors(home: str, *, delete: bool = False) -> list[Unused]:
     """The unused vectors of every space whose folder is there; with `delete` they are gone then."""
-    found = []
+    items = []
     for space in registry.registered(home):
         with contextlib.suppress(KinenError, sqlite3.Error):  # indexed just now, or damaged
             if not space.missing:
-                found += _of_space(space, delete=delete)
-    return found
+                items += _of_space(space, delete=delete)
+    return items
 
 
 def _of_space(space: Space, *, delete: bool) -> list[Unused]:

@@ -69,7 +69,7 @@ class TeamJournal(queries.Entries, PostgresTeam):
         if existing:
             return cast("Capsule", existing)
         chosen = queries.EntryFilter(scope=Scope(scope.session), kinds=(type_,), status="open")
-        same = [one for one in self.entries("capsules", chosen)[0] if one.scope.session]
+        same = [capsule for capsule in self.entries("capsules", chosen)[0] if capsule.scope.session]
         if same and resume:
             return cast("Capsule", same[0])
         for left in same:
@@ -103,7 +103,9 @@ class TeamJournal(queries.Entries, PostgresTeam):
         written = bool(summary.strip())
         if not written:
             chosen = queries.EntryFilter(capsule=capsule.id, after=last)
-            if not observations or any(one.written for one in self.entries("summaries", chosen)[0]):
+            if not observations or any(
+                each.written for each in self.entries("summaries", chosen)[0]
+            ):
                 return None
             from kinen.journal.summary import summarize  # loads the markdown parser
 
@@ -172,10 +174,11 @@ class TeamJournal(queries.Entries, PostgresTeam):
                 doomed += [(part, entry.id) for entry in self.entries(plural, chosen)[0]]
         before = {key: self.entry(*key) for key in doomed}
         versions = [self._version(*key) for key in doomed]
-        if forget and not self._admin and any(one.author != self.person for one in versions):
+        foreign = any(version.author != self.person for version in versions)
+        if forget and foreign and not self._admin:
             fact = f"{kind}:{id_} has entries of a colleague"
             raise StoreError(fact, "redact it, or let its author or an admin forget it")
-        self.push([tombstone(one, now) if forget else redact(one) for one in versions])
+        self.push([tombstone(version, now) if forget else redact(version) for version in versions])
         if forget and kind != "pin":
             pins = [pin for key in doomed for pin in self._pins(":".join(key))]
             self.push([tombstone(self._version("pin", pin.id), now) for pin in pins])
@@ -198,11 +201,11 @@ class TeamJournal(queries.Entries, PostgresTeam):
             for summary in self.entries("summaries", queries.EntryFilter(capsule=id_))[0]:
                 cells: dict[str, Any] = {"id": summary.id}
                 evidence: Sequence[str] = [ref for ref in summary.evidence if ref not in gone]
-                made = not (summary.written or summary.redacted)
-                if made:
+                generated = not (summary.written or summary.redacted)
+                if generated:
                     cells["content"], evidence = summarize(capsule, self.stream(id_))
                 cells["evidence_refs"] = json.dumps(list(evidence))
-                self._put("summary", cells, gone if made else ())
+                self._put("summary", cells, gone if generated else ())
 
     def _version(self, noun: str, id_: str) -> Version:
         """What the team has of an entry; a new one if it has none."""

@@ -83,8 +83,8 @@ def page_of_all(visit: Visit) -> Page:
         lambda memory: memory.sessions.overviews(MOST), lambda session: session.started
     )
     items = [card(visit, session, space) for space, session in pairs[:MOST]]
-    shown = html.ol(items, class_="cards") if items else empty("No session in any space.")
-    return Page("Sessions", html.join([notes(remarks), shown]), live=True)
+    cards = html.ol(items, class_="cards") if items else empty("No session in any space.")
+    return Page("Sessions", html.join([notes(remarks), cards]), live=True)
 
 
 def card(visit: Visit, session: SessionOverview, space: str = "") -> Html:
@@ -157,20 +157,20 @@ def _filters(visit: Visit) -> Html:
 def _steps(visit: Visit, timeline: SessionTimeline, contents: dict[str, Observation]) -> Html:
     only = visit.fields.get("only")
     file = visit.fields.get("file")
-    shown: list[Step | Gap]
+    steps: list[Step | Gap]
     if only or file or timeline.overview.kind == "folder":
         kinds = [only] if only in FILTERS else []
-        shown = list(fold(select(timeline.steps, kinds, file)))
-        if len(shown) > STEPS:
-            shown = [*shown[:STEPS], Gap(len(shown) - STEPS)]
+        steps = list(fold(select(timeline.steps, kinds, file)))
+        if len(steps) > STEPS:
+            steps = [*steps[:STEPS], Gap(len(steps) - STEPS)]
     else:
-        shown = overview(timeline.steps)
-    if not shown:
+        steps = overview(timeline.steps)
+    if not steps:
         return empty("No step matches.")
     solved = resolutions(timeline.steps)
     items = [
         _step(visit, step, contents, solved.get(step.ref) if isinstance(step, Step) else None)
-        for step in shown
+        for step in steps
     ]
     return html.ol(items, class_="steps")
 
