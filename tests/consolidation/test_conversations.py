@@ -10,6 +10,7 @@ import pytest
 
 from kinen.consolidation.compactions import from_compaction
 from kinen.consolidation.conversations import from_session
+from kinen.consolidation.wording import holds
 from kinen.journal.mentions import files_in, symbols_in
 from kinen.model.journal import Observation, Summary
 
@@ -50,7 +51,7 @@ def drawn(*events: Observation) -> list[tuple[str, str]]:
 ALIASES = "used only inside `rescue` blocks are reported as unused"
 TABLE = "SQLite doesn't support `ALTER COLUMN`, so the migration needs a new table."
 VECTORS = "Vectors are deliberately off in `kinen log` because a hook has no time for them."
-DEPLOY = "deploy failed because `pnpm` was not on the runner."
+DEPLOY = "timeouts of the deploy are caused by `pnpm`, which is not on the runner."
 TOKEN = "Every `/token` change must be deployed before workflows use it."
 STATED = {
     f"Aliases {ALIASES}: a known bug.": ("lesson", f"This is a known bug — aliases {ALIASES}."),
@@ -117,6 +118,12 @@ def test_a_statement_of_the_agent_stands_alone_and_has_its_type(memory: str) -> 
         "`core/` should not depend on `cli/`, and reports should only be read.",
         "The button uses `text-sm` instead of `text-xs` to avoid two sizes.",
         "The card keeps the same blocks as the current prompt instead of `Batch`.",
+        "The deploy failed because `pnpm` was not on the runner.",
+        "The branch is still based on `main`, so it must be rebased before `merge`.",
+        "`Agent()` is being called too early, which fails because `KEY` is empty.",
+        "The commit failed due to a signing key that `git` could not read.",
+        "Kept `old_parser` so that imports of `app` do not break.",
+        "The learning works because it is wrapped in a familiar action, which never fails.",
         "**Lesson**: Caches with a time limit are often simpler than signals: TTL is clear.",
     ],
 )
@@ -127,7 +134,7 @@ def test_steps_proposals_places_and_quotations_are_not_drawn(text: str) -> None:
 def test_a_sentence_that_points_back_is_joined_with_the_one_before() -> None:
     text = (
         "The `Settings()` constructor falls back to `.env` in tests. This was caused by a fixture"
-        " that deletes the variables."
+        " that deletes `HOME`."
     )
     assert drawn(user("go on"), agent(text)) == [("lesson", text)]
 
@@ -283,8 +290,10 @@ def test_a_compaction_gives_its_errors_and_solutions_and_not_what_is_pending() -
 
 
 def test_the_same_said_twice_in_a_session_is_one_memory_with_both_sources() -> None:
-    item = agent("GitHub rejected the approval because the account `cysp` is also the author.")
-    two = agent("GitHub rejected the approval because `cysp` is the author of the request.")
+    item = agent(
+        "GitHub does not allow the approval because the account `cysp` is also the author."
+    )
+    two = agent("GitHub does not allow the approval because `cysp` is the author of the request.")
     (memory,) = from_session([user("approve it"), item, user("why?"), two])
     assert set(memory.sources) == {item.ref, two.ref}
 
@@ -349,7 +358,7 @@ def test_an_old_session_that_is_imported_later_gives_memories_too(
 ) -> None:
     statements = (
         "The root cause was a stale socket that `Pool.take` kept after a failover.",
-        "The deploy failed because `pnpm` was not on the runner of `deploy.yml`.",
+        "The timeouts are caused by `pnpm`, which is not on the runner of `deploy.yml`.",
     )
     for n, statement in enumerate(statements):
         session = transcript(
@@ -394,8 +403,8 @@ def test_questions_and_tasks_of_a_user_are_no_rules(prompt: str) -> None:
     assert drawn(user(prompt)) == []
 
 
-def test_a_plan_decides_what_has_a_reason_and_not_how_things_are_or_what_to_run() -> None:
-    reason = "Create `vitest.config.ts` at the root since the plugins interfere with the runner."
+def test_a_plan_decides_duties_and_contrasts_and_not_how_things_are_or_what_to_do() -> None:
+    contrast = "`report_id` is the name of a file, not a number in the database."
     duty = "Files within a skill folder should not be included in the evaluated context."
     plan = f"""Implement the following plan:
 
@@ -406,13 +415,14 @@ def test_a_plan_decides_what_has_a_reason_and_not_how_things_are_or_what_to_run(
 - {duty}
 
 ## Changes
-- {reason}
+- {contrast}
+- Create `vitest.config.ts` at the root since the plugins interfere with the runner.
 - Make the comparison text larger: `text-sm` instead of `text-xs`
 
 ## Verification
 - Run `bun run test` — all tests must pass
 """
-    assert drawn(user(plan)) == [("pattern", duty), ("decision", reason)]
+    assert drawn(user(plan)) == [("pattern", duty), ("decision", contrast)]
 
 
 def test_a_root_cause_is_a_lesson_without_bold_letters_too() -> None:
@@ -444,7 +454,88 @@ def test_slips_of_the_agent_are_no_lessons(entry: str) -> None:
     assert list(from_compaction(f"3. Errors and fixes:\n - {entry}\n")) == []
 
 
-def test_a_solution_says_how_something_was_solved() -> None:
-    listed = "4. Problem Solving:\n - Solved: `IPFS` connectivity for file uploads in the tests\n"
-    solved = "Resolved the provider error by using the components of `ark-ui` directly"
-    assert [text for _, text in from_compaction(f"{listed} - {solved}\n")] == [solved]
+def test_a_solution_says_what_holds_and_not_what_was_done() -> None:
+    done = (
+        " - Solved: `IPFS` connectivity for file uploads in the tests\n"
+        " - Used `ark-ui` instead of the provider of `chakra-ui`\n"
+    )
+    fact = "Components of `chakra-ui` do not work without a provider"
+    summary = f"4. Problem Solving:\n{done} - {fact}\n"
+    assert [text for _, text in from_compaction(summary)] == [fact]
+
+
+def test_an_error_of_a_compaction_is_a_lesson_if_it_showed_something_that_stays_so() -> None:
+    slip = "**No mail in the menu**: the agent removed the field. Fixed by adding it again."
+    fact = "No mail in the menu: The kit doesn't return one. Fixed by storing that of the form."
+    entries = f" - {slip}\n - **No mail in the menu**: the kit doesn't return one. {fact[48:]}\n"
+    lessons = [text for _, text in from_compaction(f"4. Errors and fixes:\n{entries}")]
+    assert lessons == [fact]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Tags from `GITHUB_TOKEN` do not trigger workflows.", True),
+        ("Aliases used only inside `rescue` are reported as unused.", True),
+        ("PRs created by Actions are not checked.", True),
+        ("`suppression` was too broad because it compares ids alone.", True),
+        ("Why `go.mod` had 1.24: it was written by the toolchain in use.", True),
+        ("The check failed on the runner.", False),
+        ("The worker is using the old client.", False),
+        ("The rows now use a border.", False),
+        ("The client has replaced the loader.", False),
+        ("Chose a counter rather than helpers.", False),
+        ("Includes the probes, which must be allowed.", False),
+        ("No new classes are required by the tools.", False),
+        ("The list will be empty until a rebuild.", False),
+        ("The merge was one script because the blocks are the same.", False),
+    ],
+)
+def test_what_holds_is_in_the_plain_present(text: str, kept: bool) -> None:
+    assert holds(text) is kept
+
+
+def test_what_is_now_so_is_told_as_so() -> None:
+    text = "The audience of `/token` is now the name of the service; `azp` must be the same."
+    [(_, memory)] = drawn(user("go on"), agent(text))
+    assert memory == text.replace("is now", "is")
+
+
+def test_a_choice_of_the_agent_counts_only_in_its_last_message() -> None:
+    assert drawn(user("go on"), agent(VECTORS), agent("Now the tests.")) == []
+    assert drawn(user("go on"), agent(TABLE), agent("Now the tests.")) == [("insight", TABLE)]
+
+
+def test_the_rank_of_a_finding_is_cut_off_where_it_was_fixed() -> None:
+    past = "the allow list was too broad because it matched only the id of `Advisory`."
+    [(_, memory)] = drawn(user("ok?"), agent(f"- **Medium**: {past}"))
+    assert memory == past.capitalize().replace("advisory", "Advisory")
+    assert drawn(agent("- **Medium**: `Advisory` fails because the list is too broad.")) == []
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "We don't have to use every skill.",
+        "we don't need to show the map at the bottom",
+        "Should not touch the paths of the API",
+        "let's rename it to run_manifest",
+    ],
+)
+def test_a_wish_for_the_work_at_hand_is_no_rule(prompt: str) -> None:
+    assert drawn(user(prompt)) == []
+
+
+def test_why_something_fails_is_told_if_it_cites_an_error_of_the_session() -> None:
+    why = "Vite serves pages for unknown routes, so the client crashes with `Unexpected token '<'`."
+    report = "I get SyntaxError: Unexpected token '<' when I open the report"
+    assert drawn(user("go on"), agent(why)) == []
+    assert drawn(user(report), agent(why)) == [("lesson", why)]
+    assert drawn(ran("npm test", "Unexpected token '<'", code=1), agent(why)) == [("lesson", why)]
+    assert drawn(user("look at `/api/events`"), agent("`/api/events` has two, so it fails.")) == []
+
+
+def test_an_intent_is_told_of_something() -> None:
+    text = "Deliberately absent: no decoys, no times and no `explain` in the list."
+    assert drawn(user("ok?"), agent(text)) == []
+    assert drawn(user("No, leave level 3 alone, it's a friction point on purpose.")) == []

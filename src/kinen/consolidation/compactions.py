@@ -15,6 +15,7 @@ from kinen.consolidation.wording import (
     LONGEST,
     SHORTEST,
     capitalized,
+    holds,
     is_sound,
     standalone,
     without_opening,
@@ -36,7 +37,7 @@ _CONCEPTS = re.compile(r"(?i)key technical concepts|technical (?:concepts|contex
 _UNSOLVED = re.compile(
     r"(?i)\b(?:need(?:s)? to be (?:fixed|done)|not yet|still (?:fail|open|broken|need)|in progress"
     r"|pending"
-    r"|unresolved|to be (?:fixed|decided)|todo|\(current\)|currently)\b"
+    r"|unresolved|to be (?:fixed|decided)|todo|\(current\)|currently|now)\b"
 )
 _CORRECTION = re.compile(
     r"(?i)^(?:user (?:feedback|correction|request)|error|issue|problem|fix)(?: \d{1,2})?"
@@ -62,8 +63,11 @@ _CONCLUSION = re.compile(
     r"(?i)\b(?:fix(?:ed|es)?|resolved|solved|solution|workaround|replaced|switched|changed|added|used"
     r"|updated|removed|rewrote|moved|corrected|established|set up|passing|required)\b"
 )
-_CHOICE = re.compile(r"(?i)(?:used|chose|adopted|switched to|kept)\b")
-_MEANS = re.compile(r"(?i)\b(?:by|via|using|with) (?:\w+ing\b|`|an? |the )")
+_FACT = re.compile(
+    r"(?i)\b(?:requires?|required|must|needs?|cannot|can't|won't|doesn't|does not|don't|do not"
+    r"|unsupported|by default)\b|\bmissing \S+ (?:dependency|package)\b"
+)
+"""What an error showed of something that stays so, beside what was done about it."""
 _TEACHES = re.compile(
     r"(?i)\b(?:required?|requires|must|needs?|only|instead of|rather than|because|prefer"
     r"|never|always"
@@ -89,10 +93,8 @@ def from_compaction(summary: str) -> Iterator[tuple[Verdict, str]]:
     for title, text in sections(summary).items():
         if _ERRORS.fullmatch(title):
             yield from _errors(text)
-        elif _SOLVED.fullmatch(title):
-            yield from _items(text, Verdict("lesson", STATED))
-        elif _CHOICES.fullmatch(title):
-            yield from _items(text, Verdict("decision", STATED))
+        elif _SOLVED.fullmatch(title) or _CHOICES.fullmatch(title):
+            yield from _items(text)
         elif _CONCEPTS.fullmatch(title):
             yield from _concepts(text)
 
@@ -127,7 +129,7 @@ def _errors(text: str) -> Iterator[tuple[Verdict, str]]:
         if _TRIFLE.search(found[0].label):
             continue
         lesson = _condensed(found[0].label, [sentence.text for sentence in found])
-        if lesson and _CONCLUSION.search(lesson) and is_sound(lesson):
+        if lesson and _CONCLUSION.search(lesson) and _FACT.search(lesson) and is_sound(lesson):
             yield Verdict("lesson", FIXED), capitalized(lesson)
 
 
@@ -147,23 +149,15 @@ def _impersonal(text: str) -> str:
     return _POSSESSIVE.sub("the ", _FIRST_PERSON.sub("the agent ", text))
 
 
-def _items(text: str, verdict: Verdict) -> Iterator[tuple[Verdict, str]]:
+def _items(text: str) -> Iterator[tuple[Verdict, str]]:
     for entry in _entries(text):
         for sentence in read_sentences(entry):
             if _UNSOLVED.search(sentence.text) or _SLIP.search(sentence.text):
                 continue
-            own = classify(Sentence(sentence.text, heading=""), "assistant", closing=True)
+            verdict = classify(Sentence(sentence.text), "assistant", closing=True)
             memory = standalone(sentence, directive=True, task=True)
-            if memory and (own or _teaches(memory)):
-                chosen = Verdict("decision", STATED) if _CHOICE.match(memory) else None
-                yield own or chosen or verdict, memory
-
-
-def _teaches(memory: str) -> bool:
-    """Does an item say how something was solved? `Solved: file uploads` does not."""
-    if _CHOICE.match(memory):
-        return True
-    return bool(_CONCLUSION.search(memory) and (_TEACHES.search(memory) or _MEANS.search(memory)))
+            if verdict and memory and holds(memory):
+                yield verdict, memory
 
 
 def _concepts(text: str) -> Iterator[tuple[Verdict, str]]:

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from kinen.consolidation.claims import Claim, claim, overlap
 from kinen.consolidation.compactions import from_compaction, sections
 from kinen.consolidation.failures import from_repeated, is_ours
-from kinen.consolidation.kinds import Verdict, classify, is_one_statement
+from kinen.consolidation.kinds import Verdict, classify, is_bare_rule, is_one_statement
 from kinen.consolidation.prose import Sentence, items, read_sentences, whole
 from kinen.consolidation.wording import LONGEST as LONGEST_MEMORY
-from kinen.consolidation.wording import capitalized, is_sound, standalone
+from kinen.consolidation.wording import capitalized, holds, is_sound, standalone
 from kinen.journal import events
+from kinen.markdown.sentences import sentences
 from kinen.model.journal import Finding, Observation, Summary
 from kinen.privacy.injected import own_words, without_reminders
 from kinen.text import excerpt, iso, terms
@@ -52,7 +53,7 @@ _ACCEPTANCE = re.compile(
     r"|ship it|please implement|implement|continue|looks good)\b"
 )
 _PASTED = re.compile(
-    r"(?i)^(?:diff --git|@@ |\+{3} |-{3} a/|traceback|\s{0,4}at \S+ ?\("
+    r"(?i)^(?:diff --git|@@ |\+|-{3} a/|traceback|\s{0,4}at \S+ ?\("
     r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d"
     r"|\[?(?:info|warn|warning|error|debug)\b\]?[: ]|[|>] |error:|you are )"
 )
@@ -61,6 +62,7 @@ _ADDRESS = re.compile(
     r"|create|update|remove|build|write|change|use|refactor|review|continue)\b"
 )
 """Words of somebody who speaks to the agent; a review or a log has none."""
+_QUOTED = re.compile(r"[`\"“]([^`\"“”\n]{4,160})[`\"”]")
 _NEED = re.compile(
     r"(?i)^(?:(?:so|now|ok|and|also),? )?(?:i|we)? ?(?:just )?(?:need|have) to "
     r"(?P<what>[a-z].{10,240})$"
@@ -133,7 +135,8 @@ def _summarized(summary: Summary, roles: Sequence[str]) -> Iterator[Finding]:
         stated = (statement for role in roles for statement in statements_of(summary.content, role))
     at = iso(summary.created_at / 1000)
     for verdict, text in stated:
-        yield Finding(verdict.kind, text, verdict.confidence, (summary.ref,), at)
+        if not verdict.alleged:
+            yield Finding(verdict.kind, text, verdict.confidence, (summary.ref,), at)
 
 
 def distinct(findings: Iterable[Finding]) -> list[Finding]:
@@ -218,6 +221,8 @@ def _stated(message: Message, observations: Sequence[Observation]) -> Iterator[F
         text = statement
         if verdict.tentative and (not edits or text.startswith("`")):
             continue  # a guess, or of code that the edits changed
+        if verdict.alleged and not _cites_error(text, observations[: message.place]):
+            continue
         if verdict.explains and _edits_before(observations, message.place):
             text = f"Cause of a fixed bug: {text}"
         yield finding(verdict.kind, text, verdict.confidence, message.event, *edits)
@@ -231,10 +236,13 @@ def statements_of(
         verdict = classify(options[0], role, closing=closing, planned=planned)
         if not verdict:
             continue
-        directive = role == "user" or planned or verdict.confidence >= AGREED
+        agreed = verdict.confidence >= AGREED or (role == "user" and not planned)
+        directive = agreed or is_bare_rule(options[0].text)
         task = planned or role == "assistant"
         statements = (standalone(option, directive=directive, task=task) for option in options)
         statement = next(filter(None, statements), "")
+        if not (agreed or any(map(holds, sentences(statement)))):
+            continue
         if statement and verdict.excluded:
             statement = f"Not included: {statement}"
         if statement:
@@ -254,6 +262,13 @@ def finding(kind: str, text: str, confidence: float, *sources: Observation) -> F
     """A finding dated by the first of the observations that it rests on."""
     refs = tuple(dict.fromkeys(source.ref for source in sources))
     return Finding(kind, text, confidence, refs, iso(sources[0].ts / 1000))
+
+
+def _cites_error(text: str, before: Sequence[Observation]) -> bool:
+    """Has a statement words, in quotes or as code, that a user reported or a failure showed?"""
+    quoted = [span for span in _QUOTED.findall(text) if " " in span]
+    seen = (e.content for e in before if events.failed(e) or speaker(e) == "user")
+    return bool(quoted) and any(span in content for content in seen for span in quoted)
 
 
 def _edits_after(observations: Sequence[Observation], place: int) -> list[Observation]:
@@ -330,14 +345,11 @@ def _lessons(failure: Failure, success: Observation) -> Iterator[Finding]:
 
 
 def _lesson(sentence: Sentence, event: Observation) -> str:
-    """An explanation as a lesson: by itself, or with the error where it only says what was done."""
+    """What an agent said that it had to do, with the error that it did it for."""
     need = _NEED.match(sentence.text) or _LACK.match(sentence.text)
-    if not need:
-        text = standalone(sentence)
-        return text if classify(sentence, "assistant") else ""
     error = excerpt(events.named_error(event), ERROR).replace("`", "'").strip()
     program = next(iter(events.programs(events.command(event))), "")
-    if not error or not program:
+    if not (need and error and program):
         return ""
     remedy = need["what"] if need.re is _NEED else sentence.text
     if not set(terms(remedy)) & set(terms(error)):

@@ -21,7 +21,6 @@ Kind = str
 _CHOICE = (
     r"\b(?:we|i)(?:'ve| have)? (?:decided|agreed|chose|opted|settled)\b"
     r"|\b(?:was|were|has been) (?:decided|agreed|chosen)\b|\bis the chosen\b"
-    r"|\bdeliberate(?:ly)?\b|\bintentional(?:ly)?\b|\bon purpose\b|\bby design\b"
     r"|(?<!\bcan )(?<!\bcould )(?<!\bwould )\b(?:use[sd]?|using|chose"
     r"|choose|keep|keeps|kept|keeping|switched|switch|moved|move|replaced"
     r"|replace|replaces|prefer|prefers|preferred|store[sd]?|put|stays?|remains?"
@@ -37,6 +36,10 @@ _CHOICE = (
     r"|\b(?:out of scope|not included|skipped|deferred)\b.{2,160}"
     r"\b(?:because|since|so that|to avoid)\b"
 )
+_MEANT = (
+    r"|\b(?:is|are|stays?|remains?) (?:\S+ ){0,4}?(?:deliberate(?:ly)?|intentional(?:ly)?"
+    r"|on purpose|by design)\b|\b(?:deliberate|intentional)ly (?!switches)[a-z]{2,20}s\b"
+)
 _LIMIT = (
     r"\b(?:throttled|limited|capped|debounced|restricted|truncated|rounded to|expires?"
     r"|times? out)\b.{0,60}(?<![\w-])\d"
@@ -46,26 +49,26 @@ _LIMIT = (
 )
 _USER_CHOICE = (
     r"\b(?:let'?s|we(?:'ll| will|'re going to| are going to| should)) (?:not )?"
-    r"(?:use|go with|stick (?:with|to)|keep|drop|switch to|move to|adopt|avoid|support|default to"
-    r"|standardi[sz]e|rename|store|target|make|call|treat|require|remove|skip)\b"
-    r"(?! (?:going|it\b|working|sure|an? commit|a pr))"
+    r"(?:use|keep|store|go with|stick (?:with|to)|drop|switch to|move to|adopt|avoid|support"
+    r"|default to|standardi[sz]e|target|treat|require)\b(?! (?:it|this|that)\b)"
     r"|\bwe(?:'re| are) (?:going with|sticking with|moving to|dropping)\b"
-    r"|^use (?=\S.{0,200} (?:instead of|rather than|not) )"
-    r"|\bwe (?:don'?t|do not) (?:need|want(?! to)|support|care about)\b"
+    r"|\bwe (?:don'?t|do not) (?:(?:need|want)(?! to)|support|care about)\b"
 )
 _DUTY = (
     r"\bmust (?:not|never|always|only)\b|\bmustn't\b|\bshould (?:never|always)\b"
-    r"|\b(?:must|has to|have to) (?:be|have(?! (?:already|been|\w+ed)\b)|use|go|come"
+    r"|\bmust (?:be|have(?! (?:already|been|\w+ed)\b)|use|go|come"
     r"|stay|match|include|pass|run|live|start|end|keep|contain|exist|deploy|normalize|return)\b"
-    r"|\b(?:by|the|our|a) (?:\w+ )?convention\b|\b(?:from now on|going forward|at all times"
+    r"|\bby convention\b|\bis (?:the|our|a) (?:\w+ )?convention\b"
+    r"|\b(?:from now on|going forward|at all times"
     r"|under no circumstances)\b"
-    r"|^(?:always|never) (?![a-z]+s\b)[a-z]"
+    r"|^(?:always|never) (?![a-z]+(?:s|ed)\b)[a-z]"
 )
 _WISH = r"|\bshould (?:not|only)\b|\bshouldn't\b"
 """A rule where a user says it; of an agent it is an opinion."""
 _RULE = (
     _DUTY + _WISH + r"|(?:[,;:–—] |\b(?:please|and|but|so|or|to|we|instead) )"
-    r"(?:always|never) (?!(?:mind|been|seen|had|did|was|is|are|got|gets|said|asked|thought|knew"
+    r"(?:always|never) (?!(?:an?|the|any|in|on"
+    r"|mind|been|seen|had|did|was|is|are|got|gets|said|asked|thought|knew"
     r"|happen|want|failed|even|called|used|[a-z]{2,20}s|[a-z]{2,20}ed|[a-z]{2,20}able)\b)(?=[\w`])"
 )
 _PREFERENCE = r"\b(?:i|we)(?:'d| would)? (?:strongly |much |greatly )?(?:prefer|value|rather)\b"
@@ -76,17 +79,15 @@ _CAUSE = (
     r"(?! (?:to|in|with|on|at|fixed|gone|solved|resolved)\b)"
     r"|\b(?:an?|the) (?:known|documented|long-standing) (?:\w+ ){0,3}"
     r"(?:bug|issue|conflict|limitation|problem|quirk)\b"
-    r"|\b(?:fail(?:s|ed|ing)?|br(?:oke|eaks|oken)|crash(?:es|ed)?|hangs?|hung|errors|errored"
-    r"|(?:was|were) rejected|rejected|refused|prevented|conflicted|blocked)\b.{0,160}"
-    r"\b(?:because|due to|since (?!v?\d)|as soon as)\b"
     r"|\b(?:was|were) (?:too \w+|wrong|broken|missing|incorrect|incomplete)\b.{0,60}\bbecause\b"
-    r"|\bbecause\b.{3,160}\b(?:failed|crashed|broke|was rejected|timed out|never (?:ran|reached))\b"
-    r"|\b(?:will fail|fails|breaks|crashes|hangs)\b.{0,80}\b(?:if|when|unless)\b"
-    r"|, so .{3,160}\b(?:crashe[sd]|fails|breaks|rejects|errors)\b"
-    r"|\bfailed\b.{0,160}\b(?:could not|couldn't|cannot|can't|not found|missing)\b"
-    r"|\b(?:fixed|solved|resolved|worked around) (?:it )?(?:by|with)\b|\bgotcha\b"
-    r"|\bworkaround (?:for .{3,80} )?(?:is|was)\b"
+    r"|\bgotcha:|\bworkaround (?:for .{3,80} )?(?:is|was)\b"
 )
+_FAILURE = (
+    r"\b(?:fails|breaks|crashes|hangs|rejects|refuses|is rejected)\b.{0,160}"
+    r"\b(?:because|due to|since (?!v?\d)|as soon as|if|when|unless)\b"
+    r"|, so .{3,160}\b(?:crashes|fails|breaks|rejects)\b"
+)
+"""Why something fails: a guess unless it cites the error."""
 _FACT = (
     r"\b(?:doesn't|does not|don't|do not|cannot|can't|won't|isn't|is not|aren't|are not) "
     r"(?:\w+ ){0,2}(?:support(?:ed)?|allow(?:ed)?|permit(?:ted)?|work|accept|access|persist"
@@ -104,6 +105,10 @@ _FACT = (
 )
 _FLAGS = re.IGNORECASE
 _OBLIGATION = re.compile(_DUTY + _WISH, _FLAGS)
+_CONTRAST = re.compile(
+    r"(?i)\b(?:is|are|has|have|takes?|uses?|stays?|maps? to)\b.{3,160}, (?:not|never) (?:an?|the|`)"
+)
+"""Says what something is by what it is not."""
 _ROLES: dict[str, list[tuple[Kind, float, re.Pattern[str]]]] = {
     "user": [
         ("pattern", 0.85, re.compile(_RULE, _FLAGS)),
@@ -117,15 +122,22 @@ _ROLES: dict[str, list[tuple[Kind, float, re.Pattern[str]]]] = {
     ],
     "assistant": [
         ("lesson", 0.8, re.compile(_CAUSE, _FLAGS)),
-        ("decision", 0.75, re.compile(_CHOICE, _FLAGS)),
+        ("lesson", 0.75, re.compile(_FAILURE, _FLAGS)),
+        ("decision", 0.75, re.compile(_CHOICE + _MEANT, _FLAGS)),
         ("pattern", 0.75, re.compile(_DUTY, _FLAGS)),
         ("insight", 0.7, re.compile(_FACT, _FLAGS)),
     ],
+    "plan": [
+        ("pattern", 0.8, _OBLIGATION),
+        ("decision", 0.8, _CONTRAST),
+    ],
 }
+_FOUND_OUT = ("lesson", "insight")
+"""What an agent may find out on its way; what it decides is decided at the end of a turn."""
 _CLOSING: list[tuple[Kind, float, re.Pattern[str]]] = [
     ("decision", 0.75, re.compile(_LIMIT, _FLAGS)),
     ("insight", 0.75, re.compile(r"^Why [^:?]{3,80}: (?=[\w`])")),
-    ("insight", 0.7, re.compile(r"^(?:The )?(?:`|\w(?:(?![A-Z\d])\w)*+[A-Z\d]).{10,}\bbecause\b")),
+    ("insight", 0.7, re.compile(r"^`[^`]{2,80}`: .{10,}\bbecause\b")),
 ]
 """What counts only in the last message of a turn."""
 _SITUATION = re.compile(
@@ -138,12 +150,6 @@ _CHECKS = re.compile(
     r"(?i)(?:\w+ ){0,2}(?:verification|validation|test(?:s|ing)?(?: plan| steps)?|checks?)"
 )
 """Headings under which a plan says how it is verified."""
-_EDIT = re.compile(
-    r"(?i)^(?:make|adjust|initiali[sz]e|change|modify|wrap|render|show|display|increase|decrease|move"
-    r"|rename|replace|swap|update|fix)\b(?!.{0,200}\b(?:because|since|so that|to avoid)\b)"
-)
-"""An edit that a plan lists, without a reason: a task."""
-_REASON = re.compile(r"\b(?:to avoid|so that|because|since|instead of|rather than)\b", _FLAGS)
 _VERB = re.compile(
     r"(?i)\b(?:is|are|was|will|has|have|does|uses?|stays?|remains?|must|only|no|not|never|instead|because"
     r"|so|default|keeps?|prefer|shows?|requires?|selects?|goes|gets|runs?|returns?|without)\b"
@@ -152,10 +158,11 @@ _CONCRETE = re.compile(r"`|\d|(?<=[a-z,;] )[A-Z][A-Za-z]+|\b[A-Z]{2,}\b|\w_\w|[a
 """Signs that a sentence speaks of something in particular: code, numbers, names."""
 _BARE_RULE = re.compile(r"(?i)(?:always|never)\b")
 """In a plan, a rule that names nothing is about the one thing that the plan makes."""
-_NAMED = re.compile(r"`|\w_\w|[a-z][A-Z]|\w\.[a-z]{2,4}\b")
-"""A name from code: without one, a lesson is advice that holds everywhere."""
+_NAMED = re.compile(r"`|\w_\w|[a-z][A-Z]|[A-Z]{2,}[a-z]|\w\.[a-z]{2,4}\b")
+"""A name from code: without one, what an agent says is advice or talk."""
 DECISIONS = re.compile(
-    r"(?i)(?:(?:(?!few|good|some|possible|other|better|best|strong|safe)\w+ ){0,3}"
+    r"(?i)(?!.*\b(?:waiting|open|pending|needed|remaining|to make|for you)\b)"
+    r"(?:(?:(?!few|good|some|possible|other|better|best|strong|safe)\w+ ){0,3}"
     r"(?:decisions?|choices)(?: made| taken| locked)?(?: \w+){0,4}"
     r"|(?:\w+ ){0,2}assumptions(?: and defaults)?|(?:key |design |hard )?constraints|non-?goals"
     r"|what we (?:decided|agreed).{0,30}|agreed (?:behaviou?r|approach|design)|locked(?: in)?"
@@ -166,11 +173,17 @@ DECISIONS = re.compile(
 _EXCLUDED = re.compile(
     r"(?i)^(?:(?:explicitly|what's|what is) )?(?:not included|excluded|non-?goals)"
 )
-_DECIDED = re.compile(r"(?i)\b(?:decided|agreed|chose|opted|settled)\b")
+_EXPLICIT = re.compile(
+    r"(?i)\b(?:decided|agreed|chose|opted|settled|root cause|turn(?:s|ed) out|known)\b"
+)
+"""Words that say by themselves that something was decided or found out."""
+_ASIDE = re.compile(r" \([^()]{1,200}\)")
+"""What is said by the way in brackets is no reason to keep a sentence."""
 _FAULT = re.compile(
     r"(?i)\b(?:stale|wrong|incorrect|broken|hard-?coded)\b[^,;]{0,60}\b(?:instead of|rather than)\b"
 )
 """`uses the stale number instead of the fresh one` is what an agent found, and nobody's choice."""
+_ALLEGED = re.compile(_FAILURE, _FLAGS)
 _GUESS = re.compile(r"(?i)\b(?:issue|problem|bug|cause|culprit|reason)(?: here| now)?(?: is|'s)$")
 _LESSONS = re.compile(
     r"(?i)(?:root causes?|the cause|what (?:went wrong|broke)|lessons?(?: learned)?|gotchas?"
@@ -187,6 +200,11 @@ class Verdict:
     cue: str = ""
     explains: bool = False
     """Is it labelled as the cause of something?"""
+
+    @property
+    def alleged(self) -> bool:
+        """Does it only say why something fails? Then it must cite the error."""
+        return self.kind == "lesson" and bool(_ALLEGED.fullmatch(self.cue))
 
     @property
     def tentative(self) -> bool:
@@ -210,6 +228,11 @@ def is_one_statement(sentence: Sentence) -> bool:
     return is_cause(sentence.label) or (sentence.listed and bool(DECISIONS.fullmatch(title)))
 
 
+def is_bare_rule(text: str) -> bool:
+    """Is it a rule in the imperative: always, never?"""
+    return bool(_BARE_RULE.match(text))
+
+
 def is_clause(text: str) -> bool:
     """Does a list item say something, rather than name a thing?"""
     return bool(_VERB.search(text))
@@ -231,21 +254,22 @@ def classify(
         return None
     if sentence.listed and DECISIONS.fullmatch(title):
         return Verdict("decision", 0.85, title) if is_clause(text) or sentence.label else None
-    concrete = role == "user" or bool(_CONCRETE.search(text))
+    named = role == "user" or bool(_NAMED.search(text))
     if role == "assistant" and is_cause(sentence.label) and _explains(sentence):
         return Verdict("lesson", 0.75, sentence.label, explains=True)
-    for kind, confidence, rule in _ROLES[role]:
-        match = rule.search(text) if kind != "decision" or not _FAULT.search(text) else None
-        if match and (concrete or kind == "lesson" or _DECIDED.search(match[0])):
+    for kind, confidence, rule in _ROLES["plan" if planned else role]:
+        if role == "assistant" and not (closing or kind in _FOUND_OUT):
+            continue
+        fault = kind == "decision" and _FAULT.search(text)
+        match = None if fault else rule.search(_ASIDE.sub("", text))
+        if match and (named or _EXPLICIT.search(match[0])):
             return Verdict(kind, confidence, match[0])
-    if role == "assistant" and closing and concrete:
+    if role == "assistant" and closing and not planned and _CONCRETE.search(text):
         for kind, confidence, rule in _CLOSING:
             if rule.search(text):
                 return Verdict(kind, confidence)
         if _LESSONS.fullmatch(title) and not sentence.listed:
             return Verdict("lesson", 0.75, title)
-    if planned and sentence.listed and _REASON.search(text) and not _EDIT.match(text):
-        return Verdict("decision", 0.8)
     return None
 
 

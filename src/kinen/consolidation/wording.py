@@ -68,7 +68,7 @@ _NOUNS = (
     r"|application|service|site|team|org|organization|branch protection)"
 )
 _POINTS_BACK = re.compile(
-    rf"(?i)^(?:(?:it|they|he|she|them|these|those|such)\b|(?:this|that)\b(?! {_NOUNS}\b)"
+    rf"(?i)^(?:(?:it|its|they|their|he|she|them|these|those|such)\b|(?:this|that)\b(?! {_NOUNS}\b)"
     r"|(?:here|there)(?:'s|\b)|both\b|neither\b|the (?:same|former|latter|above|following|first"
     r"|second|third|last|other|next|previous|remaining|rest)\b"
     r"|the (?:new|old|fix|change|test|failure|error"
@@ -89,6 +89,8 @@ _POINTS_BACK = re.compile(
     r"|one (?:existing|other|more)\b"
     r"|similarly\b|either\b|else\b|or\b)"
 )
+_ENDS_BACK = re.compile(r"(?i)^[^`]*\bto \w+ (?:it|them|this|that)[.!]?$")
+"""Ends with what is to be done to something that has no name."""
 _CAUSE = re.compile(
     r"(?i)^the (?:root cause|cause|culprit|failure|bug|error|crash|problem|issue)s?"
     r"(?: is| was|: | were)(?: caused by| due to)?\b"
@@ -122,8 +124,38 @@ _RANKED = re.compile(
     r"(?: [–—-])?:? "
 )
 """How the findings of a review begin."""
-_WAS = re.compile(r"(?i)\b(?:was|were)\b.{0,160}\bbecause\b")
+_WAS = re.compile(
+    r"(?i)\b(?:was|were) (?:too \w+|wrong|broken|missing|incorrect|incomplete)\b.{0,160}\bbecause\b"
+    r"|\b(?:was|were) caused by\b"
+)
 """A finding in the past tense, with its cause: it was found right, and is over."""
+_FOUND = re.compile(
+    r"(?i)\broot cause\b|^Why "
+    r"|\b(?:decided|agreed|chose|opted|settled) (?:to|on|for|against|that)\b"
+)
+"""What was found out or decided holds, whatever the tense."""
+_ASIDE = re.compile(r"\([^()]{1,200}\)|[\"“][^\"“”]{1,300}[\"”]")
+_MOMENT = re.compile(
+    r"(?i)\b(?:now|still|currently|already|yet|just|then|correctly|recently|initially|first|finally|until)\b"
+    r"|\b(?:is|are|'s|'re) (?:not |also |actually )?(?!missing\b)[a-z]+ing\b"
+    r"|\b(?:has|have) (?:not )?(?:been )?[a-z]+ed\b"
+)
+"""The moment at which something was said: adverbs, the progressive, the perfect."""
+_PAST = re.compile(
+    r"(?i)\b(?:was|were|wasn't|weren't|had|hadn't|did|didn't|couldn't|could not|got|ran|went|left"
+    r"|took|saw|came|broke|became|began|gave|lost|wrote|showed|failed|tried)\b"
+    r"|(?<!\bis )(?<!\bare )(?<!\bbe )(?<!\bnot )(?<!\bas )(?<!\bget )(?<!\bgets )\b[a-z]{3,20}ed"
+    r" (?:the|an?|its|it|because|due|that|to|different|from|with)\b"
+)
+"""Verbs in the past tense: what happened."""
+_DEED = re.compile(
+    r"(?:[A-Z][a-z]+ed|Kept|Chose|Made|Left|Built|Set|Put|Wrote|Split)\b"
+    r"(?!.*\b(?:is|are|do|does|can|cannot|must|should|needs?|requires?)\b)"
+    r"|No new\b|[A-Z][a-z]+s (?:the|an?|its)\b"
+)
+"""How a line of a list of changes begins."""
+_IS_NOW = re.compile(r"\b(is|are) now\b(?! \w+ing\b)")
+"""What is now so is so."""
 _OPEN_POINT = re.compile(
     r"(?i)^(?:(?:not (?:done|yet)|next(?: steps?)?|to-?do|pending|remaining|open|blocked"
     r"|follow[- ]?ups?|question)\b[^:]{0,30}|status|title|result|verification"
@@ -189,7 +221,7 @@ _QUESTION = re.compile(
 )
 """A question, also without its mark: people who type to an agent often leave it out."""
 _PROPOSAL = re.compile(
-    r"(?i)^(?:suggest(?:ed|ion)|action|recommend(?:ed|ation)|option|proposal|idea|alternative|follow-up"
+    r"(?i)^(?:should|must|suggest(?:ed|ion)|action|recommend(?:ed|ation)|option|proposal|idea|alternative|follow-up"
     r"|optional|residual|minor|needs? to|the stated|(?:even )?if|unless|e\.g|i\.e|for example"
     r"|for instance|whether|suppose|assuming|worse|either|assumption|test"
     r"|the (?:simplest|easiest|best|cleanest|proper|right) (?:fix|solution|option|approach|way))\b"
@@ -197,64 +229,20 @@ _PROPOSAL = re.compile(
 _PLACE = re.compile(r"\w\.\w{1,6}:\d{1,6}\b|\b[Ll]ines? ~?\d|→|->(?=[^`]{0,200}$)")
 """A place in code that moves with the next edit, or a chain of steps."""
 _PASSING = re.compile(
-    r"(?i)\b(?:worth (?:confirming|checking|noting)|main concern|failing step|remaining issues|zero"
-    r"|untracked|uncommitted|flagged|in scope|residual|nitpick"
-    r"|no longer true|heads-up|follow-up|pr title|commit title|the live|surfaced|showed up|moot"
-    r"|failing test|fully preserved|sandbox(?:ed)? (?:because|run)"
-    r"|this (?:sandbox|session|checkout)"
-    r"|now (?:also|reads?|carries)|not yet|n't (?:been )?\w{2,20} yet"
-    r"|correctly|still works|not (?:running|addressed)|wasn't reachable|in this environment"
-    r"|(?<!-)staged|subagents?|may (?:not|have)|debug logging|something is|tests pass,"
-    r"|pre-existing|already shows?|in_progress|(?:still|based) (?:\w+ )?behind|which should"
-    r"|was just|just (?:landed|added|fixed|a typo)|unrelated to (?:our|the|these) changes?)\b"
-    r"|^(?:one|two|three|four|\d+) (?:\w+ ){0,2}(?:tests?|checks?|errors?|warnings?)\b"
-    r"|^the (?:current|latest) \w+ (?:is|shows?|looks?|seems?)\b"
-    r"|^(?:\S+ ){1,4}then (?:[a-z]+ed|ran|went|got|hit|stopped)\b"
-)
-_MOMENTARY = re.compile(
-    r"(?i)\b(?:risk|question|concern|unknown|point) is (?:whether|how|if|why)\b"
-    r"|\b(?:appear(?:s|ed)|seem(?:s|ed)|look(?:s|ed)) (?:to|like|as)\b|\b(?:may|might) \w"
-    r"|\b(?:from|in|on) this (?:environment|sandbox|machine|worktree)\b|\bhere(?:[,;.]|$| is\b)"
-    r"|\b(?:is|are) (?:fine|harmless|moot|redundant|never needed|safe to|being \w+ed)\b"
-    r"|\bnever (?:called|needed|used)\b|\bhaven't been\b|\bhasn't been\b"
-    r"|\bbut (?:\S+ ){1,8}just (?:fails?|breaks?|hangs?|drops?|returns?|ignores?)\b"
-    r"|\bbut (?:applying|the (?:implementation|code|tests?|docs))\b"
-    r"|^[^.;:]{1,80}\b(?:is|are) (?:now |still |currently |actually )?(?:using|doing|getting"
-    r"|hitting|failing|trying|running|passing|calling|reading|sending|speaking)\b"
-    r"|^(?:the )?(?:\S+ ){0,2}(?:test|harness|example|suite)s? (?:pass|fail|fails|failed)\b"
-    r"|\balso fail\w*\b|\b(?:this|that) (?:is|was) expected\b|\b(?:was|were) being \w+ed\b"
-    r"|\b(?:high|medium|low) confidence\b"
-    r"|\busers? (?:explained|said|asked|clarified|confirmed|noted|reported|pointed)\b"
+    r"(?i)\b(?:pre-existing|in_progress|reasonable|residual|nitpick|moot|flagged|heads-up|follow-up"
+    r"|uncommitted|untracked|subagents?|something is|still works|feels?|not really"
+    r"|not (?:yet|addressed)"
+    r"|n't (?:been )?\w{2,20} yet|worth (?:confirming|checking|noting)|(?:may|might) \w+"
+    r"|(?:appear|seem|look)(?:s|ed)? (?:to|like|as)|(?:is|was) expected"
+    r"|never (?:called|needed|used)"
+    r"|(?:is|are) (?:fine|harmless|redundant)|question is whether|same\b.{1,80}\bas the current"
+    r"|(?:tests?|suite|build) (?:pass|fail)(?:e?s|ed)?"
+    r"|this (?:sandbox|session|checkout|environment)|users? (?:explained|said|asked|confirmed)"
+    r"|(?:Read|Edit|Write|Bash|Grep|Glob|Task|Agent|Todo\w*|Web\w*) tool)\b"
     r"|^(?!why )[^:]{3,200}: (?:(?-i:it|they|he|she)|these|those) "
     r"|^(?:down to |all |only |just )?\d+ (?![a-z]+s? (?:must|needs?|requires?)\b)[a-z]"
-    r"|\bfeels?\b|\bwe're \w+ing\b"
-    r"|\b(?:match(?:es)?|agrees? with|backs) the (?:\w+ )?(?:story|conclusion|history)\b"
-    r"|\bfixed it\b|^for [^,]{3,60}, (?:\w+ly )?\w+ed "
-    r"|^(?:the |a )?`[^`]{1,80}`(?: \w+)? should (?:only|already|still|now)\b"
-    r"|\b(?:human |the )?docs? now\b|\bnow (?:gets|states?|says?|separates?|shows?) "
-    r"|\bfailed because of (?:lint|format\w*|type)\b|\b(?:ci|build) (?:is|was) (?:green|red)\b"
-    r"|\b(?:stash|rebase|merge|cherry-pick)\w*\b.{0,20}\bconflicted\b"
 )
-"""How something stood or looked while the work went on."""
-_CHANGED = re.compile(
-    r"(?i)(?<!\bis )(?<!\bare )(?<!\bbe )(?<!\bwas )(?<!\bby )(?<!\buntil )(?<=\S )\bnow (?:also )?"
-    r"(?!(?:that|the|an?|is|are|in|on|at|it|we|and|or|but)\b)[a-z]"
-    r"|\b(?:was|were|has|have|has been|have been) (?:refactored|renamed|updated"
-    r"|rewritten|reworked|extracted|simplified|bumped|reformatted)\b(?!.{0,200}\bbecause\b)"
-    r"|\bsame\b.{1,80}\bas (?:the )?(?:current|existing|before|today)\b"
-)
-"""What a change made different: it tells of the work, not of what holds."""
-_OCCASION = re.compile(
-    r"(?i)\b(?:initially|at first|on the first (?:try|run|attempt)) (?:failed|broke|crashed|hung)\b"
-    r"|\bfail(?:ed|s|ing)?\b.{0,160}\b(?:formatting|import order\w*|lint(?:er|ing)?|whitespace"
-    r"|unused imports?)\b"
-    r"|\b(?:new|fresh) (?:worktree|checkout|clone)\b.{0,40}\b(?:lack|miss|ha[sd] no|without)"
-    r"|\b(?:usually|typically|often) means\b|\bran\b.{3,120}\band (?:then )?(?:failed|stopped)\b"
-    r"|\b(?:Read|Edit|Write|Bash|Grep|Glob|Task|Agent|Todo\w*|Web\w*) tool\b"
-    r"|\b(?:biome|eslint|prettier|ruff|clippy|pylint|flake8|rubocop|gofmt)"
-    r" (?:considers?|complain\w*|want(?:s|ed)|flag(?:s|ged)|is unhappy)\b"
-)
-"""A failure of one occasion, or of the agent's own tools: nobody meets it again."""
+"""How something stood or looked while the work went on, or what somebody thinks of it."""
 _STYLE = re.compile(
     r"(?i)`[^`]{0,60}\b(?:bg|text|border|rounded|font|shadow|opacity|flex|grid|gap|[wh]|[pm][xytblr]?)"
     r"-[a-z0-9][^`]{0,60}`|\b\d+px\b"
@@ -267,26 +255,16 @@ _TICKET = re.compile(
 )
 """The title or the state of an issue in a tracker."""
 _PROCESS = re.compile(
-    r"(?i)\bthis is an? (?:purely |internal|mechanical|cosmetic|compile-time|no-op)"
-    r"|^(?:the |an? )(?:\S+ ){0,2}(?:change|refactor(?:ing)?|rename|rewrite|cleanup|commit|fix)s? "
+    r"(?i)^(?:the |an? )(?:\S+ ){0,2}(?:change|refactor(?:ing)?|rename|rewrite|cleanup|commit"
+    r"|fix)s? "
     r"(?:is|are|was|were|works?|stays?|remains?)\b"
     r"|^(?:the |an? )(?:(?!\w+(?:s|ed)\b)[^\s,.;:]+ ){0,6}[^\s,.;:]+, (?:which|who|where) "
     r"[^,;:]{3,160}$"
-    r"|^(?:(?:two|three|four|five|several|some) (?:\w+ )?(?:nits?|cases|findings|issues|notes"
-    r"|scenarios|things|steps|options|ways|parts|places|problems|changes|bugs)"
-    r"|[a-h]\. |(?:one )?side note|net effect"
-    r"|the (?:report|agent|reviewer|safer fix|simplest fix)\b)"
-    r"|\b(?:option [a-h]|agent \d|test \d|test [a-z]\d|taskstop|wrong branch)\b"
-    r"|\b(?:first|second) (?:sub)?agent\b|\b(?:individually|collectively)\b"
-    r"|^(?:faster|slower|better|simpler|cleaner|safer|easier)\b"
-    r"|^\w+ed (?:indirectly|via|by|in|with|through|from|because|since)\b"
-    r"|^(?:\S+ ){1,4}simplified (?:because|since)\b"
+    r"|^(?:two|three|four|five|several|some) \w+ "
+    r"|\b(?:option [a-h]|agent \d|test \d|test [a-z]\d)\b"
     r"|, (?:explain|document|describe) \w|\bthen(?:[.!]?$|, )"
-    r"|^(?:\S+ ){1,3}(?:fails|failed|broke) because .{3,60} (?:it|them)$"
-    r"|^(?:ok,? |okay,? )?let'?s(?: \S+){1,5}$"
-    r"|^the existing \S+ (?:\S+ ){0,4}(?:intentional|deliberate)ly\b"
 )
-"""A verdict on the change at hand, a step of a review, or a fragment: it holds for nothing else."""
+"""A verdict on the change at hand, a step, or a fragment: it holds for nothing else."""
 _QUOTED = re.compile(r"^[\"'“‘«>|+=*#<{\[\\/-]|[{};]$|=>|::=|\$ ")
 _UNFINISHED = re.compile(r"(?i)(?:[:,;(\[–—-]|\b(?:and|or|the|a|an|to|of|with|by|for|in))$")
 _DEMONSTRATIVE = re.compile(
@@ -317,13 +295,16 @@ def standalone(sentence: Sentence, *, directive: bool = False, task: bool = Fals
     text = without_opening(sentence.text)
     if directive and not task and (_TASK.match(text) or _QUESTION.match(sentence.text)):
         return ""
-    if _PROPOSAL.match(text) or _PASSING.search(text) or (not directive and is_report(text)):
+    if _PROPOSAL.match(text) or (not directive and is_report(text)):
         return ""
     label = _NUMBERED_LABEL.sub("", sentence.label)
-    if _PASSING.search(label):
+    if not directive and re.search(r"\b[a-z]+ed$", label):
         return ""
     if label and not sentence.before and not _EMPTY_LABEL.fullmatch(label):
         text = f"{label}: {text}"
+    if _WAS.search(text):
+        text = _RANKED.sub("", text)
+    text = _IS_NOW.sub(r"\1", text)
     resolved = _RESOLVED.match(text)
     if resolved and not _POINTS_BACK.match(resolved["rest"]):
         what = resolved["what"].strip()
@@ -332,6 +313,20 @@ def standalone(sentence: Sentence, *, directive: bool = False, task: bool = Fals
         alone = text if _CAUSE.match(text) else ""
         text = _joined(sentence, text) or alone
     return capitalized(text) if text and is_sound(text, brief=directive) else ""
+
+
+def holds(text: str) -> bool:
+    """Does a sentence say what is so, in the plain present, and not what happened or goes on?
+
+    `Tags do not start the workflow` holds tomorrow, too; `the run failed`, `it is using the old
+    client` and `the branch is still behind` tell of the work.
+    """
+    prose = _ASIDE.sub("", _CODE.sub("code", text))
+    if _FOUND.search(prose):
+        return True
+    if _MOMENT.search(prose) or _DEED.match(prose):
+        return False
+    return not _PAST.search(prose) or bool(_WAS.search(prose))
 
 
 def is_report(text: str) -> bool:
@@ -345,8 +340,6 @@ def without_opening(text: str) -> str:
     text = _OPENING.sub("", _COUNT.sub("", text), count=1)
     text = _OPENING.sub("", text, count=1)
     text = _OWN_CHOICE.sub("", text)
-    if _WAS.search(text):
-        text = _RANKED.sub("", text)
     shell = _SHELL.match(text)
     return text[shell.end() :] if shell and weight(text[shell.end() :]) >= LEAST_WEIGHT else text
 
@@ -397,9 +390,8 @@ def is_sound(text: str, *, brief: bool = False) -> bool:
         or (not brief and _OWN_DEED.search(prose))
         or _DEMONSTRATIVE.search(_QUOTATION.sub("", prose))
         or _OPEN_POINT.match(text)
-        or _MOMENTARY.search(_QUOTATION.sub("", prose))
-        or _CHANGED.search(prose)
-        or _OCCASION.search(text)
+        or _ENDS_BACK.search(text)
+        or _PASSING.search(_QUOTATION.sub("", text))
         or _STYLE.search(text)
         or _TICKET.match(text)
         or _UNKNOWN.match(text)
