@@ -508,3 +508,11 @@ def test_long_output_leaves_room_for_messages() -> None:
         return len({ref for ref, _ in choose(question, passages, heads, 250)} - {output.ref})
 
     assert messages(printed._replace(output=True)) > messages(printed)
+
+
+def test_a_whole_sentence_comes_before_one_that_was_cut() -> None:
+    cut = Passage("observation:cut", "The lock was stolen because the waiter read an empty…")
+    whole = Passage("observation:whole", "The lock was stolen because the waiter read no owner.")
+    heads = {passage.ref: [f"[{passage.ref}]"] for passage in (cut, whole)}
+    chosen = choose("Why was the lock stolen?", [cut, whole], heads, 24)
+    assert [ref for ref, _ in chosen] == [whole.ref]

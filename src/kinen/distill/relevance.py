@@ -37,6 +37,7 @@ WEIGHTS = {
     "fact": 0.8,
     "news": 0.35,
     "asks": -1.5,
+    "cut": -1.0,
     "idle": -inf,
     # without a question
     "telling": 2.0,
@@ -201,6 +202,7 @@ def signals(question: str, read: Read) -> list[dict[str, float]]:
             "cue": cue,
             "fact": bool(_FACT.search(piece.text)),
             "news": log(1 + len(piece.stems.difference(features.terms))),
+            "cut": piece.text.endswith("…"),
             "asks": piece.text.endswith("?") and not (offers and OFFER.search(piece.text)),
         }
         if not features.terms:
