@@ -379,6 +379,7 @@ def test_a_broken_cursor_is_refused(ask: Asked, cursor: str) -> None:
 def test_an_agent_is_told_what_the_hook_tells_it(
     ask: Asked, kinen: Callable[..., Any], project: Project
 ) -> None:
+    assert kinen("index", "--no-embed").code == 0  # its commits are told, too
     pin = ask("POST", "/pins", json={"target": NOTE, "note": "for the hook"})
     payload = {"session_id": "new", "cwd": str(project.root), "hook_event_name": "SessionStart"}
     ran = kinen("hook", "claude-code", stdin=json.dumps(payload | {"source": "startup"}))

@@ -200,10 +200,11 @@ def _start(session: Session) -> str:
     beside = [entry for entry in beside if entry[0] not in context.refs]
     author = capsules.author(db, last[0]) if db and last else ""
     commits = capsules.latest_commits(db, here.index) if db and not summary else []
+    commits = [commit for commit in commits if commit[0] not in context.refs]
     text = brief(
         plan, pins, last, memories, session.budget, overview, issue, beside, author, commits
     )
-    entries = [*pins, *([last] if last else []), *beside, *memories]
+    entries = [*pins, *([last] if last else []), *beside, *memories, *commits]
     return _output(context, "SessionStart", text, [_ref(plan), *(entry[0] for entry in entries)])
 
 

@@ -268,7 +268,8 @@ class Journal:
         issue = capsules.issue_in_progress(self._core.folder)
         others = capsules.others(db, own, at, last[0] if last else "")
         author = capsules.author(db, last[0]) if last else ""
-        return brief(plan, pins, last, memories, size, overview, issue, others, author)
+        commits = [] if last else capsules.latest_commits(db, self._core.folder)
+        return brief(plan, pins, last, memories, size, overview, issue, others, author, commits)
 
     def state(self) -> JournalState:
         """Whether the journal is sound, and what still waits to be written to it."""
