@@ -38,7 +38,7 @@ _CHOICE = (
 )
 _MEANT = (
     r"|\b(?:is|are|stays?|remains?) (?:\S+ ){0,4}?(?:deliberate(?:ly)?|intentional(?:ly)?"
-    r"|on purpose|by design)\b|\b(?:deliberate|intentional)ly (?!switches)[a-z]{2,20}s\b"
+    r"|on purpose|by design)\b|\b(?:deliberate|intentional)ly [a-z]{2,20}s\b"
 )
 _LIMIT = (
     r"\b(?:throttled|limited|capped|debounced|restricted|truncated|rounded to|expires?"
