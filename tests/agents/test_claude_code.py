@@ -424,7 +424,11 @@ def test_a_brief_has_the_decisions_of_the_latest_checkpoints(tmp_path: Any) -> N
 
 def test_a_prompt_that_announces_a_document_is_for_its_title() -> None:
     plan = "Implement the following plan:\n\n# Plan: Array fix, tests\n\n## Context\nThree changes"
-    assert intent(plan) == "Implement the following plan: Array fix, tests"
+    assert intent(plan) == "Array fix, tests"
+    assert (
+        intent(plan.replace("Implement", "Compare"))
+        == "Compare the following plan: Array fix, tests"
+    )
     for prompt in ("fix the login", "Do this:\nfix the login", "# Title\n\ntext"):
         assert intent(prompt) == prompt
     assert own_words('{"task_id":"b4d9","description":"status","task_type":"local_bash"}') == ""

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kinen import Memory, Query
+from kinen.agents.tool_use import intent as intent_of
 from kinen.errors import Busy, NotFound
 from kinen.journal import queries, spool
 from kinen.journal import write as append
-from kinen.journal.erase import erase
+from kinen.journal.erase import erase, quotes
 from kinen.journal.queries import EntryFilter
 from kinen.journal.store import Journal
 from kinen.model.journal import Scope
@@ -134,6 +135,14 @@ def test_an_intent_that_was_copied_from_the_prompt_goes_with_it(
     erase(journal, message.ref, forget=forget, now=T)
     assert now(journal, opened).intent == (REDACTED if gone else intent)
     assert now(journal, other).intent == "something else entirely"
+
+
+@pytest.mark.parametrize("announced", ["Implement the following plan:", "Compare these plans:"])
+@pytest.mark.parametrize("heading", ["# Plan: Tokens", "## Array fix and the tests of it"])
+def test_the_title_of_a_plan_goes_with_the_prompt(announced: str, heading: str) -> None:
+    prompt = f"{announced}\n\n{heading}\n\n## Context\nThree changes"
+    assert quotes(intent_of(prompt), prompt)
+    assert not quotes("another matter", prompt)
 
 
 def test_a_short_prompt_takes_an_intent_that_is_the_same(journal: Journal) -> None:

@@ -602,3 +602,10 @@ def test_trouble_that_comes_back_in_another_session_is_a_pattern() -> None:
     assert results.sources == tuple(event.ref for event in events)
     assert from_events(events[:2]) == []
     assert from_events([item._replace(capsule="c1") for item in events]) == []
+    assert from_events([*events, ran("make test 2>&1 | tail -5")]) == []  # it passed since
+    assert from_events([ran("make test"), *events]) == [results]
+
+
+def test_an_error_that_only_says_that_there_was_one_is_no_pattern() -> None:
+    said = 'error: script "lint" exited with code 1'
+    assert from_events([ran("bun run lint", said, of) for of in ("c1", "c1", "c2")]) == []

@@ -201,11 +201,14 @@ def without_wrappers(text: str) -> str:
     return re.sub(rf"</?(?:{names})\b[^<>]*>\n?|\x1b\[[\d;?]*[A-Za-z]", "", text)
 
 
-def intent(prompt: str) -> str:
-    """What a prompt is for; of a document that it only announces, the announcement and its title.
+ANNOUNCING = frozenset("please implement execute follow the following this plan".split())
+"""Words of a prompt that only announces a plan."""
 
-    `Implement the following plan:` says nothing without the heading below it, and the rest of the
-    plan is no intent.
+
+def intent(prompt: str) -> str:
+    """What a prompt is for; of a document that it announces, the announcement and its title.
+
+    The rest of a plan is no intent, and `Implement the following plan:` says nothing.
     """
     head, _, rest = prompt.strip().partition("\n")
     below = rest.lstrip()
@@ -214,6 +217,8 @@ def intent(prompt: str) -> str:
     title = below.partition("\n")[0].strip("# \r")
     if title.lower().startswith("plan:"):
         title = title[len("plan:") :].lstrip()
+    if title and ANNOUNCING.issuperset(head.lower().rstrip(": ").split()):
+        return title
     return f"{head.rstrip()} {title}"
 
 

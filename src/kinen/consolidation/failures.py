@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kinen.journal import events
+from kinen.journal.action import bare_command
 from kinen.markdown.sentences import statement
 from kinen.model.journal import Finding, Observation
 from kinen.privacy.injected import asks_kinen, is_kinen_tool
@@ -15,6 +16,8 @@ from kinen.text import excerpt, iso
 OFTEN = 3
 """The number of failures from which a command yields a finding."""
 
+_NOTHING_SAID = re.compile(r"(?i)\bexit(?:ed)?\b.{0,20}\b(?:code|status)\b|\bcommand failed\b")
+"""An error that only says that there was one."""
 _VARYING = re.compile(r"(?i)0x[0-9a-f]+|\b[0-9a-f]{7,64}\b|\d+(?:\.\d+)*|(?:/[\w.@-]+){2,}")
 
 
@@ -66,12 +69,14 @@ def from_repeated(observations: Iterable[Observation]) -> Iterator[Finding]:
 
 
 def from_events(observations: Iterable[Observation]) -> list[Finding]:
-    """Commands that failed often with the same error, in more than one session."""
+    """Commands that failed often with the same error, in two sessions, and did not pass since."""
     troubles: dict[tuple[str, str], _Trouble] = {}
     for event in observations:
         command = _command(event)
         error = _error(event)
-        if command and error and not (event.redacted or event.forgotten_at or is_ours(event)):
+        if command and not events.failed(event):
+            troubles = {key: trouble for key, trouble in troubles.items() if key[0] != command}
+        elif command and error and not (event.redacted or event.forgotten_at or is_ours(event)):
             key = command, _signature(error)
             trouble = troubles.get(key, _Trouble(error, ()))
             troubles[key] = trouble._replace(failures=(*trouble.failures, event))
@@ -90,13 +95,13 @@ def from_events(observations: Iterable[Observation]) -> list[Finding]:
 
 
 def _command(event: Observation) -> str:
-    return excerpt(events.command(event), 120)
+    return excerpt(bare_command(events.command(event)), 120)
 
 
 def _error(event: Observation) -> str:
     """The line with the error of a failed command, or an empty string."""
     line = events.named_error(event) if events.failed(event) else ""
-    return excerpt(line, 160).replace("`", "'")
+    return "" if _NOTHING_SAID.search(line) else excerpt(line, 160).replace("`", "'")
 
 
 def _signature(error: str) -> str:

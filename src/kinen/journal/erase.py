@@ -125,11 +125,17 @@ def _redact_intents(
 
 
 def quotes(intent: str, text: str) -> bool:
-    """Whether an intent is a text, or the beginning of one."""
-    prompt = " ".join(text.split())
+    """Whether an intent is a text, the beginning of one, or the end of a line, such as a title.
+
+    `Compare these plans: Title` has the line and the title, which follow each other.
+    """
+    lines = [" ".join(line.strip("# ").split()) for line in text.splitlines()]
+    prompt = " ".join(filter(None, lines)).replace(": Plan: ", ": ")
     intent = " ".join(intent.split())
     return bool(intent) and (
-        intent == prompt or (len(intent) >= _SHORT and intent.rstrip("…. ") in prompt)
+        intent == prompt
+        or any(line.endswith(intent) for line in lines)
+        or (len(intent) >= _SHORT and intent.rstrip("…. ") in prompt)
     )
 
 
