@@ -54,10 +54,10 @@ class Loaded(NamedTuple):
 class OnnxEmbedder:
     """Unit vectors from a local model; a vector does not depend on the other texts of a batch."""
 
-    def __init__(self, path: str = "", *, batch_tokens: int = 0) -> None:
+    def __init__(self, path: str = "", *, threads: int = 0, batch_tokens: int = 0) -> None:
         self._shipped = not path
         self._folder = Path(path).expanduser() if path else SHIPPED
-        self._threads = default_threads()
+        self._threads = threads or default_threads()
         # One window at a time for graphs we did not build: dynamic quantisation scales its
         # activations over the whole batch, so that neighbours change one another's vectors.
         self._batch_tokens = batch_tokens or (BATCH_TOKENS if self._shipped else 1)
