@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from kinen.characters import storable
 from kinen.errors import QueryError
 from kinen.model.kinds import CHECKPOINT_TYPES, EVENTS, MEMORY_TYPES, MODE_ALIASES, MOST_HITS
-from kinen.model.records import KINDS, Query
+from kinen.model.records import KINDS, WITHOUT_FILE, Query
 from kinen.text import nearest, now, parse_time, plural, spelled
 
 if TYPE_CHECKING:
@@ -79,20 +79,16 @@ def search_query(
     near: Iterable[str] = (),
     exact: bool = False,
     meta: Iterable[str] = (),
+    files: bool = False,
 ) -> Query:
     """A search, with the space's defaults for omitted parameters.
 
     `types` are of records, `kinds` of observations or commits, `near` paths as the repository has
-    them now. Without `min_score`, hits that are not close to the question are left out.
+    them now. Without `min_score`, hits that are not close to the question are left out; with
+    `files`, those that are in no file.
     """
-    names = {
-        "types": tuple(types),
-        "kinds": tuple(kinds),
-        "tags": tuple(tags),
-        "paths": tuple(paths),
-        "near": tuple(near),
-        "meta": tuple(meta),
-    }
+    lists = {"types": types, "kinds": kinds, "tags": tags, "paths": paths, "near": near}
+    names = {name: tuple(values) for name, values in {**lists, "meta": meta}.items()}
     _check_size(text, names, {"limit": limit, "context": context})
     chosen = kinds_of(names["types"])
     return Query(
@@ -116,6 +112,7 @@ def search_query(
         user=author,
         near=names["near"],
         exact=exact,
+        omitted=WITHOUT_FILE if files and not chosen else (),
     )
 
 

@@ -210,6 +210,15 @@ def test_only_files_are_listed(space: Path, repo_with_commit, kinen) -> None:
     assert kinen("search", "zymurgy").code == 0
 
 
+def test_a_file_is_listed_however_much_was_said_about_it(notes) -> None:
+    for n in range(12):
+        assert notes("log", f"ceremony ceremony ceremony {n}").code == 0
+    assert "docs/kettle.md" not in notes("search", "--fulltext", "ceremony", "-n", "3").out
+    for options in (["-l"], ["-l", "-0"], ["-l", "--space", "all"]):
+        run = notes("search", "--fulltext", "ceremony", "-n", "3", *options)
+        assert "docs/kettle.md" in run.out, run.err
+
+
 def test_json_has_the_root_and_the_absolute_file(notes, space: Path) -> None:
     hit = results(notes("search", "kettle", "--json"))[0]
     assert hit["source"]["root"] == str(space)

@@ -222,7 +222,7 @@ class Search(Request):
     exact: bool = Field(False, description="only hits with the query as one phrase")
     near: Annotated[Names, Field(max_length=20)] = []
     space: Names = Field([], description=SPACES)
-    files: bool = Field(False, description="as text: only the paths")
+    files: bool = Field(False, description="only what is in files; as text: their paths")
     explain: bool = Field(False, description="as text: with the votes behind each hit")
     colour: bool = Field(False, description="as text: for a terminal")
     folder: Name = Field("", description="as text: paths are relative to this folder")

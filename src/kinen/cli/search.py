@@ -100,7 +100,7 @@ OPTIONS = (
 )
 QUERY_OPTIONS = (
     "types agent author repo session tags meta paths since until as_of limit context"
-    " min_score".split()
+    " min_score files".split()
 )
 """Options that the query has under the same name."""
 FILTERS = {
@@ -223,7 +223,6 @@ def _from_daemon(text: str, options: dict[str, Any]) -> tuple[int, str, list[str
     words["mode"] = mode_of(options)
     words["exact"] = bool(options["exact"])
     if not options["as_json"]:
-        words["files"] = bool(options["files"])
         words["explain"] = bool(options["explain"])
         words["colour"] = coloured(sys.stdout)
         words["folder"] = os.getcwd()
@@ -274,7 +273,7 @@ def hits_of(text: str, options: dict[str, Any]) -> Hits:
 
 def _index_here(options: dict[str, Any]) -> str:
     """The index that a search without filters will ask; empty for other searches."""
-    if any(options[name] for name in ("spaces", "types", "semantic", *FILTERS)):
+    if any(options[name] for name in ("spaces", "types", "files", "semantic", *FILTERS)):
         return ""
     from kinen.space import route
 

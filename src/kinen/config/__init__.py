@@ -180,7 +180,8 @@ def set_value(file: Path, dotted: str, text: str) -> Any:
     file = os.fspath(file)
     row = _row(dotted, file, text)
     if row.personal and file != user_file(os.environ):
-        raise ConfigError(f"{dotted} is read from your own settings only", "set it there")
+        hint = f"run `kinen config set --user {dotted} …`"
+        raise ConfigError(f"{dotted} is read from your own settings only", hint)
     old = configfile.source_text(file)
     before = configfile.accepted(configfile.parse(old, file), file)
     value = parse_value(row, text, file)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def search_of(memory: Memory, request: requests.Search) -> Query:
     """The query of a search request, with the defaults of the space."""
-    drop = {"query", "files", "explain", "colour", "space", "folder"}
+    drop = {"query", "explain", "colour", "space", "folder"}
     fields = request.model_dump(exclude=drop)
     fields["near"] = [memory.git.current_name(memory.git.inside(path)) for path in request.near]
     fields |= period(request)

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple, Self
 FILE_KINDS = ("round", "artifact", "resource", "note", "checkpoint", "plan")
 JOURNAL_KINDS = ("observation", "capsule", "summary", "pin", "memory")
 GIT_KINDS = ("file", "commit")
+WITHOUT_FILE = ("commit", *JOURNAL_KINDS)
+"""Kinds of records that are in no file."""
 KINDS = (*FILE_KINDS, "symbol", "issue", *GIT_KINDS, *JOURNAL_KINDS)
 
 
