@@ -10,7 +10,7 @@ from kinen.query import MOST, recall_query
 from kinen.recall.tiers import HEADINGS
 from kinen.text import estimate
 from kinen.web import asof, html
-from kinen.web.markdown import markdown
+from kinen.web.markdown import passage
 from kinen.web.page import Page, Visit, empty, entry, fields_form, notes, ref_link
 from kinen.web.votes import strip
 
@@ -125,7 +125,7 @@ def _items(visit: Visit, recall: Recall) -> Html:
                 ),
                 class_="about",
             ),
-            html.div(markdown(item.text), class_="prose"),
+            html.div(passage(item.text), class_="prose"),
         )
         for item in recall.items
     ]
