@@ -436,20 +436,28 @@ def test_the_timeline_zooms_by_wheel_fingers_keys_and_buttons(
     shows(90)
     page.keyboard.up("Control")
     page.mouse.wheel(0, 100)
-    place = page.locator("#activity").bounding_box()
-    middle = (place["x"] + place["width"] / 2, place["y"] + 30)
     hand = tab.context.new_cdp_session(page)
-    for kind, apart in (("touchStart", 20), ("touchMove", 25), ("touchMove", 90), ("touchEnd", 0)):
-        fingers = [{"x": middle[0] + side * apart, "y": middle[1], "id": side} for side in (-1, 1)]
-        for finger in fingers:
-            finger["id"] += 1
-        points = fingers if apart else []
-        hand.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    for _ in range(30):  # while the page still scrolls, the fingers miss their place
+        pinch(hand, page.locator("#activity").bounding_box())
+        page.wait_for_timeout(500)
+        if part.get_attribute("data-days") != "90":
+            break
     page.wait_for_selector("#timeline:not([data-days='90'])")
     assert int(part.get_attribute("data-days")) < 90
     page = tab.open("timeline", days="2")
     assert page.locator(".heat a[aria-label*=':00, claude-code']").count()
     tab.close()
+
+
+def pinch(hand: Any, place: dict[str, float]) -> None:
+    """Two fingers that move apart in the middle of a place."""
+    middle = (place["x"] + place["width"] / 2, place["y"] + 30)
+    for kind, apart in (("touchStart", 20), ("touchMove", 25), ("touchMove", 90), ("touchEnd", 0)):
+        points = [
+            {"x": middle[0] + side * apart, "y": middle[1], "id": side + 1} for side in (-1, 1)
+        ]
+        touch = {"type": kind, "touchPoints": points if apart else []}
+        hand.send("Input.dispatchTouchEvent", touch)
 
 
 PRINTED = {
