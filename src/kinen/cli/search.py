@@ -273,7 +273,7 @@ def hits_of(text: str, options: dict[str, Any]) -> Hits:
 
 def _index_here(options: dict[str, Any]) -> str:
     """The index that a search without filters will ask; empty for other searches."""
-    if any(options[name] for name in ("spaces", "types", "files", "semantic", *FILTERS)):
+    if any(options[name] for name in ("engine", "spaces", "types", "files", "semantic", *FILTERS)):
         return ""
     from kinen.space import route
 
