@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen import Memory, Query
-from kinen.render import hit_json, hit_text
+from kinen.render.json import hit_json
+from kinen.render.text import hit_text
 from kinen.text import contains, estimate, terms
 from quality import asked_of, indexed, written
 from recall import QUESTIONS, checkpoint_space
