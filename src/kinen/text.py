@@ -14,6 +14,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
+
+class LazyPattern:
+    """A regular expression that is compiled by the first call of one of its methods."""
+
+    def __init__(self, pattern: str, flags: int) -> None:
+        self.pattern = pattern
+        self.flags = flags
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(re.compile(self.pattern, self.flags), name)
+        setattr(self, name, method)  # found without `__getattr__` from now on
+        return method
+
+
+def lazy_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """`re.compile` at the first use: a command uses few of the patterns that it imports."""
+    return LazyPattern(pattern, flags)  # type: ignore[return-value]
+
+
 # Function and question words: they match nearly everything and say nothing about the topic; in a
 # space of thirty notes they even look rare (docs/decisions/0004-ranking.md).
 STOP_WORDS = frozenset(
@@ -26,6 +45,8 @@ STOP_WORDS = frozenset(
 
 _WORD = re.compile(r"[^\W_]+")
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_NAME = lazy_pattern(r"(?<!\s)\s++([A-Za-z_]\w*+)")
+"""The name after a keyword."""
 _DEFINING = tuple("def class function func fn fun interface struct trait enum module".split())
 """Keywords before the name of a definition."""
 _MIXED = (b"aA", b"a0", b"AAa", b"A0", b"0a", b"0A")
@@ -57,7 +78,7 @@ def words(text: str) -> list[str]:
 
 def parts(word: str) -> list[str]:
     """The parts of an identifier: `getUserName` → get User Name, `utf8` → utf 8."""
-    if not word.isascii() or (word.isalpha() and (word.islower() or word.isupper())):
+    if not word.isascii() or (word.isalpha() and (word[1:].islower() or word.isupper())):
         return [word]
     return re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", word)
 
@@ -107,15 +128,16 @@ def _mixed(text: str) -> list[str]:
 def _defined(text: str) -> list[str]:
     """The names that code in a text defines."""
     names = []
-    name = re.compile(r"(?<!\s)\s++([A-Za-z_]\w*+)")
     for keyword in _DEFINING:
         at = text.find(keyword)
         while at >= 0:
             before = text[at - 1 : at]
-            definition = name.match(text, at + len(keyword))
-            if definition and not before.isalnum() and before != "_":
-                names.append(definition[1])
-            at = text.find(keyword, at + len(keyword))
+            at += len(keyword)
+            if text[at : at + 1].isspace() and not before.isalnum() and before != "_":
+                definition = _NAME.match(text, at)
+                if definition:
+                    names.append(definition[1])
+            at = text.find(keyword, at)
     return names
 
 
@@ -139,9 +161,11 @@ def terms(text: str, limit: int = 48) -> tuple[str, ...]:
         word = match[0]
         if word in every:
             continue
-        runs = spaced_cjk(word)
-        split = parts(word) if not runs else []
-        candidates = runs or [word, *(split if len(split) > 1 else ())]
+        candidates = [word]
+        if not (word.islower() and word.isascii() and word.isalpha()):  # most words are plain
+            runs = spaced_cjk(word)
+            split = parts(word) if not runs else []
+            candidates = runs or [word, *(split if len(split) > 1 else ())]
         for term in candidates:
             every[term.lower()] = None
             if term.lower() not in STOP_WORDS:

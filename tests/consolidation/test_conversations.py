@@ -125,10 +125,31 @@ def test_a_statement_of_the_agent_stands_alone_and_has_its_type(memory: str) -> 
         "Kept `old_parser` so that imports of `app` do not break.",
         "The learning works because it is wrapped in a familiar action, which never fails.",
         "**Lesson**: Caches with a time limit are often simpler than signals: TTL is clear.",
+        "At minimum, `kind()` should prefer the current registry instead of the stored one.",
+        "An explicit `npm:left` also works because it keeps all three values of `Tool` equal.",
+        "Rather than `env.OLD = true`, because the dotted form of `env` is not always safe.",
+        "`shfmt` isn't available directly here, but `git diff --check` is clean.",
+        "`Parser` accepts quiet mode; the bug is contained to the early exit of `main`.",
+        "The root cause was deeper than the number of lines.",
+        "The docs should say that `now(utc=true)` is no longer supported by `contrib`.",
+        "Simplest long-term: keep the pin of `JAVA` and derive the rest instead of the reverse.",
+        "The main spec `:65` says that jobs auto-skip via their `needs: release`.",
+        "**W4**: the duplication turned out to be the clue: `sync` is specified per image.",
+        "`retry()` does not accept a limit: violates AC#4 of `spec.md`.",
+        "Faster install (no full clone), and `brew audit` prefers it over the other one.",
+        "The default in `init` duplicates the list of `Reset` rather than deriving from it.",
+        "JSON has no comments, so it must be a field, which `design.md` never mentions.",
+        "The secret is empty in `ci.yml`, so the job must not start before it is set.",
+        'The page shows the "No rows yet." placeholder, which is intentionally kept by `render()`.',
     ],
 )
 def test_steps_proposals_places_and_quotations_are_not_drawn(text: str) -> None:
     assert drawn(user("go on"), agent(text)) == []
+
+
+def test_so_far_is_not_cut_in_its_middle() -> None:
+    text = "So far, `registry.toml` does not support tools that need `asdf`."
+    assert drawn(user("go on"), agent(text)) == [("insight", text)]
 
 
 def test_a_sentence_that_points_back_is_joined_with_the_one_before() -> None:
@@ -208,6 +229,8 @@ def test_a_proposed_plan_counts_only_if_the_user_accepts_it() -> None:
         "<system-reminder>The retry loop must never sleep in tests.</system-reminder>",
         "# AGENTS.md instructions\n\nThe retry loop must never sleep in tests.",
         "The retry loop in `net.py` should never sleep in tests, since that hides timeouts. " * 5,
+        "I read this:\n**First.** Retries must never sleep.\n**Second.** No.\n**Third.** So.",
+        "Failed to load the card: field 'skills' must be an object.",
     ],
 )
 def test_pasted_and_injected_text_of_a_prompt_is_no_source(prompt: str) -> None:
@@ -397,6 +420,10 @@ def test_what_only_held_for_a_moment_is_not_drawn(text: str) -> None:
         "shouldn't the url be the remote",
         "Wait why are traces in their own folder, shouldn't we have one per test",
         "Get the latest docs and update the guide, so that we'll use correct practices.",
+        "I thought we don't need that because of the settings file",
+        "Clean up the guide so that it has nothing that we don't need while we work",
+        "While that's going, set the screen to its native size from now on.",
+        "We need to build the figures from all output files, never from one of them.",
     ],
 )
 def test_questions_and_tasks_of_a_user_are_no_rules(prompt: str) -> None:

@@ -81,7 +81,9 @@ def test_an_intention_or_a_sentence_that_points_back_is_no_lesson() -> None:
     intended = "If it fails locally because of the proxy, I’ll fix it in the client path."
     pointing = "That prompt was caused by a host-key mismatch in the test server."
     plain = "The prompt was caused by a host-key mismatch in the test server."
+    needed = "I still need to remove the old panel from the page before it compiles."
     assert list(statements("assistant", intended)) == []
+    assert list(statements("assistant", needed)) == []
     assert list(statements("assistant", pointing)) == []
     assert [claim.kind for claim in statements("assistant", plain)] == ["lesson"]
 

@@ -228,7 +228,8 @@ def test_commits_and_pushes_are_told() -> None:
     commit = ran('git commit -m "fix: the lexer"', 0, "[main 1234567] fix: the lexer\n 1 file")
     assert "1 commit (fix: the lexer (1234567)), not pushed" in summary(commit)
     assert "1 commit (fix: the lexer (1234567)), pushed" in summary(commit, ran("git push"))
-    assert "2 commits (fix: the lexer (1234567); " in summary(commit, ran("git push"), commit)
+    amended = ran("git commit --amend --no-edit", 0, "[main 89abcde] fix: the lexer\n 1 file")
+    assert "2 commits (fix: the lexer (89abcde)), not pushed" in summary(commit, amended)
     assert "the last ones not pushed" in summary(commit, ran("git push"), commit)
 
 
@@ -478,3 +479,61 @@ def test_a_part_of_the_results_of_several_test_programs_is_not_their_sum() -> No
     assert "tests ✓ `cargo test`: passed" in summary(ran("cargo test", output=cut_out))
     picked = summary(ran("cargo test | tail -5", output=results[1]))
     assert "tests ✓ `cargo test | tail -5`: passed" in picked
+
+
+def test_a_session_that_was_left_on_the_way_says_what_it_was_asked_for() -> None:
+    text = summary(
+        message("user", "add a page on backups to the guide"),
+        message("assistant", "Added the page, with a table of the options."),
+        message("user", "and describe how a backup is restored"),
+        message("assistant", "I have everything I need. Let me write it."),
+        edited("docs/restore.md"),
+    )
+    assert "**Outcome**: not finished: and describe how a backup is restored" in text
+    assert "I have everything" not in text
+    assert "Added the page, with a table of the options." in text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The branch is behind by two commits, so I'm rebasing it first.",
+        "I'm on the wrong branch — need to switch to `docs`.",
+        "Two files are staged. I’ll commit them now.",
+        "Checking the last run…",
+    ],
+)
+def test_what_is_done_next_is_not_an_outcome(words: str) -> None:
+    text = summary(message("user", "please push the branch now"), message("assistant", words))
+    assert "**Outcome**: not finished: please push the branch now" in text
+
+
+def test_what_was_committed_after_the_last_words_is_the_outcome() -> None:
+    text = summary(
+        message("user", "commit the fix of the lexer"),
+        message("assistant", "All files are staged. Let me commit them."),
+        ran('git commit -m "fix: the lexer"', 0, "[main 1234567] fix: the lexer\n 1 file"),
+    )
+    assert "**Outcome**: committed fix: the lexer (1234567)" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "outcome"),
+    [
+        ("PR created: https://example.org/pull/174", "PR created: https://example.org/pull/174"),
+        ("All three findings are fixed:\n\n| a | b |\n|---|---|", "All three findings are fixed"),
+        ("All tasks are done. Waiting for further instructions.", "All tasks are done."),
+        ("The cache is gone. If you want, I'll remove its tests.", "The cache is gone."),
+        ("The cache is gone. Let me know if it is missed.", "The cache is gone."),
+    ],
+)
+def test_the_last_words_are_the_outcome_where_they_report_something(
+    words: str, outcome: str
+) -> None:
+    text = summary(
+        message("user", "please finish the work"),
+        message("assistant", "Good, the folder is cleaned up."),
+        message("assistant", words),
+    )
+    assert f"**Outcome**: {outcome}" in text
+    assert "not finished" not in text

@@ -30,6 +30,18 @@ def test_an_abbreviation_does_not_end_a_sentence() -> None:
     assert prose.sentences(text) == ["Use a queue, e.g. Redis.", "It is quick, i.e. fast enough."]
 
 
+def test_a_quotation_ends_a_sentence_only_before_a_new_one() -> None:
+    assert prose.sentences('It says "No rows yet." to the reader.') == [
+        'It says "No rows yet." to the reader.'
+    ]
+    assert prose.sentences('It says "No rows yet." Then it ends. (So far.) All') == [
+        'It says "No rows yet."',
+        "Then it ends.",
+        "(So far.)",
+        "All",
+    ]
+
+
 def test_a_line_ends_a_sentence_unless_an_editor_wrapped_it() -> None:
     assert prose.sentences("Drop the cache\nKeep the queue") == ["Drop the cache", "Keep the queue"]
     long = "The cache was dropped because nobody could say when an entry in it\nwas still valid."

@@ -6,7 +6,14 @@ import pytest
 
 from kinen.agents.tool_use import Sieve, ToolUse, observe
 from kinen.journal.brief import brief
-from kinen.privacy.injected import asks_kinen, marked, own_words, without_blocks, without_injected
+from kinen.privacy.injected import (
+    asks_kinen,
+    marked,
+    own_words,
+    without_blocks,
+    without_injected,
+    without_wrappers,
+)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +55,13 @@ def test_hook_and_import_agree_on_commands_that_ask_kinen(command: str, runs: in
 )
 def test_only_complete_blocks_go(text: str, left: str) -> None:
     assert without_blocks(text, "x") == left
+
+
+def test_directives_to_the_app_of_codex_are_no_words() -> None:
+    directives = '::git-stage{cwd="/x"}\n::git-push{cwd="/x" branch="main"}'
+    assert without_wrappers(f"Pushed it.\n{directives}\nDone.") == "Pushed it.\nDone."
+    mention = "It prints ::git-stage{cwd=…} at the end."
+    assert without_wrappers(mention) == mention
 
 
 def test_a_command_of_the_client_is_told_as_it_was_typed() -> None:

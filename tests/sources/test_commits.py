@@ -65,6 +65,13 @@ def test_a_footer_tells_of_a_breaking_change(body: str) -> None:
     assert not read_message("feat: x\n\nThis is no BREAKING CHANGE: only words").breaking
 
 
+def test_line_breaks_that_a_shell_did_not_read_end_the_subject() -> None:
+    message = read_message("Add tmux\\n\\nCo-authored-by: Mira <mira@example.org>")
+    assert message.subject == "Add tmux"
+    assert dict(message.trailers) == {"Co-authored-by": "Mira <mira@example.org>"}
+    assert read_message("fix: print \\n at the end").subject == "fix: print \\n at the end"
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -489,7 +489,7 @@ def test_guesses_of_the_agent_are_not_drawn(text: str) -> None:
 def test_the_strategy_says_whose_words_count(strategy: str, heard: list[str]) -> None:
     payload = {
         "user": observed("we'll use PostgreSQL for the job queue", role="user"),
-        "assistant": observed("The root cause was a stale socket in the pool.", role="assistant"),
+        "assistant": observed("The root cause was a stale socket in `Pool`.", role="assistant"),
     }
     session = from_session(payload.values(), (), strategy)
     assert [item.sources for item in session] == [(payload[who].ref,) for who in heard]
@@ -502,7 +502,7 @@ def test_a_message_without_a_role_is_the_users() -> None:
 
 
 def test_a_summary_counts_only_if_somebody_wrote_it() -> None:
-    text = "The root cause was a stale socket in the pool."
+    text = "The root cause was a stale socket in `Pool`."
     for written in (True, False):
         summary = Summary("s1", "c1", text, 1_767_261_600_000, written=written)
         sourceses = [item.sources for item in from_session([], [summary])]
@@ -609,3 +609,24 @@ def test_trouble_that_comes_back_in_another_session_is_a_pattern() -> None:
 def test_an_error_that_only_says_that_there_was_one_is_no_pattern() -> None:
     said = 'error: script "lint" exited with code 1'
     assert from_events([ran("bun run lint", said, of) for of in ("c1", "c1", "c2")]) == []
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "Reverts acme/kettle#75.",
+        "This reverts #75, sorry.",
+        "My apologies, I misread it.",
+        "Thanks!",
+    ],
+)
+def test_a_revert_without_a_reason_states_nothing(reason: str) -> None:
+    assert from_commit("commit:1", f'Revert "feat: boil twice"\n\n{reason}') == []
+
+
+def test_a_reason_of_a_commit_is_a_sentence_of_its_own() -> None:
+    subject = "fix(lock): write the lock file of the kettle once"
+    cause = "The lock file of the kettle was empty because `flush()` ran before `write()`."
+    passing = "However, the lock file of the kettle failed because you ran it twice."
+    found = from_commit("commit:1", f"{subject}\n\n{passing} {cause}")
+    assert [item.content for item in found] == [f"write the lock file of the kettle once: {cause}"]

@@ -18,6 +18,7 @@ from kinen.consolidation.wording import (
     holds,
     is_sound,
     standalone,
+    without_code,
     without_opening,
 )
 
@@ -54,7 +55,7 @@ _SLIP = re.compile(
     r"|\bexpected (?:intermediate|during|while)\b|\bnot (?:a )?real (?:errors?|issues?)\b"
     r"|\b(?:missing|forgot(?:ten)?|adding|added) (?:the |an? )?(?:missing )?`?imports?\b|\btypos?\b"
     r"|\bnot (?:been )?read (?:yet|first)\b|\bstring to replace\b|\b(?:parallel|research) agents?\b"
-    r"|\bsuccessfully (?:established|completed|implemented|created)\b"
+    r"|\bsuccessfully (?:established|completed|implemented|created)\b|\bturn \d"
 )
 """Trouble that the agent had with its own work: a wrong path, an import that it forgot."""
 _FIRST_PERSON = re.compile(r"\bI (?=[a-z])")
@@ -69,10 +70,11 @@ _FACT = re.compile(
 )
 """What an error showed of something that stays so, beside what was done about it."""
 _TEACHES = re.compile(
-    r"(?i)\b(?:required?|requires|must|needs?|only|instead of|rather than|because|prefer"
-    r"|never|always"
-    r"|cannot|can't|doesn't|does not|workaround|by default|convention|layout|workflow)\b"
+    r"(?i)\bonly\b|(?<![\w-])(?:required?|requires|must|needs?|instead of|rather than|because"
+    r"|prefer|never|always|cannot|can't|doesn't|does not|workaround|by default|convention"
+    r"|(?:layout|workflow)(?=.*(?:[a-z]{3,} ){2}[a-z]{3}|.*\w/))(?![\w-])"
 )
+"""Words of a concept that says something, rather than name a tool or list its files."""
 
 
 def sections(summary: str) -> dict[str, str]:
@@ -166,6 +168,6 @@ def _concepts(text: str) -> Iterator[tuple[Verdict, str]]:
             memory = standalone(sentence, directive=True, task=True)
             if len(memory) < SHORTEST or _UNSOLVED.search(memory):
                 continue
-            if _TEACHES.search(memory):
+            if _TEACHES.search(without_code(memory)):
                 own = classify(Sentence(sentence.text), "assistant", closing=True)
                 yield own or Verdict("insight", STATED), memory

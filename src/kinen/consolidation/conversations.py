@@ -27,6 +27,8 @@ LONGEST = {"user": 4_000, "assistant": 12_000}
 """Characters of a message; a longer one was pasted or generated."""
 SHORT = 300
 """Characters of a prompt up to which it need not address anybody to be its author's own."""
+FORMATTED = 3
+"""Paragraphs that begin in bold from which on a prompt was written by an agent."""
 RECENT = 12
 """Observations after a failure within which a message may explain it."""
 AROUND = 30
@@ -57,6 +59,7 @@ _PASTED = re.compile(
     r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d"
     r"|\[?(?:info|warn|warning|error|debug)\b\]?[: ]|[|>] |error:|you are )"
 )
+_FORMATTED = re.compile(r"\s{0,3}(?:[-*+] |\d+[.)] )?\*\*[^*\n]{2,80}\*\*")
 _ADDRESS = re.compile(
     r"(?i)\b(?:i|i'm|i'd|we|we're|you|your|please|let's|lets|my|our|me|us)\b|^(?:implement|add|fix|make"
     r"|create|update|remove|build|write|change|use|refactor|review|continue)\b"
@@ -200,6 +203,8 @@ def is_pasted(text: str, role: str) -> bool:
     lines = [line for line in text.splitlines() if line.strip()]
     if role != "user" or not lines:
         return False
+    if sum(map(bool, map(_FORMATTED.match, lines))) >= FORMATTED and not _GIVEN_PLAN.match(text):
+        return True
     foreign = sum(bool(_PASTED.match(line)) for line in lines)
     addressed = len(text) <= SHORT or _ADDRESS.search(text)
     return foreign * 4 > len(lines) or bool(_PASTED.match(lines[0])) or not addressed
@@ -241,7 +246,7 @@ def statements_of(
         task = planned or role == "assistant"
         statements = (standalone(option, directive=directive, task=task) for option in options)
         statement = next(filter(None, statements), "")
-        if not (agreed or any(map(holds, sentences(statement)))):
+        if not agreed and not any(holds(part, planned=planned) for part in sentences(statement)):
             continue
         if statement and verdict.excluded:
             statement = f"Not included: {statement}"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kinen.consolidation.claims import claim
+from kinen.consolidation.wording import is_sound
 from kinen.markdown.sentences import (
     LONGEST,
     REASONS,
@@ -62,6 +63,12 @@ _CAUSES = re.compile(
     r"(?i)\b(?:root cause|was caused by|turned out|because|(?:failed|crashed) (?:when|if|on))\b"
 )
 _CHORE = re.compile(r"(?i)\btests?[/.]|\b\d+ (?:tests?|pass)\b|\bbump(?:s|ed)?\b")
+_CONTINUES = re.compile(
+    r"(?i)(?:however|then|in contrast|meanwhile|later|previously|as a side effect"
+    r"|before (?:this|it)|follow-up|(?:this |it )?reverts?|(?:fixes|closes|resolves) (?:#|http)"
+    r"|thanks?|(?:my )?apolog\w*|i|i've|i'm|my|update)\b"
+)
+"""How a sentence begins that goes on from the one before, closes an issue, or is of its author."""
 _WORTHY = ("feat", "refactor", "perf", "build")
 
 
@@ -130,7 +137,13 @@ def _same_subject(headline: str, sentence: str, *, first: bool) -> bool:
 
 
 def _is_whole(sentence: str) -> bool:
-    return is_sure(sentence) and stands_alone(sentence, 4) and not sentence.endswith(":")
+    """Does a sentence say something to somebody who reads it below its subject alone?"""
+    return (
+        is_sure(sentence)
+        and stands_alone(sentence, 4)
+        and is_sound(sentence)
+        and not _CONTINUES.match(sentence)
+    )
 
 
 def _claims_of(
@@ -142,9 +155,10 @@ def _claims_of(
     if broken:
         yield "decision", statement(headline, plain(broken[1])), BREAKING
     undone = re.match(r'Revert (".+)', headline)
-    if (type_ == "revert" or undone) and statements:
+    reasons = [sentence for sentence in statements if not _CONTINUES.match(sentence)]
+    if (type_ == "revert" or undone) and reasons:
         what = (undone[1] if undone else headline).strip('"')
-        yield "decision", f"Reverted {what}, because {joined(statements[:2])}", REVERTED
+        yield "decision", f"Reverted {what}, because {joined(reasons[:2])}", REVERTED
     about = [
         sentence
         for n, sentence in enumerate(statements)

@@ -63,7 +63,7 @@ _DUTY = (
     r"|under no circumstances)\b"
     r"|^(?:always|never) (?![a-z]+(?:s|ed)\b)[a-z]"
 )
-_WISH = r"|\bshould (?:not|only)\b|\bshouldn't\b"
+_WISH = r"|\bshould (?:not|only)\b(?! (?:mean|cost|take)\b)|\bshouldn't\b(?! (?:mean|cost|take)\b)"
 """A rule where a user says it; of an agent it is an opinion."""
 _RULE = (
     _DUTY + _WISH + r"|(?:[,;:–—] |\b(?:please|and|but|so|or|to|we|instead) )"
@@ -76,7 +76,7 @@ _CAUSE = (
     r"\broot cause (?:is|was|:)|\bturn(?:s|ed) out\b|\b(?:was|were|is|are|been) caused by\b"
     r"|(?:^|[,;:–—] )the (?:(?:actual|real|underlying|main) )?(?:issue|problem|bug|cause|culprit"
     r"|reason)(?: here| now)?(?: is|'s| was| were)\b"
-    r"(?! (?:to|in|with|on|at|fixed|gone|solved|resolved)\b)"
+    r"(?! (?:to|in|with|on|at|fixed|gone|solved|resolved|contained|limited|isolated|confined)\b)"
     r"|\b(?:an?|the) (?:known|documented|long-standing) (?:\w+ ){0,3}"
     r"(?:bug|issue|conflict|limitation|problem|quirk)\b"
     r"|\b(?:was|were) (?:too \w+|wrong|broken|missing|incorrect|incomplete)\b.{0,60}\bbecause\b"
@@ -173,14 +173,13 @@ DECISIONS = re.compile(
 _EXCLUDED = re.compile(
     r"(?i)^(?:(?:explicitly|what's|what is) )?(?:not included|excluded|non-?goals)"
 )
-_EXPLICIT = re.compile(
-    r"(?i)\b(?:decided|agreed|chose|opted|settled|root cause|turn(?:s|ed) out|known)\b"
-)
+_EXPLICIT = re.compile(r"(?i)\b(?:decided|agreed|chose|opted|settled|turn(?:s|ed) out|known)\b")
 """Words that say by themselves that something was decided or found out."""
 _ASIDE = re.compile(r" \([^()]{1,200}\)")
 """What is said by the way in brackets is no reason to keep a sentence."""
 _FAULT = re.compile(
-    r"(?i)\b(?:stale|wrong|incorrect|broken|hard-?coded)\b[^,;]{0,60}\b(?:instead of|rather than)\b"
+    r"(?i)\b(?:stale|wrong|incorrect|broken|hard-?coded|duplicates?|repeats?|ignores?|misses)\b"
+    r".{0,80}\b(?:instead of|rather than)\b"
 )
 """`uses the stale number instead of the fresh one` is what an agent found, and nobody's choice."""
 _ALLEGED = re.compile(_FAILURE, _FLAGS)

@@ -32,9 +32,9 @@ _OPENING = re.compile(
     r"|to be clear|for context|additionally|furthermore|moreover|meanwhile|finally|overall"
     r"|because of this|remember|for the record|why|reason|discovered (?:while|during) [^:]{3,40})"
     r"\b(?:[,.!:;]| [–—-]{1,2}) {0,3}"
-    r"|(?:so|but|and|also|then|thus|therefore|hence|remember that|note that|keep in mind that"
-    r"|bear in mind that|please note that|that means|this means|which means|it means"
-    r"|(?:as )?it turn(?:s|ed) out(?: that)?|turn(?:s|ed) out(?: that)?|please) ){1,4}"
+    r"|(?:so(?! far)|but|and|also|then|thus|therefore|hence|remember that|note that"
+    r"|keep in mind that|bear in mind that|please note that|that means|this means|which means"
+    r"|it means|(?:as )?it turn(?:s|ed) out(?: that)?|turn(?:s|ed) out(?: that)?|please) ){1,4}"
 )
 _COUNT = re.compile(r"^(?:\d{1,2}[.)]|[A-Z]{1,2}\d{1,2}:) (?=\S)")
 """The number of a sentence in a list: `8. `, `H4: `."""
@@ -148,6 +148,21 @@ _PAST = re.compile(
     r" (?:the|an?|its|it|because|due|that|to|different|from|with)\b"
 )
 """Verbs in the past tense: what happened."""
+_OPINION = re.compile(r"(?i)^(?:always|never)\b|\bshould(?:n't)?\b(?! (?:always|never)\b)")
+"""What an agent would like, unless somebody agreed."""
+_LEANS = re.compile(
+    r"(?i)\balso (?:works?|needs?|has|have|is|are|does)\b|\bhere\b|, so it must\b|^the agent\b"
+    r"|\b(?:all|the|these|those) (?:two|three|four)\b|^all \d|\beither\b.{3,120}\bor\b"
+    r"|^(?:rather than|instead of)\b(?:[^,]*, (?:because|since|so|as)\b|[^,]*$)"
+    r"|^(?:faster|slower|better|cleaner|simpler|smaller|larger|safer|easier|more|less|fewer)\b"
+)
+"""Leans on what was said before, on the place where it was said, or on a clause that is missing."""
+_REVIEWED = re.compile(
+    r"(?i)\bnot (?:properly|correctly|quite)\b|\bmust pass\b.{0,20}\bnew\b|\bviolates?\b|\bAC ?#?\d"
+    r"|\bwithout (?:specifying|saying)\b|\b(?:is|are) (?:empty|ready|present|complete|green)\b"
+    r"|\bfound (?:an?|one|two|three|the) (?:issue|problem|bug)"
+)
+"""The finding of a review: it holds until it is fixed."""
 _DEED = re.compile(
     r"(?:[A-Z][a-z]+ed|Kept|Chose|Made|Left|Built|Set|Put|Wrote|Split)\b"
     r"(?!.*\b(?:is|are|do|does|can|cannot|must|should|needs?|requires?)\b)"
@@ -194,7 +209,8 @@ _CHANGE = re.compile(
     r"|adjusted|changed|implemented|created|introduced|converted|made|moved|rewrote|extended"
     r"|improved"
     r"|dropped|used|set|switched|replaced|ran|verified|confirmed|wrote|tightened|hardened|unified"
-    r"|unifying|fixed|adds|removes|updates|deleted|bumped|now|no need|not |caught|successfully)\b"
+    r"|unifying|fixed|clarified|adds|removes|updates|deleted|bumped|now|no need|not |caught"
+    r"|successfully)\b"
     r"|^[a-z-]+ed (?:`|(?:the|an?|its|our|their|all|both|every|each|some|how|what|from|into|up)\b)"
     r"|^[a-z]+ing (?:the|an?) "
 )
@@ -210,9 +226,15 @@ _TASK = re.compile(
     r"|investigate|find|show|give|make sure|ensure|merge|deploy|rebase|open|close|delete|build"
     r"|generate|refactor|continue|rerun|restart|install|try|get|take|fetch|pull|search|read|help"
     r"|explain|analy[sz]e|compare|set up|port|convert|improve|confirm"
-    r"|i (?:know|see|like|do|think|am|was|have|also|just))\b"
+    r"|clean up|tidy|simplify|while (?:that|this|it|you)|we need to (?!not|never|always|only)"
+    r"|i (?:know|see|like|do|think|thought|am|was|have|also|just))\b"
 )
 """What a user wants done once, or only tells."""
+_ERROR = re.compile(
+    r"(?i)^(?:\w+: )?(?:failed to|error|unable to|could not|cannot|invalid|missing|uncaught"
+    r"|unexpected|fatal)\b(?=.*:)"
+)
+"""The message of an error, which a user pasted."""
 _QUESTION = re.compile(
     r"(?i)^(?:(?:wait|hmm|so|ok|okay|but|and|also)\b[, ]{1,3}){0,2}"
     r"(?:is|are|was|were|does|did|why|what|how|where|which|who"
@@ -221,12 +243,16 @@ _QUESTION = re.compile(
 )
 """A question, also without its mark: people who type to an agent often leave it out."""
 _PROPOSAL = re.compile(
-    r"(?i)^(?:should|must|suggest(?:ed|ion)|action|recommend(?:ed|ation)|option|proposal|idea|alternative|follow-up"
+    r"(?i)^(?:should|must|at (?:a )?minimum|at least|ideally|suggest(?:ed|ion)|action"
+    r"|recommend(?:ed|ation)|option|proposal|idea|alternative|follow-up"
     r"|optional|residual|minor|needs? to|the stated|(?:even )?if|unless|e\.g|i\.e|for example"
     r"|for instance|whether|suppose|assuming|worse|either|assumption|test"
+    r"|simplest|easiest|best|cleanest|safest|[A-H] [–—-]+ (?=[A-Z])"
     r"|the (?:simplest|easiest|best|cleanest|proper|right) (?:fix|solution|option|approach|way))\b"
 )
-_PLACE = re.compile(r"\w\.\w{1,6}:\d{1,6}\b|\b[Ll]ines? ~?\d|→|->(?=[^`]{0,200}$)")
+_PLACE = re.compile(
+    r"(?:\w\.\w{1,6}|`|`[\w-]{1,60}):\d{1,6}\b|\b[Ll]ines? ~?\d|→|->(?=[^`]{0,200}$)"
+)
 """A place in code that moves with the next edit, or a chain of steps."""
 _PASSING = re.compile(
     r"(?i)\b(?:pre-existing|in_progress|reasonable|residual|nitpick|moot|flagged|heads-up|follow-up"
@@ -250,7 +276,7 @@ _STYLE = re.compile(
 """How something looks in detail, as classes of a style sheet name it."""
 _TICKET = re.compile(
     r"^`?(?:[A-Za-z]{2,12}-)?[a-z0-9]{2,6}\.\d{1,3}`?(?: [–—-]{1,2}|:) "
-    r"|^(?i:task|step|phase|issue) ?#?\d"
+    r"|^(?i:task|step|phase|issue) ?#?\d|^[A-Z]\d{1,2}: "
     r"|^`?(?!(?:RFC|ADR|CVE|ISO|PEP|UTF|SHA|ES)-)[A-Z]{2,10}-\d{1,6}`?(?: [–—-]{1,2}|:) "
 )
 """The title or the state of an issue in a tracker."""
@@ -293,11 +319,11 @@ def standalone(sentence: Sentence, *, directive: bool = False, task: bool = Fals
     With `task`, what is to be done once counts too.
     """
     text = without_opening(sentence.text)
-    if directive and not task and (_TASK.match(text) or _QUESTION.match(sentence.text)):
-        return ""
-    if _PROPOSAL.match(text) or (not directive and is_report(text)):
+    if directive and not task and (_is_no_rule(text) or _QUESTION.match(sentence.text)):
         return ""
     label = _NUMBERED_LABEL.sub("", sentence.label)
+    if _PROPOSAL.match(text) or _PROPOSAL.match(label) or (not directive and is_report(text)):
+        return ""
     if not directive and re.search(r"\b[a-z]+ed$", label):
         return ""
     if label and not sentence.before and not _EMPTY_LABEL.fullmatch(label):
@@ -315,18 +341,31 @@ def standalone(sentence: Sentence, *, directive: bool = False, task: bool = Fals
     return capitalized(text) if text and is_sound(text, brief=directive) else ""
 
 
-def holds(text: str) -> bool:
+def _is_no_rule(text: str) -> bool:
+    """Does a user want something done once, tell of something, or paste an error?"""
+    return bool(_TASK.match(text) or _ERROR.match(text))
+
+
+def holds(text: str, *, planned: bool = False) -> bool:
     """Does a sentence say what is so, in the plain present, and not what happened or goes on?
 
     `Tags do not start the workflow` holds tomorrow, too; `the run failed`, `it is using the old
-    client` and `the branch is still behind` tell of the work.
+    client` and `the branch is still behind` tell of the work. What should be counts if it is
+    `planned`.
     """
     prose = _ASIDE.sub("", _CODE.sub("code", text))
     if _FOUND.search(prose):
         return True
-    if _MOMENT.search(prose) or _DEED.match(prose):
+    if _MOMENT.search(prose) or _DEED.match(prose) or _LEANS.search(prose):
+        return False
+    if _REVIEWED.search(prose) or (_OPINION.search(prose) and not planned):
         return False
     return not _PAST.search(prose) or bool(_WAS.search(prose))
+
+
+def without_code(text: str) -> str:
+    """A sentence without its code spans."""
+    return _CODE.sub("", text)
 
 
 def is_report(text: str) -> bool:
@@ -373,7 +412,7 @@ def is_sound(text: str, *, brief: bool = False) -> bool:
     words = [word for word in prose.split() if word.strip("`.,:;()").isalpha()]
     return not (
         len(words) < (FEWEST_WORDS - brief)
-        or ("`" in text and weight(_CODE.sub("", text)) < LEAST_PROSE - brief)
+        or ("`" in text and weight(without_code(text)) < LEAST_PROSE - brief)
         or not stands_alone(text, LEAST_WEIGHT - 2 * brief)
         or text.count("`") % 2
         or text.count("(") != text.count(")")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from kinen.journal import events
-from kinen.journal.closing import is_uncommitted, left_points, next_points
+from kinen.journal.closing import announces, ends_in_step, is_uncommitted, left_points, next_points
 from kinen.journal.statements import Role, Statement, has_substance, statements
 from kinen.model.journal import Observation
 from kinen.text import digest, excerpt, terms
@@ -68,8 +68,25 @@ class Turn:
     prompt: Quote | None = None
     closings: list[Quote] = field(default_factory=list)
     """The last messages of the agent that say something, the latest first."""
+    last_words: Quote | None = None
+    """The last message of the agent, whatever it says."""
     changes: int = 0
     """Edits and commits that were made for it."""
+
+    @property
+    def reports(self) -> list[Quote]:
+        """The messages that say what came of it and not what is done next, the latest first.
+
+        Where the last of all only announces something, whatever was said with an announcement was
+        said on the way to it.
+        """
+        on_the_way = announces if self.goes_on else ends_in_step
+        return [quote for quote in self.closings if not on_the_way(quote.text)]
+
+    @property
+    def goes_on(self) -> bool:
+        """Does the last message announce what is done next?"""
+        return bool(self.last_words and ends_in_step(self.last_words.text))
 
 
 @dataclass(slots=True)
@@ -126,6 +143,11 @@ class Account:
     def answered(self) -> list[Turn]:
         """The requests that something came of, the latest first."""
         return [turn for turn in reversed(self.turns) if turn.closings]
+
+    @property
+    def stopped(self) -> bool:
+        """Was the session left in the middle of its last request, before anything was reported?"""
+        return bool(self.turns and self.turns[-1].goes_on and not self.turns[-1].reports)
 
     @property
     def unresolved(self) -> list[Trouble]:
@@ -237,8 +259,9 @@ def _take_message(account: Account, text: str, speaker: Role, source: Source) ->
         account.unanswered = None
         if not account.turns:
             account.turns.append(Turn())
+        turn = account.turns[-1]
+        turn.last_words = quote
         if has_substance(text):
-            turn = account.turns[-1]
             turn.closings = [quote, *turn.closings[: CLOSINGS - 1]]
     claims = [Claim(statement, speaker, source) for statement in statements(speaker, text)]
     account.claims = [*account.claims, *claims][-STATEMENTS:]

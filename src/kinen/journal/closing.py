@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
 from kinen.journal.shorten import LABELS
-from kinen.journal.statements import is_step, spoken
+from kinen.journal.statements import goes_on, is_step, spoken
 from kinen.markdown.sentences import plain, sentences
-from kinen.text import estimate, excerpt
+from kinen.text import estimate, excerpt, lazy_pattern
 
 LENGTH = 400
 """Characters of a point that is left to do."""
@@ -30,8 +29,8 @@ LONGEST_NAME = 40
 """Characters of what an item begins with, if it is named before it is explained."""
 
 _FENCE = ("```", "~~~")
-_ITEM = re.compile(r"(?:[-*+•]|\d{1,2}[.)])\s+(?:\[ ?\]\s*)?(.*)")
-_RESULT = re.compile(
+_ITEM = lazy_pattern(r"(?:[-*+•]|\d{1,2}[.)])\s+(?:\[ ?\]\s*)?(.*)")
+_RESULT = lazy_pattern(
     r"(?i)\b\d[\d,]*(?:/\d+)? (?:\w+ )?(?:tests?|passed|passing|checks|failures)\b"
     r"|[✅✓✔☑]|\(\d+/\d+\)"
     r"|\b(?:tests?|checks|suite|build|lint|types?|typecheck)\b.{0,40}\b(?:pass\w*|green|clean)\b"
@@ -39,22 +38,22 @@ _RESULT = re.compile(
     r"|\b(?:pull request|PR|commit)\b|/pull/\d|\b\d{1,3} ?%|\bcoverage\b"
     r"|\b(?:not|un)[ -]?(?:committed|pushed|tested|verified)\b|\bpending\b"
 )
-_CHECKED = re.compile(r"(?i)\b(?:verif\w+|validat\w+|tests?|tested|checks?|results?)\b(?! plan)")
+_CHECKED = lazy_pattern(r"(?i)\b(?:verif\w+|validat\w+|tests?|tested|checks?|results?)\b(?! plan)")
 """Leads in to what was checked: everything below it is a result."""
-_GIT_STATUS = re.compile(
+_GIT_STATUS = lazy_pattern(
     r"(?:On branch \S+|Your branch (?:is|and) .*|HEAD detached (?:at|from) \S+"
     r"|(?:Changes (?:not staged|to be committed)|Untracked files).*:"
     r"|nothing (?:added )?to commit.*|no changes added to commit.*|\(use \"git .*"
     r"|(?:modified|new file|deleted|renamed|both modified): {2,}.*)"
 )
 """A line that `git status` prints."""
-_TAG = re.compile(r"</?[A-Za-z][\w-]*>")
+_TAG = lazy_pattern(r"</?[A-Za-z][\w-]*>")
 """A line that only opens or closes a part of a message."""
-_NAME_END = re.compile(r"\*{0,2}(?::| [–—-]) ")
+_NAME_END = lazy_pattern(r"\*{0,2}(?::| [–—-]) ")
 """Ends the name that an item begins with."""
-_LEAD_IN = re.compile(r"[*_`]*[^.!?]{0,120}:[*_` ]*")
+_LEAD_IN = lazy_pattern(r"[*_`]*[^.!?]{0,120}:[*_` ]*")
 _OFFER = r"\bif you(?:'d)? (?:want|like|prefer)\b|\bwant me to\b|\bshould i\b|\bshall i\b"
-_OPEN = re.compile(
+_OPEN = lazy_pattern(
     r"(?i)\b(?:next (?:steps?|task|up|session|time)"
     r"|remain(?:s|ing)? (?:\w+ ){0,2}?"
     r"(?:to be|to do|open|work|tasks?|items?|steps?|issues?|gaps?|phases?)\b"
@@ -67,23 +66,23 @@ _OPEN = re.compile(
     r"|blocked (?:by|on)|needs? (?:manual|your|to be)|would you like|ready for (?:your )?review\b)"
     rf"|{_OFFER}"
 )
-_UNCOMMITTED = re.compile(r"(?i)\bun(?:committed|pushed|staged)\b|\b(?:commit|push)(?:ted|ed)?\b")
-_LEFT = re.compile(
+_UNCOMMITTED = lazy_pattern(r"(?i)\bun(?:committed|pushed|staged)\b|\b(?:commit|push)(?:ted|ed)?\b")
+_LEFT = lazy_pattern(
     r"(?i)\b(?:next (?:steps?|task|session)|(?:total|still|what) (?:missing|remains?|remaining)"
     r"|remain(?:s|ing)? (?:\w+ ){0,2}?(?:to be|to do|open|work|tasks?|items?|steps?|issues?|gaps?)"
     r"|not (?:yet )?(?:done|implemented|started)|left to do|to-?do)\b"
 )
 """Says for sure that work is left, also when read without what was said around it."""
-_SHA = re.compile(r"\W{0,2}[0-9a-f]{7,40}\b")
+_SHA = lazy_pattern(r"\W{0,2}[0-9a-f]{7,40}\b")
 """Begins an item that names a commit."""
-_OFFERED = re.compile(rf"(?i){_OFFER}|\bwould you like\b|\bonce you\b|\byou (?:can|may|might)\b")
-_OPEN_HEAD = re.compile(
+_OFFERED = lazy_pattern(rf"(?i){_OFFER}|\bwould you like\b|\bonce you\b|\byou (?:can|may|might)\b")
+_OPEN_HEAD = lazy_pattern(
     r"(?i)(?:(?:recommended |suggested )?next(?: steps?| up)?|remaining(?: work| tasks?| items?)?"
     r"|to-?do|follow[- ]?ups?|pending(?: tasks?| changes?)?|open (?:points?|questions?|items?)"
     r"|not (?:done|yet done|included)|what'?s (?:left|next|missing)|left to do|out of scope"
     r"|deferred|rollout(?: order| steps?)?|known (?:issues|limitations|gaps)|missing)\b.{0,60}"
 )
-_COMPLETE = re.compile(
+_COMPLETE = lazy_pattern(
     r"(?i)\b(?:unrelated|nothing (?:left|remaining|pending|else)|no (?:remaining|open|pending"
     r"|further)"
     r"|all (?:\w+ ){0,3}(?:done|complete|closed|finished|merged))\b"
@@ -118,6 +117,12 @@ def condensed(text: str, tokens: int) -> str:
         selected[n] = _with_names(lead_in, lines[n + 1 :], tokens + estimate(lead_in))
         tokens -= estimate(selected[n]) - estimate(lead_in)
     return "\n".join(_without_bare_lead_ins([selected[n] for n in sorted(selected)]))
+
+
+def lead_in(text: str) -> str:
+    """The first line of a message: where a table or code is all that follows, it has the result."""
+    first = next((line.text for line in _ranked(text)), "")
+    return first.strip().strip("*").rstrip(":")
 
 
 def first_lines(lines: Iterable[str], tokens: int) -> str:
@@ -188,7 +193,12 @@ def ends_in_step(text: str) -> bool:
     """Does a message end by announcing what is done next? A colon does, in any language."""
     if text.rstrip().endswith((":", "：")):
         return True
-    return any(is_step(sentence) for sentence in list(spoken(text))[-1:])
+    return any(goes_on(sentence) for sentence in list(spoken(text))[-1:])
+
+
+def announces(text: str) -> bool:
+    """Does a message announce anywhere what is done next?"""
+    return ends_in_step(text) or any(map(goes_on, spoken(text)))
 
 
 def next_points(text: str) -> list[str]:

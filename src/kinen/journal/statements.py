@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from kinen.markdown.sentences import is_certain, paragraphs, sentences, stands_alone
-from kinen.text import excerpt
+from kinen.text import excerpt, lazy_pattern
 
 Kind = Literal["decision", "lesson", "pattern", "next"]
 Role = Literal["user", "assistant"]
@@ -23,26 +23,42 @@ LENGTH = 400
 WORDS = range(4, 60)
 """Words of a sentence that states one thing."""
 
-_FILLER = re.compile(
-    r"(?i)^(?:(?:no|nope|ok|okay|yes|yeah|yep|right|also|and|but|so|well|actually|please|great|good"
-    r"|perfect"
+_FILLER = lazy_pattern(
+    r"(?i)^(?:(?:no|nope|ok|okay|yes|yeah|yep|right|also|and|but|so(?! far)|well|actually|please"
+    r"|great|good|perfect"
     r"|excellent|hmm|then|wait|indeed|alright)\b[,.!: ]+){1,4}"
 )
-_STEP = re.compile(
+_STEP = lazy_pattern(
     r"(?i)(?:now |first,? |next,? |then |also |finally,? |so |and |but ){0,3}"
-    r"(?:let me\b|let's (?:start|check|see|look|move|run|try|verify|continue|now|first)\b"
+    r"(?:let me\b(?! know)|let's (?:start|check|see|look|move|run|try|verify|continue|now|first)\b"
     r"|let us\b|i'll\b|i will\b|i'm (?:now |also |just )?\w+ing\b|i am going to\b"
     r"|i need to (?:add|fix|check|see|look"
     r"|read|also|find|import|actually|create|update|wire)\b|i should\b"
-    r"|i have (?:a|the|all|full|every)\b|i understand\b|i see\b|i can see\b"
+    r"|i(?: have|'ve got) (?:now )?(?:a|the|all|full|every|everything|enough|sufficient|thorough)\b"
+    r"|i understand\b|i see\b|i can see\b"
     r"|expected\b|continuing\b|starting\b|moving on\b|looking at\b|checking\b"
     r"|running\b|reading\b|waiting\b"
     r"|still (?:compiling|running|waiting)\b|almost done\b|now (?:add|update|write|implement|run"
-    r"|create|wire|fix|check|the|i|let|it|for|also|move|we)\b"
+    r"|create|wire|fix|check|the|i|let|it|for|also|move|we|mark|commit|push|reply|resolve|verify)\b"
+    r"|need to\b|(?:\w+ly )?\w+ing\b(?=[^.]{0,120}(?:\.\.\.|…)$)"
     r"|(?:add|update|write|implement|run|create|register|close|check)\b(?=[^.]{0,120}:$))"
 )
-_CODE = re.compile(r"`[^`]{1,200}`")
-_EMPTY = re.compile(
+_GOES_ON = lazy_pattern(
+    r"(?i)\b(?:let me\b(?! know)|i'll\b(?! (?:be|wait|leave|stop)\b)"
+    r"|i'm (?:now |also |just |still )?(?!assuming|leaving)\w+ing\b|i (?:still |now )?need to\b)"
+    r"|(?:[,;:–—] |\bso )need to\b"
+)
+"""In a sentence: what its author does next, after the reason for it."""
+_WAITS = lazy_pattern(
+    r"(?i)\b(?:waiting (?:for|on) (?:the )?(?:you|users?|team|further|next|new|more|instructions?"
+    r"|confirmation|approval|feedback)\b|waiting (?:for|on) your\b|standing by\b"
+    r"|(?:if|once|when|whenever|after) you\b|just say\b|say the word\b)"
+)
+"""Waits for somebody, and not for a command: nothing is done next unless they say so."""
+_CITES = lazy_pattern(r"https?://\S|(?<!\w)#\d|\b(?=[0-9a-f]{0,40}\d)[0-9a-f]{7,40}\b")
+"""A link, a number of an issue, a commit: a few words are enough beside it."""
+_CODE = lazy_pattern(r"`[^`]{1,200}`")
+_EMPTY = lazy_pattern(
     r"(?i)(?:done|clean compile|all green|good|perfect|great|excellent|expected|pushed|fixed|works"
     r"|here(?:'s| is) (?:a|the|what)\b.{0,80})[.!:]*"
 )
@@ -90,30 +106,31 @@ _LESSON = (
     r"|\b(?:has|have|needs?|must|requires?)\b.{0,80}\b(?:otherwise|or else|before it|first)\b"
     r"|^(?:note|important|warning|nb)\b ?(?:that|:)"
 )
-_INTENDED = re.compile(
-    r"(?i)\b(?:i'll|i will|i'm (?:now )?\w+ing|we'll (?:know|see)|unrelated|untracked|untouched)\b"
+_INTENDED = lazy_pattern(
+    r"(?i)\b(?:i'll|i will|i'm (?:now )?\w+ing|i (?:still |now |also )?(?:need|have) to"
+    r"|we'll (?:know|see)|unrelated|untracked|untouched)\b"
 )
 """Says what its author is about to do, or what was left alone: no decision and no lesson."""
-_POINTS_BACK = re.compile(
+_POINTS_BACK = lazy_pattern(
     r"(?i)(?:this|that|these|those)\b(?! (?:project|repo|repository|branch)\b)"
 )
 """Begins a sentence that speaks of what stands before it."""
-_TASK = re.compile(
+_TASK = lazy_pattern(
     r"(?i)(?:get|fetch|find|look|check|search|read|review|update|add|create|write|fix|implement|run"
     r"|show|explain|make sure|ensure)\b"
 )
 """Begins what a user wants done once, whatever the reason for it says."""
 _RULES: dict[str, list[tuple[Kind, float, re.Pattern[str]]]] = {
     "user": [
-        ("pattern", 0.85, re.compile(_ALWAYS, re.IGNORECASE)),
-        ("pattern", 0.8, re.compile(_PREFERRED, re.IGNORECASE)),
-        ("decision", 0.85, re.compile(_CHOSEN, re.IGNORECASE)),
-        ("lesson", 0.85, re.compile(_KEPT, re.IGNORECASE)),
-        ("pattern", 0.6, re.compile(r"(?i)^(?:don'?t|do not|stop|avoid) \w+")),
+        ("pattern", 0.85, lazy_pattern(_ALWAYS, re.IGNORECASE)),
+        ("pattern", 0.8, lazy_pattern(_PREFERRED, re.IGNORECASE)),
+        ("decision", 0.85, lazy_pattern(_CHOSEN, re.IGNORECASE)),
+        ("lesson", 0.85, lazy_pattern(_KEPT, re.IGNORECASE)),
+        ("pattern", 0.6, lazy_pattern(r"(?i)^(?:don'?t|do not|stop|avoid) \w+")),
     ],
     "assistant": [
-        ("decision", 0.75, re.compile(_CHOSE, re.IGNORECASE)),
-        ("lesson", 0.75, re.compile(_LESSON, re.IGNORECASE)),
+        ("decision", 0.75, lazy_pattern(_CHOSE, re.IGNORECASE)),
+        ("lesson", 0.75, lazy_pattern(_LESSON, re.IGNORECASE)),
     ],
 }
 
@@ -132,6 +149,17 @@ def is_step(sentence: str) -> bool:
     return bool(_STEP.match(rest)) or bool(_EMPTY.fullmatch(rest)) or not rest
 
 
+def goes_on(sentence: str) -> bool:
+    """Does a sentence end on what is done next? `The branch is behind, so I'm rebasing it.`"""
+    text = _plain(sentence)
+    return not _WAITS.search(text) and (is_step(sentence) or bool(_GOES_ON.search(text)))
+
+
+def points_back(text: str) -> bool:
+    """Does a text begin with what stood before it, as in `That avoids the old layout`?"""
+    return bool(_POINTS_BACK.match(text))
+
+
 def spoken(text: str) -> Iterator[str]:
     """The sentences of a message in its own words: no code, no quotation, no table."""
     for paragraph in paragraphs(text):
@@ -140,7 +168,10 @@ def spoken(text: str) -> Iterator[str]:
 
 def has_substance(text: str) -> bool:
     """Does a message say anything but what its author is about to do?"""
-    return any(not is_step(sentence) and len(sentence.split()) > 3 for sentence in spoken(text))
+    return any(
+        not is_step(sentence) and (len(sentence.split()) > 3 or bool(_CITES.search(sentence)))
+        for sentence in spoken(text)
+    )
 
 
 def statements(role: Role, text: str) -> Iterator[Statement]:
@@ -152,7 +183,7 @@ def statements(role: Role, text: str) -> Iterator[Statement]:
         words = len(claim.split())
         if claim[:1] in "+-|=" or words not in WORDS or is_step(claim) or not _is_stated(claim):
             continue
-        if role == "assistant" and (_INTENDED.search(_plain(claim)) or _POINTS_BACK.match(claim)):
+        if role == "assistant" and (_INTENDED.search(_plain(claim)) or points_back(claim)):
             continue
         for kind, confidence, rule in _RULES[role]:
             if kind == "decision" and role == "user" and _TASK.match(claim):

@@ -11,15 +11,27 @@ from collections.abc import Iterable, Sequence, Sized
 from typing import NamedTuple
 
 from kinen.errors import QueryError
-from kinen.journal.account import TRACKED, Account, Claim, Quote, Run, Source, Trouble, read_account
+from kinen.journal.account import (
+    TRACKED,
+    Account,
+    Claim,
+    Quote,
+    Run,
+    Source,
+    Trouble,
+    Turn,
+    read_account,
+)
 from kinen.journal.closing import (
     by_sentence,
     condensed,
     count_results,
     ends_in_step,
+    lead_in,
     results_first,
     without_open,
 )
+from kinen.journal.timeline import headline
 from kinen.model.journal import Capsule, Observation
 from kinen.text import estimate, excerpt, iso, terms
 
@@ -59,6 +71,10 @@ _MORE = 9
 
 UNANSWERED = "not answered: "
 """Begins the outcome of a session whose last request has no answer."""
+UNFINISHED = "not finished: "
+"""Begins the outcome of a session that was left in the middle of its last request."""
+ASKED = 4
+"""Words of a prompt below which it says nothing without the one before it: `yes, go on`."""
 
 
 class Line(NamedTuple):
@@ -144,12 +160,16 @@ def _sections(account: Account) -> list[Section]:
 
 def _outcome(account: Account, size: int) -> list[Line]:
     """What came of the last request, in so many tokens."""
+    if account.stopped:
+        return _stopped(account)
     lines: list[Line] = []
     room = size
     mentioned = {word for point in account.next for word in terms(point.text)}
-    for quote in account.answered[0].closings if account.answered else ():
+    last = account.answered[0] if account.answered else Turn()
+    for quote in last.reports or last.closings:
         text = condensed(_without_known(quote.text, mentioned), room) or condensed(quote.text, room)
-        if lines and (ends_in_step(quote.text) or not _is_new(text, mentioned)):
+        text = text or lead_in(quote.text)
+        if lines and not _is_new(text, mentioned):
             continue
         if text:
             lines.append(Line(text, (quote.source,)))
@@ -163,12 +183,30 @@ def _outcome(account: Account, size: int) -> list[Line]:
     return [Line("\n".join(line.text for line in lines), lines[0].sources)] if lines else []
 
 
+def _stopped(account: Account) -> list[Line]:
+    """What a session that was left on the way committed last, or else what it was asked for."""
+    last = account.turns[-1].last_words
+    commits = [quote for quote in account.commits[-1:] if quote.text]
+    if last and commits and commits[0].source.number > last.source.number:
+        return [Line(f"committed {_short(commits[0].text, 200, 50)}", (commits[0].source,))]
+    prompts = (turn.prompt for turn in reversed(account.turns) if turn.prompt)
+    asked = ((headline(prompt.text), prompt.source) for prompt in prompts)
+    request = next((line for line in asked if _is_request(line[0])), None)
+    return [Line(f"{UNFINISHED}{_short(request[0], 300, 70)}", (request[1],))] if request else []
+
+
+def _is_request(line: str) -> bool:
+    """Does a prompt say by itself what is wanted, and did no client write it?"""
+    return len(line.split()) >= ASKED and not line.startswith(("<", "{", "["))
+
+
 def _results(account: Account) -> Section:
     """What came of the requests before the last, as far as it is new; those with changes first.
 
     They have half the room where most was changed for the last request: its outcome gets the rest.
     """
-    mentioned = {word for turn in account.answered[:1] for word in terms(turn.closings[0].text)}
+    latest = [] if account.stopped else account.answered[:1]
+    mentioned = {word for turn in latest for word in terms(turn.closings[0].text)}
     lines: list[Line] = []
     reports = _reports(account)
     weights = [_weight(report, reports) for report in reports]
@@ -205,7 +243,8 @@ def _reports(account: Account) -> list[Report]:
     A long request is reported on several times: the message with the most results counts. The
     last message of all is told already, and one that ends in an announcement was interrupted.
     """
-    last = account.answered[0].closings[0] if account.answered else None
+    told = bool(account.answered) and not account.stopped
+    last = account.answered[0].closings[0] if told else None
     reports: list[Report] = []
     for turn in sorted(account.answered, key=lambda turn: -turn.changes):
         best = max(turn.closings, key=lambda quote: count_results(quote.text))
@@ -242,7 +281,9 @@ def _state(account: Account) -> list[Line]:
     """The last run of tests, and what was committed and pushed."""
     lines = [_tested(run) for run in (account.whole_tests, account.tests) if run]
     if account.commits:
-        last = [quote for quote in account.commits if quote.text][-COMMITS:]
+        quotes = [quote for quote in account.commits if quote.text]
+        # An amended commit counts once; its text ends with its id in brackets.
+        last = list({quote.text.rsplit(" (", 1)[0]: quote for quote in quotes}.values())[-COMMITS:]
         subjects = "; ".join(_short(quote.text, 90, 18) for quote in reversed(last))
         count = len(account.commits)
         text = f"{count} commit{'s' if count > 1 else ''}" + (f" ({subjects})" if subjects else "")

@@ -94,13 +94,15 @@ def row(
         for name, count in secrets.items():
             counts[name] = counts.get(name, 0) + count
     values: dict[str, str | int] = {**entrance.named_fields(names)}
-    values["id"] = entrance.identifier(names.get("id", "")) or ids.ulid()
+    paths = entrance.names(files)
+    id_ = names.get("id")
+    values["id"] = entrance.identifier(id_) if id_ else ids.ulid()
     values["kind"] = kind
     values["content"] = text
     values["ts"] = ts or time.time_ns() // 1_000_000
-    values["provenance"] = entrance.plain(encoded(about))
-    values["files"] = array(entrance.names(files))
+    values["files"] = array(paths)
     values["masked"] = evidence(counts)
+    values["provenance"] = entrance.plain(encoded(about))
     return tuple(values.get(name, "") for name in COLUMNS)
 
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from markdown_it import MarkdownIt
-
 from kinen.markdown.links import show_wiki_links
-from kinen.text import STOP_WORDS, excerpt, terms
+from kinen.text import STOP_WORDS, excerpt, lazy_pattern, terms
 
 if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
 AROUND = 240
 """Characters of a sentence around a link."""
-_ITEM = re.compile(r"\s*(?:[-*+>|#]|\d+[.)])")
+_ITEM = lazy_pattern(r"\s*(?:[-*+>|#]|\d+[.)])")
 LONGEST = 500
 """Characters of a statement."""
 _MOST_INLINE = 8000
@@ -26,22 +24,24 @@ REASONS = ("rationale", "reason", "reasoning", "why", "because", "justification"
 _WRAPPED = range(58, 111)
 """Lengths of lines that were wrapped by an editor and do not end a sentence."""
 
-_MARKS = re.compile(
+_MARKS = lazy_pattern(
     "[\u2600-\u27bf\u2b00-\u2bff\ufe0f\u231a-\u23ff\U0001f000-\U0001faff]"
     r"+(?:\s*\d{4}-\d{2}-\d{2})?"
 )
-_CODE_SPAN = re.compile(r"(`[^`\n]{1,300}`)")
-_STOPS = re.compile(r"(?<=[^.][.!?])[\"')\]]*\s+")
-_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|[Vv]s|cf|etc|approx|resp)|\b[A-Za-z0-9])\.$")
-_LABEL = re.compile(r"\*\*(?P<label>[^*\n]{1,40}?):?\*\*:?[ \t]*")
-_UNSURE = re.compile(
+_CODE_SPAN = lazy_pattern(r"(`[^`\n]{1,300}`)")
+_STOPS = lazy_pattern(
+    r"(?<=[^.][.!?])\s+|(?:(?<=[^.][.!?][\"')\]])|(?<=[^.][.!?][\"')\]]{2}))\s+(?![a-z])"
+)
+_ABBREVIATION = lazy_pattern(r"(?:\b(?:e\.g|i\.e|[Vv]s|cf|etc|approx|resp)|\b[A-Za-z0-9])\.$")
+_LABEL = lazy_pattern(r"\*\*(?P<label>[^*\n]{1,40}?):?\*\*:?[ \t]*")
+_UNSURE = lazy_pattern(
     r"(?i)\.\.\.|…|\b(?:maybe|perhaps|probably|possibly|presumably|might|seems?|appears?|likely|unsure"
     r"|not sure|no idea|not convinced|could|may be|tbd|to be (?:decided|defined)|undecided"
     r"|for now|too early|no strong|thoughts|(?:do not|don'?t) (?:know|think)"
     r"|i (?:guess|suppose|wonder|think|believe)|can also|consider(?:ing)?"
     r"|would (?:be|also|like)|need to (?:look|find|see|think|explore)|explor(?:e|ing))\b"
 )
-_REQUEST = re.compile(
+_REQUEST = lazy_pattern(
     r"(?i)^(?:(?:ok|okay|yes|yeah|yep|no|good|great|so|and|also|then|now|but|well|indeed)\b[\s,.!]*)*"
     r"(?:please|pls|(?:can|could|would|will) you|let me|(?:tell|show) me|have a look|go ahead"
     r"|i(?:'d| would) like|i (?:want|need)|look|see|try|check|explore|advise|what|why|how|where"
@@ -49,7 +49,7 @@ _REQUEST = re.compile(
     r"|let'?s (?!use|go with|keep|stick|switch|move|drop|avoid|adopt|rename|make|store|put|not use"
     r"|default|stay|target|support|skip|start with))\b"
 )
-_POINTING = re.compile(
+_POINTING = lazy_pattern(
     r"(?i)\b(?:it|this|that|these|those|them|they|he|she|here|there|above|below|former|latter|same"
     r"|such|previous|earlier)\b"
 )
@@ -82,11 +82,15 @@ def _words(token: Token) -> str:
 
 @cache
 def _inline() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
     return MarkdownIt("commonmark").enable("strikethrough")
 
 
 @cache
 def _block() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
     parser = MarkdownIt("commonmark").enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser

@@ -14,8 +14,11 @@ MEMORY = "kinen-memory"
 REMINDERS = (
     *("system-reminder", "hook_context", "user-prompt-submit-hook", "session-start-hook"),
     "oai-mem-citation",
+    "system_notification",
 )
 """Blocks that clients add to any text."""
+WRAPPERS = ("tool_use_error", "untrusted_context", "persisted-output")
+"""Tags that clients put around a result; what is inside stays."""
 MACHINE = (
     "command-message",
     "command-name",
@@ -116,6 +119,17 @@ def without_reminders(text: str) -> str:
     for name in (MEMORY, *REMINDERS):
         text = without_blocks(text, name)
     return text
+
+
+def without_wrappers(text: str) -> str:
+    """The text without terminal colours, tags around results, and Codex' directives to its app."""
+    if not any(name in text for name in ("\x1b[", "::git-", *WRAPPERS)):
+        return text
+    import re  # few texts have any of them
+
+    names = "|".join(WRAPPERS)
+    directive = r"(?m:^::git-[a-z-]{2,20}\{cwd=[^\n]*\}$\n?)"
+    return re.sub(rf"</?(?:{names})\b[^<>]*>\n?|\x1b\[[\d;?]*[A-Za-z]|{directive}", "", text)
 
 
 def own_words(prompt: str) -> str:

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain, groupby, islice
-from typing import Any
 
 from kinen.agents import claude_code
 from kinen.agents.tool_use import ToolUse
-from kinen.agents.transcripts.session import Event, Past, Ready
+from kinen.agents.transcripts.session import Event, Line, Past, Ready
 from kinen.agents.transcripts.values import count, elements, fields, joined, milliseconds, text
 from kinen.privacy.injected import own_words
-
-Line = dict[str, Any]
-
 
 SKIPPED = frozenset(
     """progress system attachment queue-operation last-prompt cost-state tools-used api-request

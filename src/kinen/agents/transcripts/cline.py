@@ -10,15 +10,12 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any
 
 from kinen.agents.tool_use import LONGEST_PATH, ToolUse
 from kinen.agents.transcripts.blocks import Conversation
-from kinen.agents.transcripts.session import Event, Past
+from kinen.agents.transcripts.session import Event, Line, Past
 from kinen.agents.transcripts.values import elements, fields, joined, milliseconds, read_json, text
 from kinen.storage import regular
-
-Entry = dict[str, Any]
 
 PANEL = "ui_messages.json"
 MESSAGES = ".messages.json"
@@ -132,7 +129,7 @@ def _command(past: Past, line: str, at: int, output: list[str]) -> Iterator[Even
         yield event._replace(id=past.event_id(at, f"{past.id}:{at}:command"), ts=at)
 
 
-def _task_event(past: Past, kind: str, entry: Entry, *, first: bool) -> Event | None:
+def _task_event(past: Past, kind: str, entry: Line, *, first: bool) -> Event | None:
     words = joined(entry.get("text"))
     if kind in _USER or (first and kind == "text"):  # a task begins with what the user typed
         return past.message("user", words)
@@ -169,7 +166,7 @@ def _session_events(past: Past, messages: Iterable[object]) -> Iterator[Event]:
                 yield event._replace(id=id_, ts=at)
 
 
-def _parsed(words: str) -> Entry:
+def _parsed(words: str) -> Line:
     try:
         return fields(json.loads(words))
     except (ValueError, RecursionError):

@@ -7,16 +7,12 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
-from typing import Any
 
 from kinen.agents.tool_use import EDITS, SHELLS, ToolUse
-from kinen.agents.transcripts.session import Event, Past, Ready
+from kinen.agents.transcripts.session import Event, Line, Past, Ready
 from kinen.agents.transcripts.values import count, elements, fields, joined, milliseconds, text
 from kinen.space.repository import normalise_origin
 from kinen.text import digest
-
-Line = dict[str, Any]
-
 
 _SKIPPED = frozenset("session_meta turn_context world_state token_usage_record".split())
 _TYPES = _SKIPPED | {"event_msg", "response_item", "compacted"}

@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any
 
 from kinen.agents.tool_use import ToolUse
-from kinen.agents.transcripts.session import Event, Past, Ready, Unsupported
+from kinen.agents.transcripts.session import Event, Line, Past, Ready, Unsupported
 from kinen.agents.transcripts.values import count, fields, joined, milliseconds, text
 from kinen.space.repository import normalise_origin
-
-Line = dict[str, Any]
 
 VERSION = 1
 """The version of the format, as `session.start` has it."""

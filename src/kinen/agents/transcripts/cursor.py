@@ -15,12 +15,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from kinen.agents.tool_use import ToolUse
 from kinen.agents.transcripts.blocks import Conversation, typed
-from kinen.agents.transcripts.session import Event, Past
+from kinen.agents.transcripts.session import Event, Line, Past
 from kinen.agents.transcripts.values import (
     LONGEST,
     elements,
@@ -33,8 +32,6 @@ from kinen.agents.transcripts.values import (
 from kinen.errors import StoreError, UnsafeFile
 from kinen.paths import user_folder
 from kinen.storage.foreign import has_columns, read_only
-
-Entry = dict[str, Any]
 
 DATABASE = "state.vscdb"
 _ROLES = {1: "user", 2: "assistant"}
@@ -105,7 +102,7 @@ def sessions(path: str, strange: dict[str, str], broken: dict[str, int]) -> Iter
             yield Past("cursor", id_, path, partial(_events, about, bubbles), cwd=cwd)
 
 
-def _bubbles(db: sqlite3.Connection, id_: str, about: Entry) -> Iterator[Entry]:
+def _bubbles(db: sqlite3.Connection, id_: str, about: Line) -> Iterator[Line]:
     """The messages of a conversation: in rows of their own, in older versions inside of it."""
     headers = elements(about.get("fullConversationHeadersOnly"))
     for header in map(fields, headers):
@@ -118,7 +115,7 @@ def _bubbles(db: sqlite3.Connection, id_: str, about: Entry) -> Iterator[Entry]:
         yield from map(fields, elements(about.get("conversation")))
 
 
-def _folder(about: Entry, bubbles: Iterator[Entry]) -> str:
+def _folder(about: Line, bubbles: Iterator[Line]) -> str:
     """The folder of a conversation, from itself or from one of its first messages."""
     uri = fields(fields(about.get("workspaceIdentifier")).get("uri"))
     path = text(uri.get("fsPath")) or text(uri.get("path"))
@@ -160,7 +157,7 @@ def _path(uri: str) -> str:
     return unquote(parts.path) if parts else ""
 
 
-def _events(about: Entry, bubbles: Callable[[], Iterator[Entry]], past: Past) -> Iterator[Event]:
+def _events(about: Line, bubbles: Callable[[], Iterator[Line]], past: Past) -> Iterator[Event]:
     at = milliseconds(about.get("createdAt"))
     branch = text(about.get("createdOnBranch"))
     for number, bubble in enumerate(bubbles()):
@@ -171,7 +168,7 @@ def _events(about: Entry, bubbles: Callable[[], Iterator[Entry]], past: Past) ->
             yield event._replace(id=id_, ts=at, branch=branch)
 
 
-def _event(past: Past, bubble: Entry) -> Event | None:
+def _event(past: Past, bubble: Line) -> Event | None:
     tool = fields(bubble.get("toolFormerData"))
     if tool:
         return past.tool_use(_use(tool)) if tool.get("status") in _DONE else None
@@ -181,7 +178,7 @@ def _event(past: Past, bubble: Entry) -> Event | None:
     return past.message(role, typed(words) if role == "user" else words) if role else None
 
 
-def _use(tool: Entry) -> ToolUse:
+def _use(tool: Line) -> ToolUse:
     """A tool use; its inputs and its result are JSON in a text."""
     inputs = _parsed(tool.get("rawArgs")) or _parsed(tool.get("params"))
     result = _parsed(tool.get("result"))
@@ -200,26 +197,26 @@ def _use(tool: Entry) -> ToolUse:
     )
 
 
-def _diff(result: Entry) -> str | None:
+def _diff(result: Line) -> str | None:
     chunks = elements(fields(result.get("diff")).get("chunks"))
     texts = [text(fields(chunk).get("diffString")) for chunk in chunks]
     return "\n".join(texts) if any(texts) else None
 
 
-def _parsed(value: object) -> Entry:
+def _parsed(value: object) -> Line:
     try:
         return fields(json.loads(value)) if isinstance(value, (str, bytes)) else fields(value)
     except (ValueError, RecursionError):
         return {}
 
 
-def is_cursor(line: Entry) -> bool:
+def is_cursor(line: Line) -> bool:
     """Whether a line is a message of a transcript, which has a role, content and nothing else."""
     content = fields(line.get("message")).get("content")
     return line.get("role") in _ROLES.values() and isinstance(content, list) and "type" not in line
 
 
-def transcript(lines: Iterable[Entry], path: str, _unknown: dict[str, int]) -> Iterator[Past]:
+def transcript(lines: Iterable[Line], path: str, _unknown: dict[str, int]) -> Iterator[Past]:
     """The session of a transcript, unless the editor's database has it."""
     id_ = os.path.splitext(os.path.basename(path))[0]
     if _in_database(id_):
@@ -243,7 +240,7 @@ def _in_database(id_: str) -> bool:
     return bool(row) and bool(elements(_parsed(row[0]).get("fullConversationHeadersOnly")))
 
 
-def _transcript_events(lines: Iterable[Entry], at: int, past: Past) -> Iterator[Event]:
+def _transcript_events(lines: Iterable[Line], at: int, past: Past) -> Iterator[Event]:
     conversation = Conversation(past, results=False)
     for number, line in enumerate(lines):
         role = text(line.get("role"))

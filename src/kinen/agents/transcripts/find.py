@@ -41,14 +41,8 @@ _HEAD = 20
 _SHOWN = 5
 HEAD_BYTES = 200
 """Bytes by which a single document is told from lines."""
-_DATABASES = (
-    (cursor.is_database, cursor.sessions),
-    (zed.is_threads, zed.sessions),
-)
-_LISTS = (
-    (cline.is_task, cline.task),
-    (cline.is_session, cline.session),
-)
+_DATABASES = ((cursor.is_database, cursor.sessions), (zed.is_threads, zed.sessions))
+_LISTS = ((cline.is_task, cline.task), (cline.is_session, cline.session))
 _READERS = (
     (opencode.is_export, opencode.exported),
     (codex.is_codex, codex.sessions),

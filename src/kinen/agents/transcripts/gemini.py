@@ -9,12 +9,9 @@ from functools import partial
 from typing import Any
 
 from kinen.agents.tool_use import ToolUse
-from kinen.agents.transcripts.session import Event, Past
+from kinen.agents.transcripts.session import Event, Line, Past
 from kinen.agents.transcripts.values import count, elements, fields, joined, milliseconds, text
 from kinen.storage import regular
-
-Line = dict[str, Any]
-
 
 _SKIPPED = frozenset("info warning error".split())
 _DONE = ("success", "error")
@@ -40,7 +37,7 @@ def sessions(lines: Iterable[Line], path: str, unknown: dict[str, int]) -> Itera
 def _folder(path: str) -> str:
     """The folder of a project, which newer versions note beside its chats."""
     note = os.path.join(os.path.dirname(os.path.dirname(path)), ".project_root")
-    return regular.text(note, 4096).strip()
+    return regular.text(note, 4096, "replace").strip()
 
 
 def _events(past: Past, lines: Iterable[Line], unknown: dict[str, int]) -> Iterator[Event]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any
 
 from kinen.agents.tool_use import ToolUse
-from kinen.agents.transcripts.session import Event, Past, Ready
+from kinen.agents.transcripts.session import Event, Line, Past, Ready
 from kinen.agents.transcripts.values import (
     count,
     elements,
@@ -19,7 +18,6 @@ from kinen.agents.transcripts.values import (
     text,
 )
 
-Entry = dict[str, Any]
 Counts = dict[str, int]
 
 
@@ -47,13 +45,13 @@ def sessions(path: str, unknown: Counts, broken: Counts) -> Iterator[Past]:
         yield Past("opencode", text(about["id"]), path, read, cwd=text(about.get("directory")))
 
 
-def is_export(line: Entry) -> bool:
+def is_export(line: Line) -> bool:
     """Whether a document begins as `opencode export` writes it: `info`, then `messages`."""
     about = fields(line.get("info"))
     return text(about.get("id")).startswith("ses_") and "parts" not in line
 
 
-def exported(lines: Iterable[Entry], path: str, unknown: Counts) -> Iterator[Past]:
+def exported(lines: Iterable[Line], path: str, unknown: Counts) -> Iterator[Past]:
     """The session of an exported document: what it says of itself, then its messages."""
     entries = iter(lines)
     about = fields(next(entries).get("info"))
@@ -63,7 +61,7 @@ def exported(lines: Iterable[Entry], path: str, unknown: Counts) -> Iterator[Pas
     yield Past("opencode", text(about.get("id")), path, read, cwd=text(about.get("directory")))
 
 
-def _exported_events(past: Past, messages: Iterable[Entry], unknown: Counts) -> Iterator[Event]:
+def _exported_events(past: Past, messages: Iterable[Line], unknown: Counts) -> Iterator[Event]:
     for number, entry in enumerate(messages):
         parts = enumerate(map(fields, elements(entry.get("parts"))))
         named = ((f"{number}:{n}", part) for n, part in parts)
@@ -80,7 +78,7 @@ def _events(past: Past, unknown: Counts, broken: Counts) -> Iterator[Event]:
 
 
 def _message_events(
-    past: Past, about: Entry, parts: Iterable[tuple[str, Entry]], unknown: Counts
+    past: Past, about: Line, parts: Iterable[tuple[str, Line]], unknown: Counts
 ) -> Iterator[Event]:
     """The events of one message; its parts come with a name for those that have no id."""
     at = milliseconds(_time(about, "created"))
@@ -95,7 +93,7 @@ def _message_events(
             count(unknown, part.get("type"))
 
 
-def _event(past: Past, said: Entry, part: Entry, told: Ready) -> Event | None:
+def _event(past: Past, said: Line, part: Line, told: Ready) -> Event | None:
     role = text(said.get("role"))
     over = role == "user" or _time(said, "completed")  # before that its text still grows
     if part.get("type") == "tool":
@@ -109,7 +107,7 @@ def _event(past: Past, said: Entry, part: Entry, told: Ready) -> Event | None:
     return past.message(role, told.content)
 
 
-def _use(tool: str, state: Entry) -> ToolUse | None:
+def _use(tool: str, state: Line) -> ToolUse | None:
     """A tool use, once it is over."""
     if state.get("status") not in ("completed", "error"):
         return None
@@ -133,12 +131,12 @@ def _names(folder: str) -> list[str]:
         return []
 
 
-def _read(path: str, broken: Counts) -> Entry:
+def _read(path: str, broken: Counts) -> Line:
     entry = fields(read_json(path))
     if not entry:
         broken[path] = 1
     return entry
 
 
-def _time(entry: Entry, name: str) -> object:
+def _time(entry: Line, name: str) -> object:
     return fields(entry.get("time")).get(name)

@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any
 
 from kinen.agents.tool_use import ToolUse
-from kinen.agents.transcripts.session import Event, Past, Ready, Unsupported
+from kinen.agents.transcripts.session import Event, Line, Past, Ready, Unsupported
 from kinen.agents.transcripts.values import count, elements, fields, joined, milliseconds, text
-
-Line = dict[str, Any]
 
 VERSIONS = (1, 2, 3)
 """Versions of the format that differ in nothing that is read here."""

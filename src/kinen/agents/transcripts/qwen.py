@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain
-from typing import Any
 
 from kinen.agents.tool_use import ToolUse
-from kinen.agents.transcripts.session import Event, Past
+from kinen.agents.transcripts.session import Event, Line, Past
 from kinen.agents.transcripts.values import count, elements, fields, joined, milliseconds, text
-
-Line = dict[str, Any]
 
 _ROLES = {"user": "user", "assistant": "assistant", "tool_result": ""}
 
@@ -23,7 +20,6 @@ def is_qwen(line: Line) -> bool:
 
 
 def sessions(lines: Iterable[Line], path: str, unknown: dict[str, int]) -> Iterator[Past]:
-    """The session of a file."""
     rest = iter(lines)
     head = next((line for line in rest if text(line.get("sessionId"))), {})
     if head:

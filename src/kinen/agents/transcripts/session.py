@@ -13,6 +13,8 @@ from kinen.privacy.entrance import name
 from kinen.privacy.masking import mask
 from kinen.text import excerpt
 
+Line = dict[str, Any]
+"""An object of JSON: a line of a transcript, a document, or a part of one."""
 INTENT = 120
 """Characters of what a session was for."""
 _TIME = 10
@@ -113,7 +115,6 @@ class Past:
         return event(rules.report(agent_type, text, sieve), sieve)
 
     def tool_use(self, use: ToolUse) -> Event | None:
-        """What is kept of a tool use."""
         sieve = Sieve(self.place)
         return event(rules.observe(use, sieve), sieve)
 

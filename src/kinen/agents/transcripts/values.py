@@ -55,7 +55,6 @@ def joined(content: object) -> str:
 
 
 def count(counts: dict[str, int], name: object) -> None:
-    """One more of what has a name."""
     key = text(name)[:40] or "without a type"
     counts[key] = counts.get(key, 0) + 1
 

@@ -14,13 +14,12 @@ from functools import partial
 from typing import Any
 
 from kinen.agents.tool_use import ToolUse
-from kinen.agents.transcripts.session import Event, Past
+from kinen.agents.transcripts.session import Event, Line, Past
 from kinen.agents.transcripts.values import elements, fields, joined, milliseconds, text
 from kinen.space.repository import normalise_origin
 from kinen.storage.foreign import has_columns, read_only
 
-Entry = dict[str, Any]
-Message = tuple[str, list[Entry], Entry]
+Message = tuple[str, list[Line], Line]
 """The role, the blocks and the results of a message."""
 
 DATABASE = "threads.db"
@@ -51,7 +50,7 @@ def sessions(path: str, strange: dict[str, str], broken: dict[str, int]) -> Iter
 
 
 def _session(
-    path: str, row: Entry, strange: dict[str, str], broken: dict[str, int]
+    path: str, row: Line, strange: dict[str, str], broken: dict[str, int]
 ) -> Iterator[Past]:
     thread, problem = _thread(row)
     if problem:
@@ -74,7 +73,7 @@ def _session(
         )
 
 
-def _thread(row: Entry) -> tuple[Entry, str]:
+def _thread(row: Line) -> tuple[Line, str]:
     """The document of a thread, and why it cannot be read; both empty if it is damaged."""
     data = row["data"] if isinstance(row["data"], bytes) else text(row["data"]).encode()
     if row["data_type"] == "zstd":
@@ -107,13 +106,13 @@ def _decompressed(data: bytes) -> bytes | None:
     return None
 
 
-def _worktree(thread: Entry) -> Entry:
+def _worktree(thread: Line) -> Line:
     snapshot = fields(thread.get("initial_project_snapshot"))
     trees = elements(snapshot.get("worktree_snapshots"))
     return fields(trees[0]) if trees else {}
 
 
-def _folder(row: Entry) -> str:
+def _folder(row: Line) -> str:
     """The first folder of a thread; they are stored by name, with their order beside them."""
     folders = text(row.get("folder_paths")).split("\n")
     order = text(row.get("folder_paths_order")).partition(",")[0]
@@ -121,7 +120,7 @@ def _folder(row: Entry) -> str:
     return folders[first] if first < len(folders) else folders[0]
 
 
-def _events(past: Past, thread: Entry, row: Entry, branch: str) -> Iterator[Event]:
+def _events(past: Past, thread: Line, row: Line, branch: str) -> Iterator[Event]:
     updated = milliseconds(row["updated_at"]) or milliseconds(thread.get("updated_at"))
     created = milliseconds(row.get("created_at"))
     at = created or updated
@@ -154,7 +153,7 @@ def _message(message: object) -> Message:
 
 
 def _message_events(
-    past: Past, role: str, blocks: list[Entry], results: Entry
+    past: Past, role: str, blocks: list[Line], results: Line
 ) -> Iterator[tuple[int, Event | None]]:
     for place, block in enumerate(blocks):
         if "Text" in block and role in ("user", "assistant"):
@@ -166,7 +165,7 @@ def _message_events(
                 yield place, past.tool_use(_use(use, result))
 
 
-def _use(use: Entry, result: Entry) -> ToolUse:
+def _use(use: Line, result: Line) -> ToolUse:
     inputs = fields(use.get("input"))
     if inputs.get("type") == "json" and "value" in inputs:
         inputs = fields(inputs["value"])

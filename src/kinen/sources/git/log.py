@@ -87,6 +87,7 @@ class Log:
         top = os.path.realpath(git.top)
         inside = os.path.relpath(os.path.realpath(root), top).replace(os.sep, "/")
         self.prefix = "" if inside == "." else f"{inside}/"
+        self.inside = bool(self.prefix)
         self.notes: dict[str, str] = {}
         self.cuts: dict[str, str] = {}
         self.remarks: list[str] = []
@@ -116,10 +117,6 @@ class Log:
         for path in files:
             with contextlib.suppress(OSError, UnsafeFile):
                 yield digest(regular.read(os.path.expanduser(path), 1 << 22, cut=True))
-
-    @property
-    def inside(self) -> bool:
-        return bool(self.prefix)
 
     def head(self) -> str:
         """The commit that is checked out; empty before the first commit."""

@@ -7,20 +7,21 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kinen.extract import budget
+from kinen.text import lazy_pattern
 
-_HEAD = re.compile(
+_HEAD = lazy_pattern(
     r"(?P<type>[A-Za-z][\w-]{0,30})(?:\((?P<scope>[^()\n]{1,80})\))?(?P<bang>!)?: +\S"
 )
-_TRAILER = re.compile(
+_TRAILER = lazy_pattern(
     r"(?P<key>[A-Za-z][A-Za-z0-9-]{1,40}|BREAKING CHANGE)(?:: +| +#)(?P<value>.+)"
 )
-_HYPHENATED = re.compile(r"[A-Z][A-Za-z]{0,40}(?:-[A-Za-z]{1,40}){1,4}: +\S")
-_TAGS = re.compile(r"(?im)^tags:[ \t]*(?P<tags>\S.*)$")
-_BREAKING = re.compile(r"(?m)^BREAKING[ -]CHANGE: ")
-_REVERTS = re.compile(r"(?i)\breverts? (?:commit )?(?P<sha>[0-9a-f]{7,64})\b")
-_CITED = re.compile(r"(?P<sha>[0-9a-f]{7,64})\b")
+_HYPHENATED = lazy_pattern(r"[A-Z][A-Za-z]{0,40}(?:-[A-Za-z]{1,40}){1,4}: +\S")
+_TAGS = lazy_pattern(r"(?im)^tags:[ \t]*(?P<tags>\S.*)$")
+_BREAKING = lazy_pattern(r"(?m)^BREAKING[ -]CHANGE: ")
+_REVERTS = lazy_pattern(r"(?i)\breverts? (?:commit )?(?P<sha>[0-9a-f]{7,64})\b")
+_CITED = lazy_pattern(r"(?P<sha>[0-9a-f]{7,64})\b")
 _CITING = {"reverts": "reverts", "revert": "reverts", "fixes": "fixes", "refs": "refs"}
-_SPACE = re.compile(r"\s+")
+_SPACE = lazy_pattern(r"\s+")
 LONGEST = 60
 """Characters of a tag; anything longer is prose."""
 MESSAGE = 200_000
@@ -53,6 +54,8 @@ def read_message(text: str) -> Message:
     if len(text) > MESSAGE:
         cut = f"only the first {MESSAGE:,} of {len(text):,} characters of its message were read"
         text = text[:MESSAGE]
+    if "\\n\\n" in text.partition("\n")[0]:  # a message whose line breaks a shell did not read
+        text = text.replace("\\n", "\n")
     subject, _, body = text.partition("\n")
     subject = subject.strip()
     body = body.strip("\n")
