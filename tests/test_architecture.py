@@ -242,48 +242,72 @@ def loaded(code: str) -> set[str]:
     return modules | {name.split(".")[0] for name in modules}
 
 
-@pytest.mark.parametrize("module", ["kinen", "kinen.cli", "kinen.memory", "kinen.render"])
-def test_importing_a_surface_loads_nothing_heavy(module: str) -> None:
-    assert not loaded(f"import {module}") & set(HEAVY)
-
-
-def test_a_full_text_search_loads_nothing_that_slows_its_start(tmp_path: Path) -> None:
+def loaded_by(tmp_path: Path, *words: str) -> set[str]:
+    """The modules that a command of kinen loads, in a space with one note."""
     space = tmp_path / "space"
-    (space / ".kinen").mkdir(parents=True)
-    (space / "a.md").write_text("# Tea\n\nThe kettle is on.\n")
-    ask = (
-        "import contextlib, io, os, runpy\n"
-        f"os.environ['KINEN_HOME'] = {str(tmp_path / 'home')!r}\n"
-        f"os.environ['HOME'] = {str(tmp_path)!r}\n"
-        f"os.chdir({str(space)!r})\n"
-        "from kinen.cli import main\n"
-        "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):\n"
-        "    main(['search', '--fulltext', 'kettle'])"
-    )
-    loaded(ask)
-    assert not loaded(ask) & {*HEAVY, *RARELY_SEARCHED}
-    log = ask.replace("['search', '--fulltext', 'kettle']", "['log', 'the pot is warm']")
-    loaded(log)
-    loaded(ask)  # begins to follow the journal
-    loaded(log)
-    needed = {"kinen.journal.write", "kinen.model.documents", "kinen.model.journal"}
-    assert not loaded(ask) & ({*HEAVY, *RARELY_SEARCHED} - needed)
-
-
-@pytest.mark.parametrize("words", [["status"], ["plan", "list"]], ids=" ".join)
-def test_commands_that_only_read_load_nothing_for_writing(tmp_path: Path, words: list[str]) -> None:
-    space = tmp_path / "space"
-    (space / ".kinen").mkdir(parents=True)
-    show = (
+    (space / ".kinen").mkdir(parents=True, exist_ok=True)
+    note = space / "a.md"
+    if not note.exists():
+        note.write_text("# Tea\n\nThe kettle is on.\n")
+    return loaded(
         "import contextlib, io, os\n"
         f"os.environ['KINEN_HOME'] = {str(tmp_path / 'home')!r}\n"
         f"os.environ['HOME'] = {str(tmp_path)!r}\n"
         f"os.chdir({str(space)!r})\n"
         "from kinen.cli import main\n"
         "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):\n"
-        f"    main({words!r})"
+        f"    main({list(words)!r})"
     )
-    assert not loaded(show) & RARELY_SHOWN
+
+
+def test_every_module_can_be_imported() -> None:
+    """A name that stands under TYPE_CHECKING is no name for an import that runs."""
+    program = """
+import importlib, pkgutil, sys, kinen
+for module in pkgutil.walk_packages(kinen.__path__, "kinen."):
+    if module.name != "kinen.__main__":
+        try:
+            importlib.import_module(module.name)
+        except ImportError as error:
+            if "extra: pip install" not in str(error):
+                sys.exit(f"{module.name}: {error}")
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize("module", ["kinen", "kinen.cli", "kinen.memory", "kinen.render"])
+def test_importing_a_surface_loads_nothing_heavy(module: str) -> None:
+    assert not loaded(f"import {module}") & set(HEAVY)
+
+
+def test_a_full_text_search_loads_nothing_that_slows_its_start(tmp_path: Path) -> None:
+    search = ("search", "--fulltext", "kettle")
+    log = ("log", "the pot is warm")
+    loaded_by(tmp_path, *search)
+    assert not loaded_by(tmp_path, *search) & {*HEAVY, *RARELY_SEARCHED}
+    loaded_by(tmp_path, *log)
+    loaded_by(tmp_path, *search)  # begins to follow the journal
+    loaded_by(tmp_path, *log)
+    needed = {"kinen.journal.write", "kinen.model.documents", "kinen.model.journal"}
+    assert not loaded_by(tmp_path, *search) & ({*HEAVY, *RARELY_SEARCHED} - needed)
+
+
+def test_a_recall_of_notes_without_vectors_loads_nothing_heavy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KINEN_DAEMON_AUTO_START", "false")
+    loaded_by(tmp_path, "index", "--no-embed")
+    modules = loaded_by(tmp_path, "recall", "where is the kettle")
+    assert "kinen.recall.excerpts" in modules
+    assert not modules & {*HEAVY, "markdown_it", "logging", "concurrent.futures"}
+
+
+@pytest.mark.parametrize("words", [["status"], ["plan", "list"]], ids=" ".join)
+def test_commands_that_only_read_load_nothing_for_writing(tmp_path: Path, words: list[str]) -> None:
+    assert not loaded_by(tmp_path, *words) & RARELY_SHOWN
 
 
 def test_keeping_an_observation_loads_only_what_sqlite_needs(tmp_path: Path) -> None:

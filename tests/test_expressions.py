@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 import kinen
+from kinen.text import LazyPattern
 from worst_cases import cost, pumps
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ BOUNDED = {
 }
 """Expressions that are slow for long texts, and why none reaches them."""
 COMPOSED = {
-    ("agents/tool_use.py", "re.sub"): "names of tags, and a run without angle brackets",
+    ("privacy/injected.py", "re.sub"): "names of tags, and a run without angle brackets",
     ("journal/timeline.py", "re.compile"): "an escaped path between two looks around it",
     ("mcp/tool.py", "re.split"): "one of two separators, below",
     ("distill/relevance.py", "re.compile"): "an escaped name between two looks around it",
@@ -44,6 +45,7 @@ COMPOSED = {
     ): "a glob: tests/sources/test_ignore.py has its worst cases",
     ("sources/files/ignore.py", "re.compile"): "globs, as alternatives",
     ("text.py", "re.findall"): "one set of characters",
+    ("text.py", "re.compile"): "a lazy pattern, which its module has as a global",
 }
 """Calls whose expression is put together when they run, and why it is harmless."""
 GROWTH = 2.6
@@ -68,9 +70,11 @@ def modules() -> Iterator[tuple[str, Path]]:
 
 
 def patterns(value: object, depth: int = 3) -> Iterator[re.Pattern[Any]]:
-    """Compiled expressions in a value, also within collections."""
+    """Expressions in a value, also within collections."""
     if isinstance(value, re.Pattern):
         yield value
+    elif isinstance(value, LazyPattern):
+        yield re.compile(value.pattern, value.flags)
     elif depth and isinstance(value, dict):
         for item in (*value.keys(), *value.values()):
             yield from patterns(item, depth - 1)
@@ -105,7 +109,7 @@ def compiled_expressions() -> Iterator[Expression]:
         for name, value in variables(module_name).items():
             for pattern in patterns(value):
                 methods = (here if name.startswith("_") else everywhere).get(name, set())
-                alone = isinstance(value, re.Pattern) and bool(methods)
+                alone = isinstance(value, (re.Pattern, LazyPattern)) and bool(methods)
                 alone = alone and methods <= AT_ONE_PLACE
                 yield Expression(f"{module_name}.{name}", pattern, alone)
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
     from kinen.model.team import Page, Pushed, Version
 
 
@@ -171,6 +170,14 @@ class Source(Protocol):
         """The changes since the indexed state; files are read as the changes are consumed."""
 
 
+class Walk(Protocol):
+    """The paths that the last walk through a space found."""
+
+    files: set[str]
+    attachments: set[str]
+    """Files that links may lead to although they are never records."""
+
+
 class Past(Protocol):
     """A history that commits come from, newest first or in any order."""
 
@@ -191,71 +198,6 @@ class Past(Protocol):
     def since(self, head: str, old: str = "") -> Iterator[Commit]: ...
     def among(self, head: str, indexed: set[str]) -> Iterator[Commit]: ...
     def tree(self, head: str) -> list[str] | None: ...
-
-
-class Journal(Protocol):
-    """The entries of one space, whichever engine has them. Times are epoch milliseconds."""
-
-    def observe(self, row: tuple[str | int, ...]) -> Observation:
-        """Store an observation (`kinen.journal.write.row`); an existing id stays as it is."""
-        ...
-
-    def open_capsule(
-        self,
-        intent: str,
-        type_: str,
-        scope: Scope,
-        now: int,
-        *,
-        resume: bool = False,
-        id_: str = "",
-        parent: str = "",
-    ) -> Capsule:
-        """Open a capsule; one of the same session that is open is closed, or resumed."""
-        ...
-
-    def close_capsule(
-        self, name: str, summary: str, now: int, confidence: float = 1.0
-    ) -> tuple[Capsule, Summary | None]:
-        """Close a capsule; without a summary one is made from its observations."""
-        ...
-
-    def pin(self, target: str, note: str, ttl_ms: int, scope: Scope, now: int) -> Pin:
-        """Pin a ref; if it is pinned in that scope, the pin gets the new note and end."""
-        ...
-
-    def unpin(self, name: str) -> list[str]:
-        """Remove a pin, or every pin of a ref; returns the refs that were pinned."""
-        ...
-
-    def learn(self, learned: Sequence[Learned]) -> tuple[int, int]:
-        """Store memories; how many were added, and how many got further sources."""
-        ...
-
-    def erase(self, name: str, *, forget: bool, now: int) -> Any:
-        """Redact or forget an entry; of a capsule, also everything in it. `refs` says what."""
-        ...
-
-    def entry(self, kind: str, id_: str) -> Any:
-        """One entry, forgotten or not, or None."""
-        ...
-
-    def entries(self, plural: str, chosen: Any) -> tuple[list[Any], int]:
-        """The newest that match an `EntryFilter`, newest first, and how many match in all."""
-        ...
-
-    def stream(self, capsule: str, after: tuple[int, str] = (0, "")) -> Iterator[Observation]:
-        """The observations of a capsule that are not forgotten, as they happened.
-
-        With `after`, those of a time and id or later.
-        """
-        ...
-
-    def resolve(self, name: str, kinds: Sequence[str] = ()) -> tuple[str, str]:
-        """The kind and id that a ref, an id or the beginning of one stands for."""
-        ...
-
-    def close(self) -> None: ...
 
 
 class LocalJournal(Protocol):

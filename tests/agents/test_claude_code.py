@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinen.agents.claude_code import READERS, Event, event, summary
-from kinen.agents.tool_use import Sieve, intent
+from kinen.agents.claude_code import READERS, event, summary
+from kinen.agents.tool_use import Draft, Sieve, intent
 from kinen.journal import brief as briefs
 from kinen.model.kinds import MEMORY_CLOSE, MEMORY_OPEN
 from kinen.privacy.injected import asks_kinen, own_words
@@ -48,7 +48,7 @@ def inside(path: str) -> str:
     return path.removeprefix("/home/ada/app/")
 
 
-def recorded_event(message: dict[str, Any]) -> Event:
+def recorded_event(message: dict[str, Any]) -> Draft:
     results = event(message, Sieve(inside))
     assert results is not None
     return results

@@ -292,6 +292,7 @@ CASES = [
     prompt("a long prompt", "word " * 4000),
     prompt("a prompt with an opened file", "<ide_opened_file>a.py</ide_opened_file>fix"),
     prompt("a prompt with a reminder", "fix it <system-reminder>x</system-reminder>please"),
+    prompt("a notification", "fix it<system_notification>name it</system_notification>"),
     prompt("a prompt with what kinen told", f"as said: {MEMORY_BLOCK} but for tabs"),
     prompt("a prompt with a secret", f"the token is {SECRET}"),
     prompt(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kinen import Memory
-from kinen.memory.report import Commits, standup_text
+from kinen.memory.report_text import Commits, standup_text
 from sources.repositories import Repository
 
 if TYPE_CHECKING:
@@ -192,6 +192,14 @@ def test_reports_of_all_spaces_are_headed_by_their_names(
     assert ask("standup", "--space", "nowhere").code == 2
 
 
+def test_a_report_tells_decisions_that_a_reader_understands(ask: Ask, space: Path) -> None:
+    kept = "`retry()` deliberately waits a second because the proxy closes idle connections."
+    passing = "I deliberately left the second file alone because you said so."
+    worked(space, "s1", "Repair the retries", end=f"All tests pass.\n\n{kept}\n\n{passing}")
+    texts = [item["text"] for item in json.loads(ask("handoff", "--json").out)["decisions"]]
+    assert texts == [kept]
+
+
 def test_the_json_of_a_report_has_real_fields(ask: Ask, repo: Repository) -> None:
     ask("checkpoint", "Cookies are signed", "--next", "headers too", "--unknown", "who else?")
     data = json.loads(ask("handoff", "--json").out)
@@ -210,4 +218,5 @@ def test_an_empty_report_says_what_to_try(ask: Ask) -> None:
     ran = ask("standup")
     assert (ran.code, ran.out) == (1, "")
     assert "kinen standup --since 1w" in ran.err
+    assert "`kinen handoff` shows the latest sessions" in ask("standup", "--since", "30d").err
     assert "kinen import transcripts" in ask("handoff").err

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from kinen.ports import Journal
+    from kinen.team.journal import TeamJournal
+
+    Journal = LocalJournal | TeamJournal
 
 NOW = 1_800_000_000_000
 MIRA = Scope("s1", "github.com/acme/tea", "claude-code", "mira")

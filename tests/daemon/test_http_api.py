@@ -14,7 +14,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from daemon.served import NOTE, Project, application, client, opened, serving, unix_door
-from kinen import embed, render
+from kinen import embed
 from kinen.errors import Busy, DiskFull, StoreError
 from kinen.http.app import create_app
 from kinen.http.events import Hub
@@ -22,6 +22,8 @@ from kinen.memory import Memory
 from kinen.memory.pool import MemoryPool
 from kinen.model.records import Query
 from kinen.render.journal import recall_json, recall_text
+from kinen.render.json import to_json
+from kinen.render.text import search_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -193,14 +195,14 @@ def test_a_search_as_text_has_files_votes_and_colours_if_asked(
     for name in ("files", "explain", "colour"):
         payload = {"query": "drop redis", "limit": 10, name: True}
         response = ask.over.post("/v1/search", json=payload, headers={"accept": "text/plain"})
-        assert response.text == render.search_text(hits, **{name: True})
+        assert response.text == search_text(hits, **{name: True})
 
 
 def test_a_recall_is_answered_with_what_the_command_prints(ask: Asked, project: Project) -> None:
     with Memory.open(project.root) as memory:
         recalled = memory.recall(Query("drop redis", limit=20))
     payload = {"query": "drop redis"}
-    assert ask.over.post("/v1/recall", json=payload).text == render.to_json(recall_json(recalled))
+    assert ask.over.post("/v1/recall", json=payload).text == to_json(recall_json(recalled))
     plain = ask.over.post("/v1/recall", json=payload, headers={"accept": "text/plain"})
     assert plain.text == recall_text(recalled)
 

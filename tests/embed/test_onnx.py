@@ -7,7 +7,8 @@ import shutil
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,9 +27,6 @@ from kinen.embed.onnx import (
     token_limit,
 )
 from kinen.errors import ConfigError, EmbedError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TEXTS = [
     "we dropped redis because the queue lost jobs on restart",
@@ -54,8 +52,8 @@ def long_text(words: int) -> str:
 def user_folder(folder: Path, name: str = "model.onnx") -> Path:
     target = folder / name
     target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(SHIPPED / SHIPPED_NAME, target)
-    shutil.copy(SHIPPED / "tokenizer.json", folder)
+    shutil.copy(Path(SHIPPED) / SHIPPED_NAME, target)
+    shutil.copy(Path(SHIPPED) / "tokenizer.json", folder)
     return folder
 
 
@@ -118,7 +116,7 @@ def test_the_end_of_a_long_text_counts(embedder: OnnxEmbedder) -> None:
 
 def test_a_long_text_is_the_weighted_mean_of_overlapping_windows(embedder: OnnxEmbedder) -> None:
     text = long_text(600)
-    tokenizer = Tokenizer.from_file(str(SHIPPED / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(Path(SHIPPED) / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.no_truncation()
     encoding = tokenizer.encode(text, add_special_tokens=False)
@@ -219,19 +217,19 @@ def test_a_users_folder_is_understood(tmp_path: Path, name: str, embedder: OnnxE
 
 
 def test_the_limit_comes_from_the_models_own_files(tmp_path: Path) -> None:
-    assert token_limit(tmp_path) == 256
+    assert token_limit(str(tmp_path)) == 256
     (tmp_path / "config.json").write_text('{"max_position_embeddings": 512}')
-    assert token_limit(tmp_path) == 512
+    assert token_limit(str(tmp_path)) == 512
     (tmp_path / "tokenizer_config.json").write_text('{"model_max_length": 128}')
-    assert token_limit(tmp_path) == 128
+    assert token_limit(str(tmp_path)) == 128
     (tmp_path / "tokenizer_config.json").write_text(f'{{"model_max_length": {10**30}}}')
-    assert token_limit(tmp_path) == 512
+    assert token_limit(str(tmp_path)) == 512
     (tmp_path / "config.json").write_text(
         '{"max_position_embeddings": 514, "model_type": "roberta"}'
     )
-    assert token_limit(tmp_path) == 512
+    assert token_limit(str(tmp_path)) == 512
     (tmp_path / "config.json").write_text('{"max_position_embeddings": 8192}')
-    assert token_limit(tmp_path) == 1024
+    assert token_limit(str(tmp_path)) == 1024
 
 
 def test_damaged_settings_of_a_users_model_are_named(tmp_path: Path) -> None:
@@ -273,7 +271,7 @@ def token_states_model(folder: Path, *, inputs: tuple[str, ...], dimensions: int
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     model.ir_version = 8
     onnx.save(model, str(folder / "model.onnx"))
-    shutil.copy(SHIPPED / "tokenizer.json", folder)
+    shutil.copy(Path(SHIPPED) / "tokenizer.json", folder)
     np.save(folder / "table.npy", table)
     return folder
 
@@ -292,7 +290,7 @@ def test_token_states_are_averaged_and_normalised(
 ) -> None:
     own = OnnxEmbedder(str(token_states_model(tmp_path, inputs=inputs, dimensions=dimensions)))
     assert own.dimensions == 8
-    tokenizer = Tokenizer.from_file(str(SHIPPED / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(Path(SHIPPED) / "tokenizer.json"))
     tokenizer.no_padding()
     mean = np.load(tmp_path / "table.npy")[tokenizer.encode(TEXTS[0]).ids].mean(axis=0)
     vectors = own.embed([TEXTS[2], TEXTS[0]])

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinen.errors import Unreadable
+from kinen.extract import outline
 from kinen.extract.decode import decode
 from kinen.extract.formats import extractor_for
-from kinen.extract.suffixes import DOCUMENTS, suffix_of
+from kinen.extract.suffixes import DOCUMENTS, PAGES, suffix_of
 
 
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"])))
@@ -58,11 +59,13 @@ def test_any_bytes_are_text_or_unreadable(data: bytes, charset: str) -> None:
         assert error.message == "binary file"
 
 
-def test_every_document_has_an_extractor_and_nothing_else_has() -> None:
+def test_a_document_has_the_extractor_of_its_suffix_and_all_else_is_plain_text() -> None:
+    others = {".pdf": "pdf", ".epub": "epub", **dict.fromkeys(PAGES, "html")}
     for suffix in DOCUMENTS:
-        assert extractor_for(f"notes/A{suffix.upper()}") is not None
+        module = getattr(extractor_for(f"notes/A{suffix.upper()}"), "__module__", "")
+        assert module == f"kinen.extract.{others.get(suffix, 'outline')}"
     for name in ("a.py", "README", ".pdf", "a.pdf/b", "pdf", ""):
-        assert extractor_for(name) is None
+        assert extractor_for(name) is outline.extract
 
 
 def test_the_suffix_is_that_of_the_name() -> None:

@@ -187,6 +187,24 @@ def test_the_first_search_indexes_and_says_so(space: Path, write: Write) -> None
         assert memory.search("kettle").notes == ()
 
 
+def test_a_search_after_an_interrupted_sync_calls_nothing_empty(
+    space: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("a.md", "# Tea\n\nThe kettle is on.\n")
+    with Memory.open(space) as memory:
+        monkeypatch.setattr("kinen.index.sync.relink", _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            memory.sync()
+        monkeypatch.undo()
+        hits = memory.search("kettle")
+        assert hits[0].record.title == "Tea"
+        assert not any("nothing to search" in note for note in hits.notes)
+
+
+def _interrupt(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
 def test_a_found_file_that_changed_is_read_again(space: Path, write: Write) -> None:
     path = write("a.md", "# Tea\n\nThe kettle is on.\n")
     with Memory.open(space) as memory:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kinen import Memory
-from kinen.memory.report import SessionReport, _story, standup_text
+from kinen.memory.report_text import SessionReport, _block, _story, standup_text
 from kinen.memory.reports import _still_true
 
 if TYPE_CHECKING:
@@ -43,6 +43,18 @@ def test_a_short_outcome_is_told_with_what_came_before_it() -> None:
     text = _story(session(1, "Committed as `2f730b7`.", earlier, "Fixed the order."), 300)
     assert f"→ Committed as `2f730b7`. {earlier}" in text
     assert "Fixed the order" not in text
+
+
+def test_a_handoff_leaves_out_answers_to_what_is_not_there() -> None:
+    earlier = (
+        "That avoids the narrow layout.",
+        "That is done: 31 tests passed.",
+        "Fixed the menu.",
+    )
+    text = _block(session(1, "The page is published.", *earlier), 100)
+    assert "narrow layout" not in text
+    assert "- Before that: That is done: 31 tests passed." in text
+    assert "- Before that: Fixed the menu." in text
 
 
 def test_the_points_of_an_outcome_are_told_apart() -> None:

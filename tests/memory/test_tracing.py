@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kinen import Memory, Query, render
+from kinen import Memory, Query
 from kinen.errors import GitError, NotFound, QueryError, StoreError, Unreadable
 from kinen.index.schema import SCHEMA
+from kinen.render.json import hits_json, to_json
 from properties.test_history import dump
 from sources.repositories import (
     LINES,
@@ -187,8 +188,8 @@ def test_a_question_gives_the_same_bytes_however_the_index_came_to_be(
 
     def search_output() -> str:
         request = [Query("keep keys", kinds=(kind,), limit=99) for kind in ("commit", "file")]
-        hits = [render.hits_json(memory.search(item)) for item in request]
-        return render.to_json([hits, memory.git.cochanged(COOKIES), memory.git.history(OLD)])
+        hits = [hits_json(memory.search(item)) for item in request]
+        return to_json([hits, memory.git.cochanged(COOKIES), memory.git.history(OLD)])
 
     first = search_output()
     assert search_output() == first

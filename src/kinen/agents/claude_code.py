@@ -25,18 +25,7 @@ EXIT_UNKNOWN = ("backgroundTaskId", "returnCodeInterpretation", "exit_unknown")
 RESCUED_TEXTS = ("prompt", "last_assistant_message", "compact_summary", "error")
 
 
-class Event(Draft):
-    """A draft with the key that identifies its event in the client."""
-
-    __slots__ = ("key",)
-
-    def __init__(self, kind: str, text: str, provenance: Payload, *key: str) -> None:
-        super().__init__(kind, text, provenance)
-        self.key = key if all(key) else ()
-        """Events with the same key are stored once; without a key each is stored."""
-
-
-def event(payload: Payload, sieve: Sieve) -> Event | None:
+def event(payload: Payload, sieve: Sieve) -> Draft | None:
     """The event of a payload; None if nothing of it is stored."""
     read = READERS.get(text_of(payload, "hook_event_name"))
     if read is None or payload.get("agent_type") == "" or payload.get("isMeta"):
@@ -55,7 +44,7 @@ def summary(payload: Payload, sieve: Sieve) -> str:
     return rules.summary(text.partition("</summary>")[0], sieve)
 
 
-def rescued(payload: Payload, sieve: Sieve) -> Event | None:
+def rescued(payload: Payload, sieve: Sieve) -> Draft | None:
     """An event of the plain texts in a payload whose reader failed; None if there are none."""
     tool = text_of(payload, "tool_name")
     inputs = _inputs(payload)
@@ -71,7 +60,7 @@ def rescued(payload: Payload, sieve: Sieve) -> Event | None:
     if not text:
         return None
     about = {"event": text_of(payload, "hook_event_name"), "toolName": tool}
-    draft = Event("message", text, about)
+    draft = Draft("message", text, about)
     names = (*rules.FILE_INPUTS, *rules.FOLDER_INPUTS)
     draft.files = [sieve.place(text_of(inputs, name)) for name in names if text_of(inputs, name)]
     words = [word for part in input_texts for word in part.split()[: rules.MANY_WORDS]]
@@ -155,40 +144,37 @@ def _inputs(payload: Payload) -> Payload:
     return inputs if isinstance(inputs, dict) else {}
 
 
-def _with_key(draft: Draft | None, *key: str) -> Event | None:
-    """The event of a draft, with its key in the client."""
-    if draft is None:
-        return None
-    event = Event(draft.kind, draft.text, draft.provenance, *key)
-    event.files = draft.files
-    event.mentions = draft.mentions
-    return event
+def _with_key(draft: Draft | None, *key: str) -> Draft | None:
+    """The draft with its key in the client; a key that lacks a part is none."""
+    if draft is not None and all(key):
+        draft.key = key
+    return draft
 
 
-def _prompt(payload: Payload, sieve: Sieve) -> Event | None:
+def _prompt(payload: Payload, sieve: Sieve) -> Draft | None:
     draft = rules.message("user", text_of(payload, "prompt"), sieve)
     text = draft.text if draft else ""
     return _with_key(draft, text_of(payload, "session_id"), text_of(payload, "prompt_id"), text)
 
 
-def _answer(payload: Payload, sieve: Sieve) -> Event | None:
+def _answer(payload: Payload, sieve: Sieve) -> Draft | None:
     draft = rules.message("assistant", text_of(payload, "last_assistant_message"), sieve)
     key = (text_of(payload, "session_id"), text_of(payload, "prompt_id"), "answer")
     return _with_key(draft, *key, draft.text if draft else "")
 
 
-def _subagent_stop(payload: Payload, sieve: Sieve) -> Event | None:
+def _subagent_stop(payload: Payload, sieve: Sieve) -> Draft | None:
     text = text_of(payload, "last_assistant_message")
     draft = rules.report(text_of(payload, "agent_type"), text, sieve)
     return _report(payload, draft, text_of(payload, "agent_id"))
 
 
-def _report(payload: Payload, draft: Draft | None, agent_id: str) -> Event | None:
+def _report(payload: Payload, draft: Draft | None, agent_id: str) -> Draft | None:
     """A report of a subagent; its tool use and its end have the same key, so it is stored once."""
     return _with_key(draft, text_of(payload, "session_id"), agent_id, draft.text if draft else "")
 
 
-def _tool_succeeded(payload: Payload, sieve: Sieve) -> Event | None:
+def _tool_succeeded(payload: Payload, sieve: Sieve) -> Draft | None:
     response = payload.get("tool_response")
     use = tool_use(text_of(payload, "tool_name"), _inputs(payload), response)
     draft = rules.observe(use, sieve) if use else None
@@ -197,7 +183,7 @@ def _tool_succeeded(payload: Payload, sieve: Sieve) -> Event | None:
     return _tool_event(payload, draft)
 
 
-def _tool_failed(payload: Payload, sieve: Sieve) -> Event | None:
+def _tool_failed(payload: Payload, sieve: Sieve) -> Draft | None:
     error = text_of(payload, "error")
     if error.startswith(REFUSED):
         return _tool_event(payload, refusal(error, sieve))
@@ -206,7 +192,7 @@ def _tool_failed(payload: Payload, sieve: Sieve) -> Event | None:
     return _tool_event(payload, rules.observe(use, sieve))
 
 
-def _tool_event(payload: Payload, draft: Draft | None) -> Event | None:
+def _tool_event(payload: Payload, draft: Draft | None) -> Draft | None:
     id_ = text_of(payload, "tool_use_id")
     if draft is not None and id_ and "toolName" in draft.provenance:
         draft.provenance["toolUseId"] = id_

@@ -14,16 +14,8 @@ if TYPE_CHECKING:
     Keys = tuple[str, ...]
 
 SHARED_EVENTS = (
-    "SessionStart",
-    "UserPromptSubmit",
-    "PreToolUse",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "SubagentStop",
-    "PreCompact",
-    "PostCompact",
-    "Stop",
-    "SessionEnd",
+    "SessionStart UserPromptSubmit PreToolUse PostToolUse PostToolUseFailure SubagentStop"
+    " PreCompact PostCompact Stop SessionEnd".split()
 )
 """Events as kinen calls them, which is as Claude Code does; the others are translated to these."""
 

@@ -13,7 +13,13 @@ import os
 from kinen import paths
 from kinen.privacy.entrance import masked, plain
 from kinen.privacy.exclude import matching_glob
-from kinen.privacy.injected import asks_kinen, is_kinen_tool, own_words, without_reminders
+from kinen.privacy.injected import (
+    asks_kinen,
+    is_kinen_tool,
+    own_words,
+    without_reminders,
+    without_wrappers,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,8 +108,6 @@ NEW_TEXT = (
 OLD_TEXT = ("old_string", "oldString", "old_str", "old_text", "oldText")
 PATCHES = ("input", "patch", "patchText")
 PATCH_LINES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ")
-WRAPPERS = ("tool_use_error", "untrusted_context", "persisted-output")
-"""Tags that clients put around a result; what is inside stays."""
 QUOTES = "'\"()<>;&|"
 
 
@@ -139,7 +143,7 @@ class ToolUse:
 class Draft:
     """The parts of an observation that come from one event of an agent."""
 
-    __slots__ = ("files", "kind", "mentions", "provenance", "text")
+    __slots__ = ("files", "key", "kind", "mentions", "provenance", "text")
 
     def __init__(self, kind: str, text: str, provenance: Fields) -> None:
         self.kind = kind
@@ -148,6 +152,8 @@ class Draft:
         self.files: list[str] = []
         self.mentions: list[str] = []
         """Words that may be paths: if one of them is private, nothing is kept."""
+        self.key: tuple[str, ...] = ()
+        """What identifies the event in the client: those with the same key are stored once."""
 
 
 class Sieve:
@@ -189,16 +195,6 @@ def _opens_block(low: str) -> bool:
             return True
         start = low.find("private", start + 1)
     return False
-
-
-def without_wrappers(text: str) -> str:
-    """The text without terminal colours and without tags that clients put around results."""
-    if "\x1b[" not in text and not any(name in text for name in WRAPPERS):
-        return text
-    import re  # few results have either
-
-    names = "|".join(WRAPPERS)
-    return re.sub(rf"</?(?:{names})\b[^<>]*>\n?|\x1b\[[\d;?]*[A-Za-z]", "", text)
 
 
 ANNOUNCING = frozenset("please implement execute follow the following this plan".split())

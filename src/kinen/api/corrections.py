@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kinen.errors import QueryError
 from kinen.memory import Memory
-
-if TYPE_CHECKING:
-    from kinen.model.journal import Learned
+from kinen.model.journal import Learned
 
 ACTIONS = ("edit", "merge", "supersede", "forget", "restore", "undo")
 

@@ -49,10 +49,7 @@ class ReadContext(ContextFields, Request):
 
 
 class ArtifactFields(BaseModel):
-    path: str = Field(
-        min_length=1,
-        description="path or ref",
-    )
+    path: str = Field(min_length=1, description="path or ref")
     ref: str = Field("", description="git commit, branch or tag")
     offset: int = Field(0, ge=0, description="first line")
     budget: int = Field(4000, ge=50, le=100_000, description="most tokens")

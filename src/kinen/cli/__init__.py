@@ -18,6 +18,9 @@ FAST = {"search": (1, MANY), "recall": (0, MANY), "log": (1, 1)}
 ALIASES = {"query": "search"}
 """Other names of commands."""
 
+GARBAGE = 50_000
+"""New objects after which garbage is collected, by default 700."""
+
 
 def main(argv: list[str] | None = None) -> None:
     """The entry point. Exit codes: 0 success or results, 1 no results, 2 error."""
@@ -79,6 +82,7 @@ def _run(words: list[str]) -> int:
         code = _run_fast(words)
         if code is not None:
             return code
+    _with_rare_garbage_collection()
     from kinen.cli.groups import run
 
     return run(words)
@@ -135,6 +139,13 @@ def _without_garbage_collection() -> None:
     import gc
 
     gc.disable()
+
+
+def _with_rare_garbage_collection() -> None:
+    """For all other commands: what they import stays, and is looked through again and again."""
+    import gc
+
+    gc.set_threshold(GARBAGE)
 
 
 def _fast_command(name: str) -> tuple[Callable[..., int], tuple[Option, ...]]:

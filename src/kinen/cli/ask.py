@@ -11,8 +11,8 @@ from kinen.cli.daemon_answer import daemon_started
 from kinen.cli.run import FOUND, NOTHING, colours, note
 from kinen.memory import Memory
 from kinen.memory.index import EMPTY_SPACE
-from kinen.memory.recall import UNKNOWN
 from kinen.model.kinds import DISTILLERS
+from kinen.recall.floor import UNKNOWN
 from kinen.render.answers import answer_json, sources_text
 
 

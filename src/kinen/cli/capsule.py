@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from kinen.cli.command import Output, choice_option, group, memory_command, text_option
 from kinen.cli.run import colours
+from kinen.memory import Memory
 from kinen.model.kinds import CAPSULE_TYPES
 from kinen.render.journal import capsule_text, entry_json
-
-if TYPE_CHECKING:
-    from kinen.memory import Memory
 
 
 @group()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -26,14 +27,10 @@ from kinen.cli.editor import edit as open_editor
 from kinen.cli.editor import text_or_editor
 from kinen.cli.options import PERIOD, TAG, tags
 from kinen.cli.run import colours, piped, screen
+from kinen.memory import Memory
 from kinen.model.kinds import CHECKPOINT_TYPES
 from kinen.render.journal import checkpoint_json, checkpoint_text, checkpoints_text
 from kinen.text import unspelled
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kinen.memory import Memory
 
 EMPTY = "no checkpoints yet: `kinen checkpoint 'what was done and why'` saves one"
 REMARK = "what was done and why; an empty text saves nothing"

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from kinen.cli.fastargs import items
-
-if TYPE_CHECKING:
-    from kinen.cli.fastargs import Option
+from kinen.cli.fastargs import Option, items
 
 
 class AliasedOption(click.Option):
@@ -58,7 +55,6 @@ def _split(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> tup
 
 
 def click_options(rows: tuple[Option, ...]) -> list[click.Option]:
-    """The rows as options of click."""
     return [AliasedOption(row) for row in rows]
 
 

@@ -5,32 +5,29 @@ from __future__ import annotations
 import functools
 import os
 import sys
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from os.path import lexists
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from kinen import render
 from kinen.characters import visible_line
 from kinen.cli import options as shared
 from kinen.cli.clickargs import click_options
 from kinen.cli.complete import FileName
+from kinen.cli.fastargs import Option
 from kinen.cli.output import file_name, write_raw
 from kinen.cli.run import FOUND, NOTHING, note
 from kinen.errors import QueryError
 from kinen.memory import Memory
+from kinen.model.records import Record
 from kinen.paths import openable
+from kinen.render.json import to_json
 from kinen.render.text import counted
 from kinen.space.find import is_several
 from kinen.text import nearest, now, parse_time
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from kinen.cli.fastargs import Option
-    from kinen.model.records import Record
 
 NAMED = 3
 """Spaces that a remark names."""
@@ -154,12 +151,12 @@ def choice_option(
 
 
 def number_option(
-    names: str, description: str, default: int, least: int | None = None
+    names: str, description: str, default: int, least: int | None = None, most: int | None = None
 ) -> Callable[[Any], Any]:
     """An option with a number; a default other than 0 is shown."""
     return click.option(
         *names.split(),
-        type=int if least is None else click.IntRange(least),
+        type=int if least is None else click.IntRange(least, most),
         default=default,
         show_default=bool(default),
         metavar="N",
@@ -192,16 +189,20 @@ class Output:
     """The files in the text, which `-l` prints; see `files_command`."""
 
 
-def listing(data: object, text: str, items: Sequence[Any], empty: str = "") -> Output:
-    """The output of a list, with a remark if it is empty."""
+def listing(
+    data: object, text: str, items: Sequence[Any], empty: str = "", total: int = 0
+) -> Output:
+    """The output of a list, with a remark if it is empty, or if there are more in total."""
     notes = [empty] if empty and not items else []
+    if items and total > len(items):
+        notes.append(f"{len(items):,} of {total:,}; --limit shows more")
     return Output(data, text, found=bool(items), notes=notes)
 
 
 def emit(output: Output, as_json: bool) -> int:
     """Print the result of a command and return the exit code."""
     if as_json:
-        print(render.to_json(output.data() if callable(output.data) else output.data))
+        print(to_json(output.data() if callable(output.data) else output.data))
     else:
         if output.text:
             print(output.text)

@@ -64,18 +64,7 @@ COMMANDS = (
 )
 """Section of the overview, name, `module:function` (`command` by default), description."""
 
-DAILY = (
-    "search",
-    "recall",
-    "ask",
-    "context",
-    "checkpoint",
-    "plan",
-    "standup",
-    "handoff",
-    "status",
-    "install",
-)
+DAILY = "search recall ask context checkpoint plan standup handoff status install".split()
 """The commands that the help of `kinen` shows first."""
 _EXAMPLES = """Examples:
   kinen init                              make this folder a space

@@ -6,6 +6,7 @@ Completion reads what is there and never fails: an error completes nothing.
 from __future__ import annotations
 
 import contextlib
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
@@ -68,24 +69,23 @@ def completer(values: Callable[[click.Context], Pairs]) -> Complete:
     return complete
 
 
-def _opened(ctx: click.Context, read: Callable[[Memory], Pairs]) -> Pairs:
-    """What a function reads from the memory of the space of a command line."""
-    from kinen.memory import Memory
+def _completer_of_memory(read: Callable[[Memory], Pairs]) -> Complete:
+    """Offers what a function reads from the memory of the space of a command line."""
 
-    with Memory.open(space=ctx.params.get("space") or None) as memory:
-        return list(read(memory))
+    def values(ctx: click.Context) -> Pairs:
+        from kinen.memory import Memory
+
+        with Memory.open(space=ctx.params.get("space") or None) as memory:
+            return list(read(memory))
+
+    return completer(values)
 
 
-def _entries(plural: str) -> Complete:
-    def read(memory: Memory) -> Pairs:
-        entries = memory.journal.entries(plural, limit=MOST)[0]
-        shorts = memory.journal.short_ids(entries)
-        return [
-            (shorts[entry.ref], getattr(entry, "intent", "") or getattr(entry, "content", ""))
-            for entry in entries
-        ]
-
-    return completer(lambda ctx: _opened(ctx, read))
+def _entries(memory: Memory, plural: str) -> Pairs:
+    entries = memory.journal.entries(plural, limit=MOST)[0]
+    shorts = memory.journal.short_ids(entries)
+    for entry in entries:
+        yield shorts[entry.ref], getattr(entry, "intent", "") or getattr(entry, "content", "")
 
 
 def _space_names(_: click.Context) -> Pairs:
@@ -109,53 +109,44 @@ def _types(_: click.Context) -> Pairs:
 
 
 def _plans(memory: Memory) -> Pairs:
-    return [(plan.id, plan.title) for plan in memory.worklog.plans()]
+    return ((plan.id, plan.title) for plan in memory.worklog.plans())
 
 
 def _checkpoints(memory: Memory) -> Pairs:
-    checkpoints = memory.worklog.checkpoints()
-    pairs = ((item.id.removeprefix("checkpoint_"), item.text) for item in checkpoints)
-    return [pair for pair, _ in zip(pairs, range(MOST), strict=False)]
+    checkpoints = islice(memory.worklog.checkpoints(), MOST)
+    return ((item.id.removeprefix("checkpoint_"), item.text) for item in checkpoints)
 
 
 def _sessions(memory: Memory) -> Pairs:
-    return [
-        (session.id, session.title) for session in memory.sessions.overviews(MOST, counts=False)
-    ]
+    sessions = memory.sessions.overviews(MOST, counts=False)
+    return ((session.id, session.title) for session in sessions)
 
 
 def _agents(memory: Memory) -> Pairs:
-    return [(agent.agent, "") for agent in memory.journal.recent_activity().agents]
+    return ((agent.agent, "") for agent in memory.journal.recent_activity().agents)
 
 
 space_names = completer(_space_names)
-config_keys = completer(_config_keys)
-types = completer(_types)
 kinds = completer(lambda _: [(kind, "") for kind in (*EVENTS, *CAPSULE_TYPES, *MEMORY_TYPES)])
-plan_ids = completer(lambda ctx: _opened(ctx, _plans))
-checkpoint_ids = completer(lambda ctx: _opened(ctx, _checkpoints))
-session_ids = completer(lambda ctx: _opened(ctx, _sessions))
-agents = completer(lambda ctx: _opened(ctx, _agents))
-memory_ids = _entries("memories")
-capsule_ids = _entries("capsules")
+session_ids = _completer_of_memory(_sessions)
 
 OPTIONS = {
     "space": space_names,
     "spaces": space_names,
-    "types": types,
+    "types": completer(_types),
     "events": kinds,
     "kind": kinds,
     "session": session_ids,
-    "agent": agents,
+    "agent": _completer_of_memory(_agents),
 }
 """Keys of shared options → what completes their values."""
 ARGUMENTS = {
-    ("config", "key"): config_keys,
-    ("plan", "id_"): plan_ids,
-    ("checkpoint", "name"): checkpoint_ids,
+    ("config", "key"): completer(_config_keys),
+    ("plan", "id_"): _completer_of_memory(_plans),
+    ("checkpoint", "name"): _completer_of_memory(_checkpoints),
     ("session", "name"): session_ids,
-    ("memories", "name"): memory_ids,
-    ("capsule", "name"): capsule_ids,
+    ("memories", "name"): _completer_of_memory(lambda memory: _entries(memory, "memories")),
+    ("capsule", "name"): _completer_of_memory(lambda memory: _entries(memory, "capsules")),
     ("space", "name"): space_names,
 }
 """Groups and the names of their arguments → what completes their values."""

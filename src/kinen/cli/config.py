@@ -6,7 +6,6 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,14 +14,11 @@ from kinen import paths
 from kinen.cli.command import Output, group, json_command, space_option
 from kinen.cli.run import NOTHING, colours, note, wrapped
 from kinen.config import former
-from kinen.config.keys import ROWS
+from kinen.config.keys import ROWS, Config
 from kinen.config.trust import is_trusted, trust
 from kinen.errors import ConfigError
 from kinen.sources.git.tagging import KISTE, VARP, read_rules
 from kinen.space import find as spaces
-
-if TYPE_CHECKING:
-    from kinen.config.keys import Config
 
 
 @group()

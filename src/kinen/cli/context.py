@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import click
 
@@ -23,15 +23,10 @@ from kinen.cli.run import note
 from kinen.errors import QueryError
 from kinen.memory import Memory
 from kinen.memory.federation import ask_spaces
-from kinen.memory.report import handoff_text, report_json, standup_text
+from kinen.memory.report_text import Report, handoff_text, report_json, standup_text
 from kinen.render.journal import recall_json, recall_text
 from kinen.space.find import is_several
 from kinen.text import now, parse_time
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kinen.memory.report import Report
 
 SINCE = "1d"
 """Where a standup begins by default."""
@@ -42,13 +37,7 @@ SINCE = "1d"
 @path_option("--file -f", "PATH", "file: its path, or the end of it")
 @text_option("--issue", "ID", "issue: what names it, and the files of its commits")
 @click.option("--plan", is_flag=True, help="the active plan: files that it names, and companions")
-@click.option(
-    "--depth",
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="steps to follow from what was found",
-)
+@number_option("--depth", "steps to follow from what was found", 1)
 @number_option("--budget", "token limit (default: recall.budget)", 0)
 @spaces_command
 def context(
@@ -103,7 +92,10 @@ def standup(since: str, spaces: tuple[str, ...]) -> Output:
       kinen standup --json | jq '.not_pushed[].subject'
     """
     begin = parse_time(since or SINCE, now())
-    empty = f"nothing since {begin[:10]}: `kinen standup --since 1w` looks further back"
+    longer = "`kinen standup --since 1w` looks further back"
+    if begin <= parse_time("1w", now()):
+        longer = "`kinen handoff` shows the latest sessions"
+    empty = f"nothing since {begin[:10]}: {longer}"
     return _report(lambda memory: memory.reports.standup_report(begin), standup_text, spaces, empty)
 
 

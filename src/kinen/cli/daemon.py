@@ -10,14 +10,7 @@ from typing import Any
 import click
 
 from kinen import paths
-from kinen.cli.command import (
-    Output,
-    group,
-    json_command,
-    number_option,
-    path_option,
-    text_option,
-)
+from kinen.cli.command import Output, group, json_command, number_option, path_option, text_option
 from kinen.cli.run import colours, note
 from kinen.errors import Busy, KinenError
 from kinen.ipc import client, extras
@@ -85,12 +78,7 @@ def status() -> Output:
 
     seen = control.look(home())
     text = daemon_text(
-        seen.state,
-        seen.last,
-        held=seen.held,
-        refusal=seen.refusal,
-        style=colours(),
-        whole=True,
+        seen.state, seen.last, held=seen.held, refusal=seen.refusal, style=colours(), whole=True
     )
     data = {"daemon": seen.state or None, "last": seen.last or None}
     return Output(data, text, found=bool(seen.state))
@@ -180,13 +168,7 @@ def install(show: bool, remove: bool) -> int:
 
 
 @click.command()
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=USUAL_PORT,
-    show_default=True,
-    help="port on loopback (0 = any free port)",
-)
+@number_option("--port", "port on loopback (0 = any free port)", USUAL_PORT, least=0, most=65535)
 @path_option(
     "--space -s", "NAME", "space for requests that name none (default: that of the current folder)"
 )

@@ -10,15 +10,16 @@ from typing import NamedTuple
 
 import click
 
-from kinen import render
 from kinen.cli.progress import bar
 from kinen.cli.run import colours
 from kinen.errors import GitError
 from kinen.memory import Memory
 from kinen.model.records import Query
+from kinen.render.graph import links_text
 from kinen.render.history import companions_text, revisions_text
 from kinen.render.journal import recall_text
 from kinen.render.style import Style
+from kinen.render.text import hits_text, report_text
 from kinen.space import gitcommand
 from kinen.space.repository import Git
 
@@ -75,7 +76,7 @@ def _build(memory: Memory, style: Style) -> None:
         report = memory.sync(progress=update)
     counts = memory.index.counts()
     print(style("bold", "A space with the notes, sessions and documents of a small team"))
-    print(f"  {render.report_text(report)}")
+    print(f"  {report_text(report)}")
     print(f"  {counts.chunks} chunks, {counts.vectors} vectors, {counts.edges} links between notes")
 
 
@@ -84,14 +85,14 @@ def _ask(memory: Memory, scene: Scene, style: Style) -> None:
     print(f"\n{style('bold', f'$ kinen search --explain{flag} {scene.question!r}')}")
     print(style("dim", f"  {scene.remark}"))
     hits = memory.search(Query(scene.question, mode=scene.mode, limit=2))
-    print(render.hits_text(hits, style=style, explain=True))
+    print(hits_text(hits, style=style, explain=True))
     sys.stdout.flush()
 
 
 def _links(memory: Memory, style: Style) -> None:
     record = memory.records.get("artifacts/adr-007-session-store.md")
     print(f"\n{style('bold', f'$ kinen graph show {record.path}')}")
-    print(render.links_text(record.ref, memory.records.links(record.ref), style))
+    print(links_text(record.ref, memory.records.links(record.ref), style))
 
 
 EVENTS: tuple[tuple[str, str], ...] = (
@@ -176,7 +177,7 @@ def _history(memory: Memory, root: str, style: Style) -> None:
     print(f"\n{style('bold', f'$ kinen search --type commits {question!r}')}")
     print(style("dim", "  The git history is searched like everything else."))
     hits = memory.search(Query(question, limit=1, kinds=("commit",)))
-    print(render.hits_text(hits, style=style))
+    print(hits_text(hits, style=style))
     print(f"\n{style('bold', '$ kinen history labels/render.py')}")
     print(revisions_text(memory.git.history("labels/render.py"), style))
     print(f"\n{style('bold', '$ kinen cochange labels/render.py')}")

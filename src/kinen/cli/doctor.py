@@ -26,10 +26,6 @@ from kinen.storage import private
 from kinen.storage.database import has_full_text
 
 
-def _check_json(check: Check) -> dict[str, object]:
-    return {"what": check.subject, "fine": check.ok, "said": check.detail, "mend": check.fix}
-
-
 def _check_text(check: Check, style: Style) -> str:
     mark = "ok  " if check.ok else style("warn", "bad ")
     line = f"{mark} {check.subject:<14} {check.detail}"
@@ -56,8 +52,12 @@ def doctor(agent: str | None) -> Output:
     """
     checks = [prove(agent)] if agent else list(run_checks())
     style = colours()
+    findings = [
+        {"what": check.subject, "fine": check.ok, "said": check.detail, "mend": check.fix}
+        for check in checks
+    ]
     return Output(
-        {"findings": [_check_json(check) for check in checks]},
+        {"findings": findings},
         "\n".join(_check_text(check, style) for check in checks),
         found=all(check.ok for check in checks),
     )

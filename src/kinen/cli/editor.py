@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Iterator, Mapping
 
 from kinen.errors import KinenError, QueryError
 
@@ -19,25 +20,31 @@ COMMENT = "#!"
 """Start of a line that does not become part of the text; `#` alone is a markdown heading."""
 
 
-def command(environ: dict[str, str] | os._Environ[str]) -> list[str]:
-    """The words of the editor's command: VISUAL, EDITOR, or one that is installed."""
+def _configured(environ: Mapping[str, str]) -> Iterator[list[str]]:
+    """The words of the commands in VISUAL and EDITOR."""
     import shlex
-    import shutil
 
     for name in ("VISUAL", "EDITOR"):
         with contextlib.suppress(ValueError):
             words = shlex.split(environ.get(name, ""))
             if words:
-                return words
-    installed = next((name for name in FALLBACKS if shutil.which(name)), "")
-    if not installed:
+                yield words
+
+
+def command(environ: Mapping[str, str]) -> list[str]:
+    """The words of the editor's command: VISUAL, EDITOR, or one that is installed."""
+    import shutil
+
+    installed = ([name] for name in FALLBACKS if shutil.which(name))
+    words = next(_configured(environ), None) or next(installed, None)
+    if words is None:
         raise KinenError("no editor", "set EDITOR, for example: export EDITOR=nano")
-    return [installed]
+    return words
 
 
 def arguments(editor: str, path: str, line: int) -> list[str]:
     """The arguments that open a file at a line; a line of 0 is none."""
-    name = os.path.basename(editor).removesuffix(".exe")
+    name = _name(editor)
     if line < 1:
         return [path]
     if name in GOTO:
@@ -45,16 +52,14 @@ def arguments(editor: str, path: str, line: int) -> list[str]:
     return [f"{path}:{line}"] if name in COLON else [f"+{line}", path]
 
 
-def graphical(environ: dict[str, str] | os._Environ[str]) -> list[str]:
+def graphical(environ: Mapping[str, str]) -> list[str]:
     """The words of an editor with a window of its own; empty if the user's runs in a terminal."""
-    import shlex
+    windowed = (words for words in _configured(environ) if _name(words[0]) in WINDOWED)
+    return next(windowed, [])
 
-    for name in ("VISUAL", "EDITOR"):
-        with contextlib.suppress(ValueError):
-            words = shlex.split(environ.get(name, ""))
-            if words and os.path.basename(words[0]).removesuffix(".exe") in WINDOWED:
-                return words
-    return []
+
+def _name(editor: str) -> str:
+    return os.path.basename(editor).removesuffix(".exe")
 
 
 def launch(path: str, line: int = 0) -> None:

@@ -7,10 +7,12 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from kinen import config as configuration
-from kinen import paths, render
+from kinen import paths
 from kinen.characters import visible_line
 from kinen.errors import ConfigError, KinenError, SpaceError
 from kinen.ipc.extras import require
+from kinen.render.json import to_json
+from kinen.render.text import report_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -99,7 +101,7 @@ def index_engine(
                 results.append({"name": name, **report._asdict()})
                 if not as_json and not quiet:
                     line = visible_line(name)
-                    print(f"{colours()('bold', line)}: {render.report_text(report)}", flush=True)
+                    print(f"{colours()('bold', line)}: {report_text(report)}", flush=True)
             except KinenError as error:
                 failure = error.line()
                 results.append({"name": name, "failure": failure})
@@ -112,7 +114,7 @@ def index_engine(
     if others and not as_json and not quiet:
         note(f"{len(others)} of {len(memories)} are indexed by other workers")
     if as_json:
-        print(render.to_json({"spaces": results, "elsewhere": others, "graphs": graphs}))
+        print(to_json({"spaces": results, "elsewhere": others, "graphs": graphs}))
     return code
 
 

@@ -31,16 +31,7 @@ if TYPE_CHECKING:
     from kinen.postgres.connection import Database
 
 READS: dict[str, tuple[str, ...]] = {
-    "search": (),
-    "recall": (),
-    "context": (),
-    "standup": (),
-    "handoff": (),
-    "list": (),
-    "show": (),
-    "fix": (),
-    "how": (),
-    "status": (),
+    **dict.fromkeys("search recall context standup handoff list show fix how status".split(), ()),
     "session": ("list", "show"),
     "memories": ("list", "show"),
     "capsule": ("show",),
@@ -48,15 +39,9 @@ READS: dict[str, tuple[str, ...]] = {
 }
 """The commands that read, and the subcommands of a group."""
 WRITES: dict[str, tuple[str, ...]] = {
-    "log": (),
+    **dict.fromkeys("log pin unpin redact forget consolidate import".split(), ()),
     "capsule": ("open", "close"),
-    "pin": (),
-    "unpin": (),
-    "redact": (),
-    "forget": (),
     "memories": ("edit", "supersede", "merge", "forget", "restore"),
-    "consolidate": (),
-    "import": (),
 }
 """The commands whose entries go into the database. Files, plans and git stay with a machine."""
 PERSON = "\t"
@@ -146,7 +131,6 @@ def _parts(words: Sequence[str]) -> tuple[str, str, list[str]]:
         address = words[1] if len(words) > 1 else ""
     if not address:
         raise QueryError("--engine is empty", "use postgresql://…, or config for engine.url")
-    space = ""
     end = rest.index("--") if "--" in rest else len(rest)
     for place, word in enumerate(rest[:end]):
         name, equals, value = word.partition("=")
@@ -154,7 +138,7 @@ def _parts(words: Sequence[str]) -> tuple[str, str, list[str]]:
             return address, value, [*rest[:place], *rest[place + 1 :]]
         if word in ("--space", "-s") and place + 1 < len(rest):
             return address, rest[place + 1], [*rest[:place], *rest[place + 2 :]]
-    return address, space, rest
+    return address, "", rest
 
 
 def _check(command: Sequence[str]) -> None:

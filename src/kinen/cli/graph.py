@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from os.path import join, lexists
-from typing import TYPE_CHECKING
 
 import click
 
-from kinen import render
 from kinen.cli.command import (
     FILE_NAME,
     Output,
@@ -25,11 +24,18 @@ from kinen.cli.command import (
 )
 from kinen.cli.run import colours
 from kinen.memory import Memory
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kinen.model.records import Edge
+from kinen.model.records import Edge
+from kinen.render.graph import (
+    broken_text,
+    edges_json,
+    graph_dot,
+    graph_mermaid,
+    links_text,
+    related_json,
+    related_text,
+)
+from kinen.render.json import record_json, to_json
+from kinen.render.text import records_text
 
 
 @group()
@@ -39,13 +45,7 @@ def graph() -> None:
 
 @graph.command()
 @click.argument("path", type=FILE_NAME)
-@click.option(
-    "--depth",
-    default=1,
-    show_default=True,
-    type=click.IntRange(1, 6),
-    help="number of links to follow",
-)
+@number_option("--depth", "number of links to follow", 1, least=1, most=6)
 @files_command
 def show(memory: Memory, path: str, depth: int) -> Output:
     """Show what a note links to and what links to it. Exit 1 if there are no links.
@@ -59,8 +59,8 @@ def show(memory: Memory, path: str, depth: int) -> Output:
     edges = memory.records.links(record.ref, depth)
     places = _openable_ends(memory, edges)
     output = listing(
-        {"ref": record.ref, "edges": render.edges_json(edges)},
-        render.links_text(record.ref, edges, colours(), places),
+        {"ref": record.ref, "edges": edges_json(edges)},
+        links_text(record.ref, edges, colours(), places),
         edges,
         f"no links from or to {path}: [[{path}]] in another note makes one",
     )
@@ -82,8 +82,8 @@ def broken(memory: Memory) -> Output:
     """List broken links as `path:line: target`. Exit 0 if there are none, 1 if there are some."""
     edges = memory.records.broken_links()
     return Output(
-        {"edges": render.edges_json(edges)},
-        render.broken_text(edges, opener(memory)),
+        {"edges": edges_json(edges)},
+        broken_text(edges, opener(memory)),
         found=not edges,
         notes=[] if edges else ["no broken links: every link between notes leads somewhere"],
     )
@@ -102,8 +102,8 @@ def orphans(memory: Memory) -> Output:
     records = memory.records.orphans()
     rows = openable_records(memory, records)
     output = listing(
-        {"orphans": [render.record_json(record) for record in records]},
-        render.records_text(rows, colours()),
+        {"orphans": [record_json(record) for record in records]},
+        records_text(rows, colours()),
         records,
         "no orphans: every note is linked",
     )
@@ -132,8 +132,8 @@ def related(memory: Memory, note: str, limit: int, types: tuple[str, ...]) -> Ou
     records = openable_records(memory, [item.record for item in items])
     rows = [item._replace(record=place) for item, place in zip(items, records, strict=True)]
     return Output(
-        {**render.related_json(record, items), "notes": notes},
-        render.related_text(rows, colours()),
+        {**related_json(record, items), "notes": notes},
+        related_text(rows, colours()),
         found=bool(items),
         notes=notes,
         paths=[item.record.path for item in rows if item.record.path],
@@ -153,7 +153,7 @@ def export(form: str, space: str | None) -> int:
     with Memory.open(space=space) as memory:
         edges = memory.records.graph()
     if form == "json":
-        print(render.to_json({"edges": render.edges_json(edges)}))
+        print(to_json({"edges": edges_json(edges)}))
     else:
-        print(render.graph_dot(edges) if form == "dot" else render.graph_mermaid(edges))
+        print(graph_dot(edges) if form == "dot" else graph_mermaid(edges))
     return 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from kinen.cli.command import (
@@ -19,6 +17,7 @@ from kinen.cli.command import (
 )
 from kinen.cli.options import tags
 from kinen.cli.run import colours, screen
+from kinen.memory import Memory
 from kinen.render.history import (
     companion_json,
     companions_text,
@@ -28,30 +27,14 @@ from kinen.render.history import (
     revision_lines,
 )
 
-if TYPE_CHECKING:
-    from kinen.memory import Memory
-
 
 @click.command()
 @options(tags("tag that files must have", "-t"))
 @click.option("--deleted", is_flag=True, help="include deleted files")
 @click.option("--ignored", is_flag=True, help="include tracked files that match .gitignore")
 @click.option("--source-only", is_flag=True, help="only files below a folder named src")
-@click.option(
-    "--limit",
-    "-n",
-    type=click.IntRange(0),
-    default=0,
-    metavar="N",
-    help="maximum number of files (default: 0 = all)",
-)
-@click.option(
-    "--offset",
-    type=click.IntRange(0),
-    default=0,
-    metavar="N",
-    help="skip the first N files (default: 0)",
-)
+@number_option("--limit -n", "maximum number of files (default: 0 = all)", 0, least=0)
+@number_option("--offset", "skip the first N files (default: 0)", 0, least=0)
 @files_command
 def files(
     memory: Memory,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kinen import paths, render
+from kinen import paths
 from kinen.characters import visible_line
 from kinen.cli.command import (
     Output,
@@ -25,6 +25,8 @@ from kinen.cli.progress import bar
 from kinen.cli.run import ERROR, colours, fail, note, synced_text
 from kinen.errors import Busy, KinenError
 from kinen.memory import Memory
+from kinen.render.json import counts_json, to_json
+from kinen.render.text import counts_text, report_text
 from kinen.space.find import is_several, resolve_names
 
 if TYPE_CHECKING:
@@ -129,7 +131,7 @@ def status(memory: Memory) -> Output:
     data = {
         "space": state.name,
         "synced": state.synced or None,
-        "counts": render.counts_json(counts),
+        "counts": counts_json(counts),
         "types": state.kinds,
         "pending": state.pending,
         "skipped": [
@@ -163,8 +165,6 @@ def rebuild(session: str, no_embed: bool, space: str | None, as_json: bool) -> i
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How spaces are indexed."""
-
     rebuild: bool = False
     embed: bool = True
     session: str = ""
@@ -205,7 +205,7 @@ def _run_several(names: Sequence[str], options: Options, *, as_json: bool) -> in
             code = ERROR
             fail(f"{space.name}: {failure}")
     if as_json:
-        print(render.to_json({"spaces": objects}))
+        print(to_json({"spaces": objects}))
     return code
 
 
@@ -240,8 +240,8 @@ def _index(memory: Memory, options: Options, *, bar_shown: bool) -> tuple[Output
         notes.append(
             f"{counts.skipped:,} files could not be read in full: see `kinen index status`"
         )
-    data = {**report._asdict(), "counts": render.counts_json(counts)}
-    text = f"{render.report_text(report)}\n{_counts_line(counts)}"
+    data = {**report._asdict(), "counts": counts_json(counts)}
+    text = f"{report_text(report)}\n{_counts_line(counts)}"
     return Output(data, text, notes=notes), report.failure
 
 
@@ -253,7 +253,7 @@ def _kept(memory: Memory) -> str:
 
 
 def _counts_line(counts: Counts) -> str:
-    return render.counts_text(
+    return counts_text(
         {"documents": counts.documents, "chunks": counts.chunks, "vectors": counts.vectors},
         zeros=True,
     )

@@ -7,23 +7,20 @@ import shlex
 import shutil
 from collections.abc import Callable
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from kinen.agents.client import Client
 from kinen.cli.command import Output, choice_option, dry_run_option, json_command
 from kinen.cli.run import note, screen
 from kinen.errors import KinenError, QueryError
 from kinen.hooks import slash
 from kinen.hooks.folder_trust import trusts
-from kinen.hooks.install import AGENTS, folder_of, plugin_folder
+from kinen.hooks.install import AGENTS, Done, folder_of, plugin_folder
 from kinen.hooks.install import install as connect
 from kinen.ipc import extras
 from kinen.space import find as spaces
-
-if TYPE_CHECKING:
-    from kinen.agents.client import Client
-    from kinen.hooks.install import Done
 
 SCOPES = ("user", "project", "local")
 ALL = "all"

@@ -82,17 +82,13 @@ def ledger(
             limit=max(0, limit),
         )
         names = memory.ledger.short_ids()
-    notes = []
-    if not count:
-        filtered = session or agent or event or since
-        notes.append(f"{NO_MATCH}: `kinen ledger` lists everything" if filtered else EMPTY)
-    elif count > len(injections):
-        notes.append(f"{len(injections):,} of {count:,}; --limit shows more")
-    output = Output(
+    filtered = session or agent or event or since
+    output = listing(
         {"injections": [injection_json(injection) for injection in injections], "count": count},
         injections_table(injections, screen(), names),
-        found=bool(injections),
-        notes=notes,
+        injections,
+        f"{NO_MATCH}: `kinen ledger` lists everything" if filtered else EMPTY,
+        count,
     )
     return emit(output, as_json)
 

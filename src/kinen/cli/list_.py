@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from kinen.cli.command import Output, limit_option, options, spaces_command, text_option
+from kinen.cli.command import Output, limit_option, listing, options, spaces_command, text_option
 from kinen.cli.options import PERIOD, SCOPE
 from kinen.cli.run import screen
+from kinen.memory import Memory
 from kinen.query import choice_hint
 from kinen.render.journal import entries_table, entry_json
 from kinen.text import plural as plural_of
 from kinen.times import milliseconds
-
-if TYPE_CHECKING:
-    from kinen.memory import Memory
 
 EMPTY = {
     "capsules": "no capsules yet: `kinen install` records sessions as capsules,"
@@ -98,15 +96,11 @@ def list_(
     )
     names = memory.journal.short_ids(entries)
     rows = memory.journal.with_texts(entries) if plural == "pins" else entries
-    notes = []
-    if not entries:
-        filtered = kind or since or until or any(scope.values())
-        notes.append(f"no {plural} match: widen or omit a filter" if filtered else EMPTY[plural])
-    elif count > len(entries):
-        notes.append(f"{len(entries):,} of {count:,}; --limit shows more")
-    return Output(
+    filtered = kind or since or until or any(scope.values())
+    return listing(
         lambda: {plural: [entry_json(entry) for entry in entries], "count": count},
         entries_table(rows, screen(), names),
-        found=bool(entries),
-        notes=notes,
+        entries,
+        f"no {plural} match: widen or omit a filter" if filtered else EMPTY[plural],
+        count,
     )

@@ -18,14 +18,7 @@ if TYPE_CHECKING:
     from kinen.model.journal import Observation
 
 OPTIONS = (
-    Option(
-        "--kind -k",
-        "kind",
-        "",
-        "kind of event (default: message)",
-        default="message",
-        choices=EVENTS,
-    ),
+    Option("--kind -k", "kind", "", "kind (default: message)", default="message", choices=EVENTS),
     Option("--session", "session", "ID", "session it belongs to"),
     Option("--agent", "agent", "NAME", "who did it"),
     Option("--capsule", "capsule", "ID", "capsule it belongs to"),
@@ -109,10 +102,10 @@ def _log_with_memory(text: str, options: dict[str, Any]) -> int:
 def show(observation: Observation, *, as_json: bool) -> int:
     """Print what was recorded."""
     if as_json:
-        from kinen import render
         from kinen.render.journal import entry_json
+        from kinen.render.json import to_json
 
-        print(render.to_json(entry_json(observation)))
+        print(to_json(entry_json(observation)))
         return 0
     print(observation.ref)
     if observation.masked:

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from kinen.cli.command import path_option
+from kinen.cli.command import number_option, path_option
 from kinen.cli.run import note
 from kinen.ipc import extras
 
@@ -15,13 +15,7 @@ PORT = 7334
 
 @click.command()
 @click.option("--http", is_flag=True, help="serve over HTTP on loopback, with a bearer token")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=PORT,
-    show_default=True,
-    help="port for --http (0 = any free port)",
-)
+@number_option("--port", "port for --http (0 = any free port)", PORT, least=0, most=65535)
 @click.option("--read-only", is_flag=True, help="omit the tools that write")
 @path_option("--space -s", "NAME", "space to serve (default: that of the client's folder)")
 def mcp(http: bool, port: int, read_only: bool, space: str) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from kinen.cli.command import (
@@ -12,6 +10,7 @@ from kinen.cli.command import (
     dry_run_option,
     group,
     limit_option,
+    listing,
     memory_command,
     moment,
     options,
@@ -21,6 +20,7 @@ from kinen.cli.command import (
 from kinen.cli.editor import rewrite
 from kinen.cli.options import AS_OF, BEGIN
 from kinen.cli.run import colours, piped, screen
+from kinen.memory import Memory
 from kinen.model.kinds import DISTILLERS, MEMORY_TYPES
 from kinen.render.journal import (
     consolidated_json,
@@ -30,9 +30,6 @@ from kinen.render.journal import (
     memory_json,
     origin_text,
 )
-
-if TYPE_CHECKING:
-    from kinen.memory import Memory
 
 EMPTY = "no memories yet: `kinen consolidate` extracts them from sessions, notes and commits"
 
@@ -64,16 +61,12 @@ def list_(
     )
     chosen = records[: max(0, limit) or None]
     pairs = [(record, memory.consolidation.origin(record)) for record in chosen]
-    notes = []
-    if not records:
-        notes.append(_nothing(type_ or session or as_of, forgotten=forgotten))
-    elif len(records) > len(chosen):
-        notes.append(f"{len(chosen):,} of {len(records):,}; --limit shows more")
-    return Output(
+    return listing(
         {"memories": [memory_json(*pair) for pair in pairs]},
         memories_table(pairs, screen(), memory.journal.short_ids(records)),
-        found=bool(records),
-        notes=notes,
+        chosen,
+        _nothing(type_ or session or as_of, forgotten=forgotten),
+        len(records),
     )
 
 
@@ -178,15 +171,14 @@ def undo(memory: Memory) -> Output:
 @text_option("--capsule", "ID", "only this capsule")
 @options(*BEGIN)
 @dry_run_option
-@click.option(
+@choice_option(
     "--distiller",
-    type=click.Choice(("configured", "auto", *DISTILLERS)),
-    default="configured",
-    help="which engine reads sessions (default: consolidation.order)",
+    ("configured", "auto", *DISTILLERS),
+    "which engine reads sessions (default: consolidation.order)",
 )
 @memory_command
 def consolidate(
-    memory: Memory, session: str, capsule: str, since: str, dry_run: bool, distiller: str
+    memory: Memory, session: str, capsule: str, since: str, dry_run: bool, distiller: str | None
 ) -> Output:
     """Extract memories from decision records, rounds, checkpoints, commits and sessions.
 
@@ -205,10 +197,8 @@ def consolidate(
         capsule=capsule,
         since=moment(since),
         dry_run=dry_run,
-        distiller=distiller,
+        distiller=distiller or "configured",
     )
     return Output(
-        consolidated_json(result),
-        consolidated_text(result, colours()),
-        found=bool(result.learned),
+        consolidated_json(result), consolidated_text(result, colours()), found=bool(result.learned)
     )

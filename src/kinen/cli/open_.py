@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 import click
 
 from kinen.cli.command import FILE_NAME, Output, memory_command
 from kinen.cli.editor import edit
 from kinen.errors import NotFound
+from kinen.memory import Memory
 from kinen.query import place
 from kinen.text import unspelled
-
-if TYPE_CHECKING:
-    from kinen.memory import Memory
 
 
 @click.command("open")

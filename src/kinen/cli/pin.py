@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from kinen.cli.command import FILE_NAME, Output, memory_command, text_option
+from kinen.memory import Memory
 from kinen.render.journal import entry_json
 from kinen.times import lifetime
-
-if TYPE_CHECKING:
-    from kinen.memory import Memory
 
 
 @click.command()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import click
 
+from kinen.characters import visible_line
 from kinen.cli.checkpoint import Texts
 from kinen.cli.command import (
     Output,
@@ -23,14 +24,11 @@ from kinen.cli.editor import edit as open_editor
 from kinen.cli.editor import text_or_editor
 from kinen.cli.options import AS_OF, tags
 from kinen.cli.run import colours, piped
+from kinen.errors import NotFound, QueryError
+from kinen.memory import Memory
+from kinen.model.journal import Plan
 from kinen.render.journal import plan_json, progress_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kinen.memory import Memory
-    from kinen.model.journal import Plan
-    from kinen.render.style import Style
+from kinen.render.style import Style
 
 PLAN_HINT = "pass it: kinen plan save TITLE TEXT, or pipe it: kinen plan save TITLE < plan.md"
 NO_PLAN = (
@@ -107,9 +105,6 @@ def _shown(plan: Plan) -> str:
 
 def _past_output(memory: Memory, id_: str, as_of: str) -> Output:
     """The plan that was active at an earlier time."""
-    from kinen.errors import QueryError
-    from kinen.render.journal import plan_json
-
     if id_:
         hint = "omit the id; `kinen history` has the versions of a file"
         raise QueryError("--as-of shows the plan that was active then", hint)
@@ -190,7 +185,6 @@ def check(memory: Memory, number: int | None, id_: str, undo: bool) -> Output:
       kinen plan check 2
       kinen plan check 2 --undo
     """
-    from kinen.render.journal import plan_json
     from kinen.worklog.plans import steps
 
     if number is not None:
@@ -204,8 +198,6 @@ def check(memory: Memory, number: int | None, id_: str, undo: bool) -> Output:
 
 
 def _steps_text(plan: Plan, style: Style) -> str:
-    """The steps of a plan, numbered."""
-    from kinen.characters import visible_line
     from kinen.worklog.plans import steps
 
     lines = [f"{style('bold', visible_line(plan.title))}{progress_text(plan)}"]
@@ -228,8 +220,6 @@ def edit(memory: Memory, id_: str) -> Output:
 
 def _existing(memory: Memory, id_: str) -> Plan:
     """A plan by its id, or the active one; NotFound if none is active."""
-    from kinen.errors import NotFound
-
     current = memory.worklog.plan(id_)
     if current is None:
         raise NotFound(*NO_PLAN.split(": ", 1))

@@ -3,18 +3,7 @@
 from __future__ import annotations
 
 from kinen.cli.fastargs import Option, flag
-from kinen.cli.options import (
-    AS_OF,
-    FILE,
-    HOW,
-    JSON,
-    PERIOD,
-    SCOPE,
-    SPACES,
-    TAG,
-    begin,
-    mode_of,
-)
+from kinen.cli.options import AS_OF, FILE, HOW, JSON, PERIOD, SCOPE, SPACES, TAG, begin, mode_of
 from kinen.model.kinds import DISTILLERS
 
 TYPE_CHECKING = False
@@ -115,14 +104,14 @@ def _from_daemon(text: str, options: dict[str, Any]) -> tuple[int, str, list[str
 
 def _from_here(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]]:
     """The answer of this process: exit code, text to print, remarks."""
-    from kinen import render
     from kinen.cli.run import FOUND, NOTHING
     from kinen.render.journal import recall_json, recall_text
+    from kinen.render.json import to_json
 
     answer = recall_of(text, options)
     code = FOUND if answer.items or answer.digest else NOTHING
     if options["as_json"]:
-        return code, render.to_json(recall_json(answer)), []
+        return code, to_json(recall_json(answer)), []
     remarks = (*answer.notes, *(answer.digest.notes if answer.digest else ()))
     return code, recall_text(answer), [" ".join(remark.split()) for remark in remarks]
 
@@ -132,12 +121,13 @@ def recall_of(text: str, options: dict[str, Any]) -> Recall:
     from kinen.cli.daemon_answer import daemon_started
     from kinen.errors import QueryError
     from kinen.memory import Memory
-    from kinen.memory.federation import recall_spaces
 
     spaces = options["spaces"]
     distiller = distiller_of(options)
     query = query_of(text, options)
     if len(spaces) > 1 or "all" in spaces:
+        from kinen.memory.federation import recall_spaces
+
         if distiller:
             raise QueryError("--distill works on one space", "omit --distill, or name one space")
         return recall_spaces(spaces, query, full=options["full"])

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 import click
 
-from kinen import render
 from kinen.cli.command import (
     FILE_NAME,
     Output,
@@ -21,10 +19,10 @@ from kinen.cli.command import (
 )
 from kinen.cli.options import tags
 from kinen.cli.run import colours
+from kinen.memory import Memory
 from kinen.model.records import Query
-
-if TYPE_CHECKING:
-    from kinen.memory import Memory
+from kinen.render.json import hits_json, record_json
+from kinen.render.text import hits_text, records_text
 
 EMPTY = "no resources yet: `kinen resources add FILE` adds one"
 NO_MATCH = "no resource matches: `kinen resources list` lists them"
@@ -62,7 +60,7 @@ def add(memory: Memory, file: str, folder: str, tags: tuple[str, ...], note: str
         problem = "is a folder" if os.path.isdir(file) else "does not exist"
         raise click.UsageError(f"{file} {problem} · give a file, or an address with https://")
     record = memory.worklog.add_resource(file, to=folder, tags=tags, note=note)
-    return Output(render.record_json(record), f"added {record.path}")
+    return Output(record_json(record), f"added {record.path}")
 
 
 @resources.command()
@@ -85,8 +83,8 @@ def list_(memory: Memory) -> Output:
     """List the resources of the space with their tags. Exit 1 if there are none."""
     records = memory.records.select(["resource"])
     return listing(
-        {"resources": [render.record_json(record) for record in records]},
-        render.records_text(openable_records(memory, records), colours()),
+        {"resources": [record_json(record) for record in records]},
+        records_text(openable_records(memory, records), colours()),
         records,
         EMPTY,
     )
@@ -100,5 +98,5 @@ def search(memory: Memory, query: tuple[str, ...], limit: int) -> Output:
     """Search the resources only. `kinen search --type resources` has more options."""
     hits = memory.search(Query(" ".join(query), limit=limit, kinds=("resource",)))
     notes = [] if hits else [NO_MATCH if memory.records.select(["resource"]) else EMPTY]
-    text = render.hits_text(hits, style=colours())
-    return Output(render.hits_json(hits), text, found=bool(hits), notes=notes)
+    text = hits_text(hits, style=colours())
+    return Output(hits_json(hits), text, found=bool(hits), notes=notes)

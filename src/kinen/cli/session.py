@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -10,6 +10,7 @@ from kinen.cli.command import (
     Output,
     group,
     limit_option,
+    listing,
     memory_command,
     moment,
     options,
@@ -19,6 +20,7 @@ from kinen.cli.command import (
 from kinen.cli.options import AGENT, PERIOD, REPO, USER
 from kinen.cli.run import colours, screen
 from kinen.errors import Ambiguous, NotFound
+from kinen.memory import Memory
 from kinen.render.journal import consolidated_json, consolidated_text
 from kinen.render.sessions import (
     resume_command,
@@ -28,9 +30,6 @@ from kinen.render.sessions import (
     timeline_text,
 )
 from kinen.text import spelled
-
-if TYPE_CHECKING:
-    from kinen.memory import Memory
 
 KINDS = ("prompts", "edits", "commands", "errors", "messages")
 EMPTY = (
@@ -89,18 +88,12 @@ def list_(memory: Memory, limit: int, since: str, until: str, **scope: Any) -> O
     """
     end = moment(until, end=True)
     sessions = memory.sessions.overviews(limit, since=moment(since), until=end, **scope)
-    notes = []
-    if not sessions:
-        notes.append(
-            "no session matches: `kinen session list` lists all"
-            if since or until or any(scope.values())
-            else EMPTY
-        )
-    return Output(
+    filtered = since or until or any(scope.values())
+    return listing(
         {"sessions": [session_json(session) for session in sessions]},
         sessions_text(sessions, screen()) if sessions else "",
-        found=bool(sessions),
-        notes=notes,
+        sessions,
+        "no session matches: `kinen session list` lists all" if filtered else EMPTY,
     )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import click
 
-from kinen import render
 from kinen.cli.command import FILE_NAME, Output, emit, json_option, space_option
 from kinen.cli.output import write_raw
 from kinen.cli.run import FOUND, colours
@@ -14,7 +13,10 @@ from kinen.memory import Memory
 from kinen.model.records import FILE_KINDS, GIT_KINDS, Chunk, Record
 from kinen.query import place
 from kinen.recall.passages import is_metadata
+from kinen.render.graph import edges_json, links_text
 from kinen.render.history import revisions_text
+from kinen.render.json import record_json
+from kinen.render.text import record_text
 
 COMMITS = 5
 """Number of commits shown for a file."""
@@ -64,16 +66,16 @@ def _show_version(path: str, commit: str, content: str, *, as_is: bool, as_json:
 
 
 def _record_output(memory: Memory, record: Record, chunks: Sequence[Chunk]) -> Output:
-    data = {**render.record_json(record), "chunks": [chunk._asdict() for chunk in chunks]}
+    data = {**record_json(record), "chunks": [chunk._asdict() for chunk in chunks]}
     body = [chunk for chunk in chunks if not (record.kind in FILE_KINDS and is_metadata(chunk))]
-    lines = [render.record_text(record, body or chunks, colours())]
+    lines = [record_text(record, body or chunks, colours())]
     edges = []
     if record.kind in GIT_KINDS:
         edges = memory.records.links(record.ref)
-        data["edges"] = render.edges_json(edges)
+        data["edges"] = edges_json(edges)
     revisions = memory.git.history(record.path)[-COMMITS:] if record.kind == "file" else []
     if revisions:
         lines.append(revisions_text(revisions, colours()))
     elif edges:
-        lines.append(render.links_text(record.ref, edges, colours()))
+        lines.append(links_text(record.ref, edges, colours()))
     return Output(data, "\n".join(lines))

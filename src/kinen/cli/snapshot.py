@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
-from kinen import render
 from kinen.cli.command import Output, group, listing, memory_command, number_option
 from kinen.cli.run import screen
+from kinen.memory import Memory
 from kinen.render.history import snapshot_json, snapshot_text, snapshots_table
-
-if TYPE_CHECKING:
-    from kinen.memory import Memory
+from kinen.render.json import counts_json
 
 
 @group()
@@ -59,7 +55,7 @@ def restore(memory: Memory, name: str, no_embed: bool) -> Output:
     snapshot = memory.snapshots.restore(name, embed=not no_embed)
     counts = memory.index.counts()
     return Output(
-        {**snapshot_json(snapshot), "counts": render.counts_json(counts)},
+        {**snapshot_json(snapshot), "counts": counts_json(counts)},
         f"restored {snapshot.name} and updated it: {counts.documents:,} documents",
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -10,14 +10,12 @@ from kinen import paths
 from kinen.cli.command import FILE_NAME, Output, group, json_command, listing
 from kinen.cli.run import colours
 from kinen.memory import garbage
-from kinen.memory.garbage import Usage, usage
+from kinen.memory.garbage import usage
 from kinen.render.text import size_text
 from kinen.space import find as spaces
 from kinen.space import registry
+from kinen.space.registry import Space
 from kinen.text import iso
-
-if TYPE_CHECKING:
-    from kinen.space.registry import Space
 
 
 @group()
@@ -40,17 +38,14 @@ def list_() -> Output:
         day = iso(used.used)[:10] if used.used else "never"
         figures = f"{used.notes:>7,} notes {size_text(used.bytes):>11}  {day:>10}"
         lines.append(f"{name}  {figures}  {space.root}{missing}")
-    return listing(
-        {
-            "spaces": [
-                {**_space_json(space), **_usage_json(used)}
-                for space, used in zip(registered, usages, strict=True)
-            ]
-        },
-        "\n".join(lines),
-        registered,
-        "no spaces yet: run `kinen init` in a folder",
-    )
+    data = {
+        "spaces": [
+            {**_space_json(space), **used._asdict(), "used": iso(used.used) if used.used else None}
+            for space, used in zip(registered, usages, strict=True)
+        ]
+    }
+    empty = "no spaces yet: run `kinen init` in a folder"
+    return listing(data, "\n".join(lines), registered, empty)
 
 
 @space.command()
@@ -98,10 +93,6 @@ def alias(name: str, other: str) -> int:
     space = registry.alias(paths.default_home(), name, other)
     print(f"{space.name} is also {other}")
     return 0
-
-
-def _usage_json(used: Usage) -> dict[str, Any]:
-    return {"notes": used.notes, "bytes": used.bytes, "used": iso(used.used) if used.used else None}
 
 
 def _space_json(space: Space) -> dict[str, Any]:

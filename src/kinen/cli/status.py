@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from kinen import render
 from kinen.characters import visible_line
 from kinen.cli.command import Output, spaces_command
 from kinen.cli.progress import progress_line
@@ -14,6 +13,8 @@ from kinen.render.activity import activity_json, activity_rows
 from kinen.render.daemon import daemon_text
 from kinen.render.issues import work_json, work_line
 from kinen.render.journal import plan_json, progress_text
+from kinen.render.json import status_json
+from kinen.render.text import status_text
 from kinen.text import now
 
 
@@ -28,12 +29,7 @@ def status(memory: Memory) -> Output:
     seen = control.look(memory.space.home)
     style = colours()
     daemon = daemon_text(
-        seen.state,
-        seen.last,
-        held=seen.held,
-        refusal=seen.refusal,
-        style=style,
-        root=state.root,
+        seen.state, seen.last, held=seen.held, refusal=seen.refusal, style=style, root=state.root
     )
     activity = memory.journal.recent_activity()
     plan = memory.worklog.plan()
@@ -47,12 +43,12 @@ def status(memory: Memory) -> Output:
     work = memory.index.work()
     if work:
         rows.append(("working", progress_line(work, now())))
-    lines = [render.status_text(state, style, synced_text(state.synced))]
+    lines = [status_text(state, style, synced_text(state.synced))]
     lines += [f"{style('dim', f'{name:<10}')} {value}" for name, value in rows]
     if lost:
         lines.append(f"{style('warn', 'journal   ')} {lost}; see `kinen doctor`")
     data = {
-        **render.status_json(state),
+        **status_json(state),
         "activity": activity_json(activity),
         "plan": plan_json(plan) if plan else None,
         "issues": work_json(issues) if issues else None,

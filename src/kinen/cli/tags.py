@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from kinen import render
 from kinen.cli.command import (
     FILE_NAME,
     Output,
@@ -13,9 +12,13 @@ from kinen.cli.command import (
     listing,
     memory_command,
     openable_records,
+    path_option,
 )
+from kinen.cli.options import SPACE_HELP
 from kinen.cli.run import colours
 from kinen.memory import Memory
+from kinen.render.json import record_json, tag_json
+from kinen.render.text import records_text
 
 
 @click.command()
@@ -58,7 +61,7 @@ def tags(
         counts = [row._replace(total=getattr(row, column)) for row in counts]
         counts = sorted((row for row in counts if row.total), key=lambda row: (-row.total, row.tag))
     return listing(
-        {"tags": [render.tag_json(row) for row in counts]},
+        {"tags": [tag_json(row) for row in counts]},
         "\n".join(f"{row.total:>6,}  {row.tag}" for row in counts),
         counts,
         "no tags: write #tag in a note, or `tags:` in its frontmatter or in a commit message",
@@ -66,13 +69,12 @@ def tags(
 
 
 def _tagged(memory: Memory, names: tuple[str, ...], notes: bool, files: bool) -> Output:
-    """The notes and files that have all of some tags."""
     records = memory.records.tagged(names)
     if notes != files:
         records = [record for record in records if (record.kind == "file") == files]
     return listing(
-        {"records": [render.record_json(record) for record in records]},
-        render.records_text(openable_records(memory, records), colours()),
+        {"records": [record_json(record) for record in records]},
+        records_text(openable_records(memory, records), colours()),
         records,
         f"nothing has the tag {' and '.join(names)}",
     )
@@ -98,21 +100,16 @@ def _staged(memory: Memory, into: str | None) -> Output:
 @click.command(context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})
 @click.argument("path", type=FILE_NAME)
 @click.argument("ops", nargs=-1, required=True, metavar="+TAG|-TAG...", type=click.UNPROCESSED)
-@click.option(
-    "--space",
-    type=FILE_NAME,
-    metavar="NAME",
-    help="space to use (default: that of the current folder)",
-)
+@path_option("--space", "NAME", SPACE_HELP)
 @json_option
-def tag(path: str, ops: tuple[str, ...], space: str | None, as_json: bool) -> int:
+def tag(path: str, ops: tuple[str, ...], space: str, as_json: bool) -> int:
     """Add or remove tags of a file. They survive commits, renames and rebuilds.
 
     \b
     Examples:
       kinen tag src/auth/session.py +security -wip
     """
-    with Memory.open(space=space) as memory:
+    with Memory.open(space=space or None) as memory:
         names = memory.git.tag(path, ops)
         name = memory.git.current_name(path)
     data = {"ref": f"file:{name}", "path": name, "tags": list(names)}

@@ -37,14 +37,10 @@ class Row(NamedTuple):
     """Values of a dangerous key that need no trust."""
     section: str = ""
     key: str = ""
-
-    @property
-    def dotted(self) -> str:
-        return f"{self.section}.{self.key}"
-
-    @property
-    def variable(self) -> str:
-        return f"KINEN_{self.section}_{self.key}".upper()
+    dotted: str = ""
+    """The section and the key: `index.path`."""
+    variable: str = ""
+    """The environment variable: `KINEN_INDEX_PATH`."""
 
     @property
     def default(self) -> Any:
@@ -316,7 +312,9 @@ def _rows() -> dict[str, Row]:
     for section in SECTIONS:
         for key, annotation in Config.__annotations__[section].__annotations__.items():
             row: Row = annotation
-            rows[f"{section}.{key}"] = row._replace(section=section, key=key)
+            dotted = f"{section}.{key}"
+            variable = f"KINEN_{section}_{key}".upper()
+            rows[dotted] = row._replace(section=section, key=key, dotted=dotted, variable=variable)
     return rows
 
 

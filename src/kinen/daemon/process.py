@@ -11,9 +11,10 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from logging.handlers import RotatingFileHandler
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kinen import __version__, config, paths
 from kinen.characters import visible, visible_line
@@ -23,8 +24,11 @@ from kinen.daemon.control import outdated
 from kinen.daemon.diary import Diary
 from kinen.daemon.handover import Handover
 from kinen.daemon.journals import JournalWatch
+from kinen.daemon.scheduler import Scheduler
+from kinen.daemon.team import TeamThreads
 from kinen.errors import Busy, KinenError, SpaceError
 from kinen.http.guard import Access, failure
+from kinen.http.server import IdleServer
 from kinen.ipc import client, loopback
 from kinen.memory import Memory
 from kinen.memory.core import Core
@@ -34,13 +38,6 @@ from kinen.space import find as spaces
 from kinen.space import registry
 from kinen.space.registry import Space
 from kinen.storage import private
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kinen.daemon.scheduler import Scheduler
-    from kinen.daemon.team import TeamThreads
-    from kinen.http.server import IdleServer
 
 TOKEN_FILE = "http.token"  # noqa: S105
 NO_AGENTS = "KINEN_DISTILLING"
@@ -56,8 +53,6 @@ log = logging.getLogger("kinen.daemon")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a daemon runs."""
-
     home: str
     port: int | None = None
     """The port to serve HTTP on, 0 for any; none if it is None."""

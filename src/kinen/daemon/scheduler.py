@@ -10,15 +10,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kinen.daemon.watch import Watch
 from kinen.errors import Busy, KinenError
+from kinen.memory import Memory
 from kinen.model.documents import Report
+from kinen.space.registry import Space
 from kinen.text import iso, now
 
 if TYPE_CHECKING:
-    from kinen.daemon.watch import Watch
-    from kinen.memory import Memory
-    from kinen.space.registry import Space
-
     Work = Callable[["SpaceState"], None]
 
 MAX_DEBOUNCE = 30.0

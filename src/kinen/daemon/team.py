@@ -7,12 +7,9 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from kinen.errors import KinenError
-
-if TYPE_CHECKING:
-    from kinen.memory import Memory
+from kinen.memory import Memory
 
 MOST_SECONDS = 900.0
 """The longest pause after failures; it doubles from one to the next."""
@@ -24,11 +21,7 @@ log = logging.getLogger("kinen.daemon")
 class TeamThreads:
     """A thread for every space that has a team: a server that hangs delays no other space."""
 
-    def __init__(
-        self,
-        open_: Callable[[str], Memory],
-        note: Callable[[str], None],
-    ) -> None:
+    def __init__(self, open_: Callable[[str], Memory], note: Callable[[str], None]) -> None:
         self._open = open_
         self._note = note
         self._threads: dict[str, threading.Thread] = {}

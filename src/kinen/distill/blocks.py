@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
-from kinen.text import STOP_WORDS, parts, spaced_cjk, weight, words
+from kinen.text import STOP_WORDS, lazy_pattern, parts, spaced_cjk, weight, words
 
 Span = tuple[int, int]
 
@@ -21,32 +21,32 @@ WRAPPED = 50
 SPACES = 4
 """Spaces that a line of prose of that length has at least."""
 
-_COLUMNS = re.compile(r"\S {3,}\S|\t")
-_QUOTED = re.compile(r"(?:\s{0,3}>)+ ?")
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
-_BULLET = re.compile(r"[-*+•]\s+(?=\S)")
-_NUMBERED = re.compile(r"\d{1,3}[.)]\s+\S")
-_HEADING = re.compile(r"#{1,6}\s+\S|\[![\w-]+\]|tags: |\*\*[^*]+\*\*:?$|[^|.`]{3,60}:$")
+_COLUMNS = lazy_pattern(r"\S {3,}\S|\t")
+_QUOTED = lazy_pattern(r"(?:\s{0,3}>)+ ?")
+_FENCE = lazy_pattern(r"\s*(`{3,}|~{3,})")
+_BULLET = lazy_pattern(r"[-*+•]\s+(?=\S)")
+_NUMBERED = lazy_pattern(r"\d{1,3}[.)]\s+\S")
+_HEADING = lazy_pattern(r"#{1,6}\s+\S|\[![\w-]+\]|tags: |\*\*[^*]+\*\*:?$|[^|.`]{3,60}:$")
 """Also a callout's name, what frontmatter says, and a line that only leads in to others."""
-_LABEL = re.compile(
+_LABEL = lazy_pattern(
     r"""(?:\d{1,3}[.)]\s+)?
     (?:\*\*[^*]{1,60}(?::\*\*|\*\*\s?[:—–-])|[^\W\d_][\w'-]*(?:\ [\w'()/-]+){0,2}:)
     \s+(?=\S)""",
     re.VERBOSE,
 )
-_END = re.compile(
+_END = lazy_pattern(
     r"""`[^`]{0,80}`
     |(?<![.!?…])([.!?…]+["'”’»)\]*_]*)\s+(?=([^\s,;)]))
     |([。！？]+[」』”]*)\s*(?=\S)""",
     re.VERBOSE,
 )
-_ABBREVIATED = re.compile(
+_ABBREVIATED = lazy_pattern(
     r"""(?:\b(?:e\.g|i\.e|etc|vs|cf|al|approx|mrs?|ms|dr|prof|st|jr|inc|ltd|resp|incl)
     |(?<![^\W_])(?-i:[A-Z])|^\W{0,3}\d{1,3})\.$""",
     re.IGNORECASE | re.VERBOSE,
 )
-_COUNTED = re.compile(r"(?i)\b(?:nos?|figs?|pp?|vol|sec|chap|ver|eq|ca)\.$")
-_ENDING = re.compile(r"(?:ations?|ingly|ings?|edly|iness|ies|ied|ers?|ions?|ed|es|ly|s|e|y)$")
+_COUNTED = lazy_pattern(r"(?i)\b(?:nos?|figs?|pp?|vol|sec|chap|ver|eq|ca)\.$")
+_ENDING = lazy_pattern(r"(?:ations?|ingly|ings?|edly|iness|ies|ied|ers?|ions?|ed|es|ly|s|e|y)$")
 
 
 class Block(NamedTuple):
@@ -124,10 +124,7 @@ def sentences(text: str) -> list[Span]:
 
 def stems(text: str) -> list[str]:
     """What the words of a text have in common with others: no endings, parts of identifiers too."""
-    collected: list[str] = []
-    for word in words(text):
-        collected += _stems(word)
-    return collected
+    return list(chain.from_iterable(map(_stems, words(text))))
 
 
 def _gathered(text: str) -> Iterator[tuple[str, str]]:
@@ -193,7 +190,9 @@ def _is_prose(line: str) -> bool:
     return len(line) >= WRAPPED and bare.count(" ") >= SPACES and not _COLUMNS.search(bare)
 
 
+@lru_cache(1 << 12)
 def _block(kind: str, text: str, largest: int) -> Block:
+    """A block cut into pieces; cached because a recall reads the same text several times."""
     if kind != "prose":
         return Block(text, kind, tuple(_windows(text, [(0, len(text))], largest)))
     spans = sentences(text)
@@ -231,6 +230,8 @@ def _ends(text: str, mark: re.Match[str]) -> bool:
 @lru_cache(1 << 15)
 def _stems(word: str) -> tuple[str, ...]:
     """CJK in pairs of characters, since its words are not marked."""
+    if word.islower() and word.isascii() and word.isalpha():  # most words
+        return () if word in STOP_WORDS else (_stem(word),)
     pairs: list[str] = []
     for run in spaced_cjk(word):
         signs = run.split()

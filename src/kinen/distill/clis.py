@@ -154,9 +154,6 @@ def inside(env: Mapping[str, str]) -> str:
     return next(telling, "")
 
 
-# Starting
-
-
 def _environment(cli: Cli, env: Mapping[str, str], folder: str) -> dict[str, str]:
     """What a command is to see of an environment: enough to run and to log in."""
     families = (*_FAMILIES, *cli.keys)
@@ -186,9 +183,6 @@ def _command(name: str, env: Mapping[str, str]) -> str:
 def _inert(prompt: str) -> str:
     """An @ before a path makes either of them read that file and send it: none is left."""
     return prompt.replace("@", "＠")
-
-
-# Folders
 
 
 def _folder() -> Any:
@@ -240,9 +234,6 @@ def _link(source: str, place: str) -> None:
         import shutil
 
         shutil.copy(source, place)
-
-
-# Reading
 
 
 class _Pieces:

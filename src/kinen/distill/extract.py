@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from itertools import islice
 from math import inf, log
@@ -148,12 +149,15 @@ def _read(passages: Sequence[Passage], largest: int) -> Read:
         places = (
             (b, n, text) for b, block in enumerate(own) for n, text in enumerate(block.pieces)
         )
-        pieces += [
-            Piece(p, b, n, text, frozenset(stems(text)), weight(text))
-            for b, n, text in islice(places, share)
-        ]
+        pieces += [Piece(p, b, n, text, *_measured(text)) for b, n, text in islice(places, share)]
         cut.append(own)
     return Read(passages, cut, pieces)
+
+
+@lru_cache(1 << 12)
+def _measured(text: str) -> tuple[frozenset[str], int]:
+    """The stems and the weight of a piece; a recall reads the same pieces several times."""
+    return frozenset(stems(text)), weight(text)
 
 
 def _units(read: Read, scores: Sequence[float]) -> list[Unit]:

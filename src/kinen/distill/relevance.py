@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from kinen.distill.blocks import Block, stems
 from kinen.model.journal import Passage
-from kinen.text import estimate
+from kinen.text import estimate, lazy_pattern
 
 WEIGHTS = {
     # the passage: its rank in the search, and the hits around it
@@ -62,19 +62,19 @@ _MONTHS = (
     *("october", "november", "december"),
 )
 _NAMES = "|".join(map(str.title, _MONTHS))
-_DATE = re.compile(
+_DATE = lazy_pattern(
     rf"(?:\b(\d{{1,2}})(?:st|nd|rd|th)? (?:of )?)?\b({_NAMES})\b(?:,? (\d{{1,2}})\b)?"
 )
-_ISO = re.compile(r"\b\d{4}-(\d\d)(?:-(\d\d))?\b")
+_ISO = lazy_pattern(r"\b\d{4}-(\d\d)(?:-(\d\d))?\b")
 _SPAN = rf"(?:last|next|this) (?:week(?:end)?|month|year|night|summer|winter|spring|fall|{_DAY})"
-RELATIVE = re.compile(rf"(?i)\b(?:yesterday|today|tonight|tomorrow|ago|{_SPAN})\b")
+RELATIVE = lazy_pattern(rf"(?i)\b(?:yesterday|today|tonight|tomorrow|ago|{_SPAN})\b")
 """Matches times that are relative to the date of the text."""
-_BEGINS_WHEN = re.compile(r"(?i)\s*when\b")
-WHEN = re.compile(r"(?i)^\s*when\b|\bhow long\b|\b(?:what|which) (?:date|year|month|day|time)\b")
+_BEGINS_WHEN = lazy_pattern(r"(?i)\s*when\b")
+WHEN = lazy_pattern(r"(?i)^\s*when\b|\bhow long\b|\b(?:what|which) (?:date|year|month|day|time)\b")
 _TIME = rf"{RELATIVE.pattern}|\b(?:{'|'.join(_MONTHS)}|{_DAY}|recently|(?:week|month|year)s?|\d+)\b"
 _AMOUNT = "count|number|limit|timeout|threshold|size|percent|version|minimum|maximum|budget|cap"
 _OFFERS = "if you (?:want|like|prefer)|want me to|(?:should|shall) i|i can|would you like"
-OFFER = re.compile(rf"(?i)\b(?:{_OFFERS}|suggest\w*|propos\w*|recommend\w*)\b")
+OFFER = lazy_pattern(rf"(?i)\b(?:{_OFFERS}|suggest\w*|propos\w*|recommend\w*)\b")
 """Matches what was offered, often as a question: `Should I push it?`."""
 _FAILED = "not found|no such|unable to|cannot|can't|could not|denied|refused"
 _CUES = (
@@ -112,23 +112,21 @@ _CUES = (
         r"\b(?:finish\w*|done|complete\w*|end(?:ed)?|became|shipped|merged|pushed|on the remote)\b",
         r"\b(?:complete\w*|done|finished|closed|deleted|shipped|merged|pushed|committed)\b",
     ),
-    (
-        r"\b(?:did\b.{0,60}\boffer|offered|suggest\w*|propos\w*|recommend\w*)\b",
-        OFFER.pattern,
-    ),
+    (r"\b(?:did\b.{0,60}\boffer|offered|suggest\w*|propos\w*|recommend\w*)\b", OFFER.pattern),
 )
 CUES = [
-    (re.compile(question, re.IGNORECASE), re.compile(line, re.IGNORECASE))
+    (lazy_pattern(question, re.IGNORECASE), lazy_pattern(line, re.IGNORECASE))
     for question, line in _CUES
 ]
-_TELLING = re.compile(
+_TELLING = lazy_pattern(
     r"(?i)\b(?:decid\w+|decisions?|chose\w*|reject\w+|next|todo|remain\w*|blocked|errors?|fail\w*"
     r"|root cause|fix(?:ed)?|impact)\b"
 )
-_NAMED = re.compile(
+_NAMED = lazy_pattern(
     r"(?<![\w~#./:-])[\w~#./:-]{0,100}[\d_./#][\w./:#-]{0,100}\w|\b\w*[a-z][A-Z]\w*|\b[A-Z]{3,}\b|\d+"
 )
-_FACT = re.compile(r"\d|[a-z][A-Z]|\w_\w|\w\(\)|`|\w/\w")
+_FACT = lazy_pattern(r"[\d`A-Z_(/](?:(?<=[\d`])|(?<=[a-z][A-Z])|(?<=\w[_/])(?=\w)|(?<=\w\()(?=\)))")
+"""A number, a name from code or a path, by a character that few words have."""
 
 
 class Piece(NamedTuple):
@@ -221,10 +219,7 @@ def score(row: dict[str, float]) -> float:
 
 
 def embedded(
-    question: str,
-    read: Read,
-    rows: Sequence[dict[str, float]],
-    embed: Callable[[list[str]], Any],
+    question: str, read: Read, rows: Sequence[dict[str, float]], embed: Callable[[list[str]], Any]
 ) -> dict[int, Any]:
     """Vectors of the best pieces; adds the similarity to the question to `rows`."""
     room = EMBEDDED

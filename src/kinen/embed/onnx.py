@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import threading
 from collections import defaultdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.characters import storable
@@ -16,13 +14,15 @@ from kinen.errors import EmbedError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-SHIPPED = Path(__file__).parent / "model"
+SHIPPED = os.path.join(os.path.dirname(__file__), "model")
 SHIPPED_NAME = "kinen-minilm-l6-int8.onnx"
 SHIPPED_DIMENSIONS = 384
 SHIPPED_SHA256 = {
     SHIPPED_NAME: "852d6011b6a78e0892015b4efc9cf7cbcbfdb8d6486b46d04dec3c680b13b9ba",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
+SHIPPED_DIGEST = "0bfe808f1ff77b14c3cba6b39191962684fffd970abade5956f3c195a9dea82b"
+"""Their `fingerprint_digest`: to import hashlib takes a cold recall longer than its search."""
 LIMIT = 256
 OVERLAP = 32
 LONGEST = 1024
@@ -56,7 +56,7 @@ class OnnxEmbedder:
 
     def __init__(self, path: str = "", *, threads: int = 0, batch_tokens: int = 0) -> None:
         self._shipped = not path
-        self._folder = Path(path).expanduser() if path else SHIPPED
+        self._folder = os.path.expanduser(path) if path else SHIPPED
         self._threads = threads or default_threads()
         # One window at a time for graphs we did not build: dynamic quantisation scales its
         # activations over the whole batch, so that neighbours change one another's vectors.
@@ -66,10 +66,12 @@ class OnnxEmbedder:
             if self._shipped
             else "index.embedding_path names a folder with model.onnx and tokenizer.json"
         )
-        self._model = self._folder / SHIPPED_NAME if self._shipped else model_file(self._folder)
-        self._tokenizer = self._folder / "tokenizer.json"
+        self._model = (
+            os.path.join(self._folder, SHIPPED_NAME) if self._shipped else model_file(self._folder)
+        )
+        self._tokenizer = os.path.join(self._folder, "tokenizer.json")
         for file in (self._model, self._tokenizer):
-            if not file.is_file():
+            if not os.path.isfile(file):
                 raise EmbedError(f"the embedding model lacks {file}", self._hint)
         self._limit = LIMIT if self._shipped else token_limit(self._folder)
         self._lock = threading.Lock()
@@ -77,7 +79,7 @@ class OnnxEmbedder:
         self._fingerprint = ""
 
     def __repr__(self) -> str:
-        return f"OnnxEmbedder({str(self._model)!r})"
+        return f"OnnxEmbedder({self._model!r})"
 
     @property
     def loaded(self) -> bool:
@@ -86,7 +88,7 @@ class OnnxEmbedder:
 
     @property
     def name(self) -> str:
-        return self._model.stem if self._shipped else str(self._folder)
+        return SHIPPED_NAME.removesuffix(".onnx") if self._shipped else self._folder
 
     @property
     def fingerprint(self) -> str:
@@ -174,7 +176,7 @@ class OnnxEmbedder:
         from tokenizers import Tokenizer
 
         try:
-            tokenizer = Tokenizer.from_file(str(self._tokenizer))
+            tokenizer = Tokenizer.from_file(self._tokenizer)
         except Exception as error:
             raise EmbedError(f"cannot read {self._tokenizer}: {error}", self._hint) from error
         tokenizer.no_padding()
@@ -195,23 +197,26 @@ class OnnxEmbedder:
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
             return onnxruntime.InferenceSession(
-                str(self._model), options, providers=["CPUExecutionProvider"]
+                self._model, options, providers=["CPUExecutionProvider"]
             )
         except Exception as error:
             raise EmbedError(f"cannot load {self._model}: {error}", self._hint) from error
 
     def _digest(self) -> str:
-        sums = (
-            SHIPPED_SHA256
-            if self._shipped
-            else {file.name: file_sha256(file) for file in self._fingerprinted()}
-        )
+        if self._shipped:
+            return SHIPPED_DIGEST
+        sums = {os.path.basename(file): file_sha256(file) for file in self._fingerprinted()}
         return fingerprint_digest(sums, self._limit)
 
-    def _fingerprinted(self) -> list[Path]:
+    def _fingerprinted(self) -> list[str]:
         """The files that decide the vectors; a large graph keeps its weights in files beside it."""
-        beside = (*self._model.parent.glob(f"{self._model.name}[._]*"),)
-        return [self._model, self._tokenizer, *sorted(beside)]
+        folder, name = os.path.split(self._model)
+        beside = [file for file in os.listdir(folder) if file.startswith((f"{name}.", f"{name}_"))]
+        return [
+            self._model,
+            self._tokenizer,
+            *(os.path.join(folder, file) for file in sorted(beside)),
+        ]
 
 
 def default_threads() -> int:
@@ -240,50 +245,60 @@ def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
             yield groups[length][start : start + size]
 
 
-def model_file(folder: Path) -> Path:
+def model_file(folder: str) -> str:
     """The graph in a user's folder: model.onnx, onnx/model.onnx, or the only *.onnx there."""
     for name in ("model.onnx", "onnx/model.onnx"):
-        if (folder / name).is_file():
-            return folder / name
-    files = sorted(folder.glob("*.onnx"))
+        file = os.path.join(folder, name)
+        if os.path.isfile(file):
+            return file
+    there = os.path.isdir(folder)
+    files = [name for name in os.listdir(folder) if name.endswith(".onnx")] if there else []
     if len(files) == 1:
-        return files[0]
-    fact = f"{folder} has {len(files)} *.onnx files" if folder.is_dir() else f"no folder {folder}"
+        return os.path.join(folder, files[0])
+    fact = f"{folder} has {len(files)} *.onnx files" if there else f"no folder {folder}"
     raise EmbedError(
         f"no embedding model: {fact}",
         "index.embedding_path names a folder with model.onnx and tokenizer.json",
     )
 
 
-def token_limit(folder: Path) -> int:
+def token_limit(folder: str) -> int:
     """The least limit that the model's own files state, else 256."""
-    config = read_json(folder / "config.json")
+    config = read_json(os.path.join(folder, "config.json"))
     positions = config.get("max_position_embeddings")
     if isinstance(positions, int) and config.get("model_type") in OFFSET_POSITIONS:
         positions -= 2
-    stated = (read_json(folder / "tokenizer_config.json").get("model_max_length"), positions)
+    stated = (
+        read_json(os.path.join(folder, "tokenizer_config.json")).get("model_max_length"),
+        positions,
+    )
     # Tokenizers without a limit of their own state 10**30.
     usable = [n for n in stated if isinstance(n, int) and 8 <= n < 1 << 20]
     return min(LONGEST, *usable) if usable else LIMIT
 
 
-def read_json(file: Path) -> Mapping[str, Any]:
+def read_json(path: str) -> Mapping[str, Any]:
     """The object in a JSON file; empty when there is no such file."""
     try:
-        value = json.loads(file.read_text(encoding="utf-8"))
+        with open(path, encoding="utf-8") as file:
+            value = json.load(file)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise EmbedError(f"cannot read {file}: {error}", "fix or remove the file") from error
+        raise EmbedError(f"cannot read {path}: {error}", "fix or remove the file") from error
     return value if isinstance(value, dict) else {}
 
 
-def file_sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+def file_sha256(path: str) -> str:
+    import hashlib
+
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def fingerprint_digest(sums: Mapping[str, str], limit: int) -> str:
     """A digest of everything that decides the vectors."""
+    import hashlib
+
     facts = [*sorted(sums.values()), "mean", str(limit), str(overlap(limit))]
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()

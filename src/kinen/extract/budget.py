@@ -6,10 +6,14 @@ text of each kind takes a few seconds (docs/decisions/0013-budgets.md).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from kinen.text import lazy_pattern
+
+if TYPE_CHECKING:
+    import re
 
 TEXT = 6 << 20
 """Characters of text; `index.max_text_mb` sets another limit."""
@@ -41,19 +45,19 @@ class Cut(NamedTuple):
     reason: str = ""
 
 
-PLAIN = (Limit("lines", re.compile("\n"), 500_000),)
+PLAIN = (Limit("lines", lazy_pattern("\n"), 500_000),)
 MARKDOWN = (
-    Limit("lines", re.compile("\n"), 200_000),
-    Limit("headings", re.compile(r"(?m)^ {0,3}(?:#{1,6}[ \t]|=+[ \t]*$|-+[ \t]*$)"), 20_000),
+    Limit("lines", lazy_pattern("\n"), 200_000),
+    Limit("headings", lazy_pattern(r"(?m)^ {0,3}(?:#{1,6}[ \t]|=+[ \t]*$|-+[ \t]*$)"), 20_000),
     Limit(
         "blocks",  # blank lines and lines that may begin a block; markers can be nested on one line
-        re.compile(r"\n[ \t]*(?=\n)|\n[ \t]*[#<=~`]|>|[-+*][ \t]|\d[.)][ \t]"),
+        lazy_pattern(r"\n[ \t]*(?=\n)|\n[ \t]*[#<=~`]|>|[-+*][ \t]|\d[.)][ \t]"),
         60_000,
     ),
-    Limit("table cells", re.compile(r"\|"), 200_000),
-    Limit("links and tags", re.compile(r"\[+|(?<!\S)#\w"), 50_000),
+    Limit("table cells", lazy_pattern(r"\|"), 200_000),
+    Limit("links and tags", lazy_pattern(r"\[+|(?<!\S)#\w"), 50_000),
 )
-HTML = (Limit("tags", re.compile("<"), MARKUP),)
+HTML = (Limit("tags", lazy_pattern("<"), MARKUP),)
 
 
 def bound(text: str, limits: Sequence[Limit], most: int = TEXT) -> Cut:

@@ -12,14 +12,12 @@ import json
 import subprocess
 import sys
 import threading
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from kinen.errors import Unreadable
 from kinen.extract import budget
+from kinen.extract.code import Symbol
 from kinen.model.documents import Extract
-
-if TYPE_CHECKING:
-    from kinen.extract.code import Symbol
 
 SECONDS = 10
 MEMORY_MB = 400
@@ -118,10 +116,7 @@ class Reader:
             self._turns = 0
             command = [sys.executable, "-m", "kinen.extract.child", str(self._memory)]
             self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
             )
         return self._process
 

@@ -85,13 +85,11 @@ def _python(text: str, lines: Sequence[str]) -> Iterator[Symbol]:
 
 def _statements(node: ast.If | ast.Try) -> list[ast.stmt]:
     """The statements of all branches: definitions may depend on a version or an import."""
-    rest = [] if isinstance(node, ast.If) else node.finalbody
-    handlers = (
-        []
-        if isinstance(node, ast.If)
-        else [child for handler in node.handlers for child in handler.body]
-    )
-    return [*node.body, *node.orelse, *handlers, *rest]
+    statements = [*node.body, *node.orelse]
+    if isinstance(node, ast.Try):
+        statements += [child for handler in node.handlers for child in handler.body]
+        statements += node.finalbody
+    return statements
 
 
 def _python_symbol(

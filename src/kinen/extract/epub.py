@@ -10,6 +10,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
@@ -63,7 +64,7 @@ def extract(path: Path, data: bytes, most: int = budget.TEXT) -> Extract:  # noq
     """The sections of all chapters in reading order; of a very long book, the first chapters."""
     if not data:
         raise Unreadable("empty file")
-    with _Book(data) as book:
+    with closing(_Book(data)) as book:
         package = _package(book)
         encrypted = _encrypted(book)
         contents = _contents(book, package)
@@ -116,10 +117,7 @@ class _Book:
         self._entries = {entry.filename: entry for entry in self._zip.infolist()}
         self._left = MAX_BYTES
 
-    def __enter__(self) -> _Book:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._zip.close()
 
     def __iter__(self) -> Iterator[str]:

@@ -84,8 +84,7 @@ LANGUAGES: dict[str, Language] = {
         ),
     ),
     **dict.fromkeys(
-        (".c", ".h"),
-        Language("tree_sitter_c", "language", _C, _kinds("struct_specifier=struct")),
+        (".c", ".h"), Language("tree_sitter_c", "language", _C, _kinds("struct_specifier=struct"))
     ),
     **dict.fromkeys((".cc", ".cpp", ".cxx", ".hpp", ".hh", ".hxx"), _CPP),
     ".cs": Language(
@@ -137,11 +136,7 @@ LANGUAGES: dict[str, Language] = {
     ),
     **dict.fromkeys((".sh", ".bash"), Language("tree_sitter_bash", "language", _C, {}, ("#",))),
     ".lua": Language(
-        "tree_sitter_lua",
-        "language",
-        _kinds("function_declaration=function"),
-        {},
-        ("--",),
+        "tree_sitter_lua", "language", _kinds("function_declaration=function"), {}, ("--",)
     ),
 }
 """By the suffix of a file."""

@@ -1,4 +1,4 @@
-"""Sections of reStructuredText, AsciiDoc and Org, found by their headings."""
+"""Plain text: sections of reStructuredText, AsciiDoc and Org by their headings, else as it is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kinen.errors import Unreadable
 from kinen.extract import budget
 from kinen.extract.decode import decode
-from kinen.extract.suffixes import suffix_of
+from kinen.extract.suffixes import OUTLINES, suffix_of
 from kinen.model.documents import Extract, Part
 
 if TYPE_CHECKING:
@@ -37,7 +37,10 @@ class Heading(NamedTuple):
 
 
 def extract(path: Path, data: bytes, most: int = budget.TEXT) -> Extract:
-    """The text by section; each part has its heading line and the headings above as its title."""
+    """The text by section; each part has its heading line and the headings above as its title.
+
+    Only CRLF becomes LF, so that lines keep their numbers.
+    """
     text = decode(data).replace("\r\n", "\n")
     if not text or text.isspace():
         raise Unreadable("empty file")
@@ -49,7 +52,9 @@ def extract(path: Path, data: bytes, most: int = budget.TEXT) -> Extract:
 
 
 def headings_of(suffix: str, lines: Sequence[str]) -> Iterator[Heading]:
-    """The headings of a text, by the suffix of its file."""
+    """The headings of a text, by the suffix of its file; a text of another kind has none."""
+    if suffix not in OUTLINES:
+        return
     find: Callable[[Sequence[str]], Iterator[Heading]] = {
         ".rst": rst_headings,
         ".org": org_headings,

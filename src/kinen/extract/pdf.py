@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -54,12 +55,8 @@ def read(data: bytes, most: int, take: Callable[[str], None]) -> tuple[dict[str,
     """Call `take` with each page; returns the metadata, and why not all pages were read."""
     if not data:
         raise Unreadable("empty file")
-    with _PDFIUM:
-        document = _open(data)
-        try:
-            return _read(document, most, take)
-        finally:
-            document.close()
+    with _PDFIUM, closing(_open(data)) as document:
+        return _read(document, most, take)
 
 
 def assemble(pages: list[str], metadata: dict[str, Any], cut: str = "") -> Extract:
@@ -141,16 +138,9 @@ def _read(document: Any, most: int, take: Callable[[str], None]) -> tuple[dict[s
 
 def _page(document: Any, n: int) -> str | None:
     try:
-        page = document[n]
-        try:
-            text = page.get_textpage()
-            try:
-                # Bounded, because the text of a range loses everything beyond U+FFFF.
-                return str(text.get_text_bounded())
-            finally:
-                text.close()
-        finally:
-            page.close()
+        with closing(document[n]) as page, closing(page.get_textpage()) as text:
+            # Bounded, because the text of a range loses everything beyond U+FFFF.
+            return str(text.get_text_bounded())
     except pypdfium2.PdfiumError:
         return None
 

@@ -6,11 +6,12 @@ Runner(agent=agent, app_name="app", session_service=..., memory_service=KinenMem
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kinen.frameworks.history import History, in_thread
 from kinen.ipc import extras
-from kinen.model.records import Query
+from kinen.memory import Memory
+from kinen.model.records import Hit, Query
 
 try:
     from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
@@ -18,10 +19,6 @@ try:
     from google.genai import types
 except ImportError as error:
     raise ImportError(extras.missing("kinen.frameworks.adk", "adk")) from error
-
-if TYPE_CHECKING:
-    from kinen.memory import Memory
-    from kinen.model.records import Hit
 
 
 class KinenMemoryService(BaseMemoryService):  # type: ignore[misc]

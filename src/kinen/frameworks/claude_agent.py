@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from kinen.frameworks.history import History, in_thread, lock, text_of
+from kinen.memory import Memory
+from kinen.model.journal import Scope
 
 if TYPE_CHECKING:
-    from kinen.memory import Memory
-    from kinen.model.journal import Scope
-
     Key = dict[str, str]
 
 

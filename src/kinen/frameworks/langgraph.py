@@ -9,13 +9,16 @@ adds an observation, and the newest counts; deleting one forgets all of them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+import operator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, unquote
 
 from kinen.frameworks.history import History, described, quietly
 from kinen.ipc import extras
+from kinen.memory import Memory
+from kinen.model.journal import Observation
 from kinen.model.records import Query
 
 try:
@@ -32,9 +35,6 @@ try:
 except ImportError as error:
     raise ImportError(extras.missing("kinen.frameworks.langgraph", "langgraph")) from error
 
-if TYPE_CHECKING:
-    from kinen.memory import Memory
-    from kinen.model.journal import Observation
 
 CANDIDATES = 100
 """Hits of a search that are looked at for values of a namespace."""
@@ -138,13 +138,13 @@ def _time(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
-_COMPARISONS = {
-    "$eq": lambda left, right: left == right,
-    "$ne": lambda left, right: left != right,
-    "$gt": lambda left, right: left > right,
-    "$gte": lambda left, right: left >= right,
-    "$lt": lambda left, right: left < right,
-    "$lte": lambda left, right: left <= right,
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "$eq": operator.eq,
+    "$ne": operator.ne,
+    "$gt": operator.gt,
+    "$gte": operator.ge,
+    "$lt": operator.lt,
+    "$lte": operator.le,
 }
 
 
@@ -153,8 +153,8 @@ def _matches(value: dict[str, Any], wanted: dict[str, Any] | None) -> bool:
     for name, condition in (wanted or {}).items():
         operators = isinstance(condition, dict) and set(condition) <= set(_COMPARISONS)
         comparisons = condition if operators else {"$eq": condition}
-        for operator, other in comparisons.items():
-            if name not in value or not _COMPARISONS[operator](value[name], other):
+        for comparison, other in comparisons.items():
+            if name not in value or not _COMPARISONS[comparison](value[name], other):
                 return False
     return True
 

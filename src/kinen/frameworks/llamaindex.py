@@ -20,8 +20,6 @@ except ImportError as error:
 if TYPE_CHECKING:
     from llama_index.core.base.llms.types import ChatMessage
 
-    from kinen.memory import Memory
-
 
 class KinenMemoryBlock(BaseMemoryBlock[str]):  # type: ignore[misc]
     """A block with what the memory knows about the last message of the user.

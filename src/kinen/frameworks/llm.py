@@ -7,19 +7,17 @@ llm -T kinen_recall -T kinen_remember 'what did we decide about the cart?'
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from kinen.ipc import extras
+from kinen.memory import Memory
 
 try:
     import llm
 except ImportError as error:
     raise ImportError(extras.missing("kinen.frameworks.llm", "llm")) from error
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kinen.memory import Memory
 
 BUDGET = 1_000
 """Tokens of a fragment, and of the answer of a tool."""

@@ -5,12 +5,10 @@ await Runner.run(agent, "hello", session=KinenSession("user-1"))
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kinen.frameworks.history import History, in_thread, text_of
-
-if TYPE_CHECKING:
-    from kinen.memory import Memory
+from kinen.memory import Memory
 
 
 class KinenSession:

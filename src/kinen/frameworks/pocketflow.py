@@ -14,14 +14,16 @@ from __future__ import annotations
 import os
 import reprlib
 import time
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kinen.frameworks.history import memory_of, quietly, recall
 from kinen.ids import ulid
 from kinen.ipc import extras
+from kinen.memory import Memory
 from kinen.model.journal import Scope
 from kinen.privacy import entrance
 
@@ -30,10 +32,6 @@ try:
 except ImportError as error:
     raise ImportError(extras.missing("kinen.frameworks.pocketflow", "pocketflow")) from error
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
-
-    from kinen.memory import Memory
 
 LONGEST = 2_000
 """Characters of a parameter or an output that are recorded."""

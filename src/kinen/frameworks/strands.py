@@ -5,11 +5,12 @@ Agent(memory_manager=MemoryManager(stores=[KinenMemoryStore()]))
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kinen.frameworks.history import History, in_thread, text_of
 from kinen.ids import ulid
 from kinen.ipc import extras
+from kinen.memory import Memory
 from kinen.model.records import Query
 
 try:
@@ -17,8 +18,6 @@ try:
 except ImportError as error:
     raise ImportError(extras.missing("kinen.frameworks.strands", "strands")) from error
 
-if TYPE_CHECKING:
-    from kinen.memory import Memory
 
 LIMIT = 5
 

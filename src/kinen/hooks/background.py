@@ -8,6 +8,7 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
+from kinen.agents.client import load
 from kinen.errors import NotFound, StoreError
 from kinen.hooks.event import Session
 from kinen.ipc import client
@@ -45,7 +46,9 @@ def close(agent: str, session_id: str) -> None:
     gc.enable()
     if hasattr(os, "nice"):
         os.nice(10)
-    session = Session({"session_id": session_id, "cwd": os.getcwd()}, agent)
+    caller = load(agent)
+    assert caller is not None
+    session = Session({"session_id": session_id, "cwd": os.getcwd()}, caller)
     with Memory.open() as memory:
         if session_id:
             db = session.journal(20_000)

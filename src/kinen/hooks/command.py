@@ -13,7 +13,7 @@ import time
 from kinen import ids, paths
 from kinen.agents import claude_code
 from kinen.agents.client import BORROWERS, load
-from kinen.agents.tool_use import intent, text_of
+from kinen.agents.tool_use import Draft, intent, text_of
 from kinen.hooks import payload
 from kinen.hooks.event import Session
 
@@ -83,8 +83,7 @@ def handled(event: Payload, agent: str, client_event: str = "") -> str:
     `client_event` is the client's name of it, where the payload has none. If the handler fails, as
     much of the event as possible is stored before the error is raised.
     """
-    agent = _caller(event, agent)
-    client = load(agent)
+    client = load(_caller(event, agent))
     assert client is not None
     client_event = client_event or text_of(event, "hook_event_name")
     if client.fields or client.result:
@@ -94,7 +93,7 @@ def handled(event: Payload, agent: str, client_event: str = "") -> str:
     handle = HANDLERS.get(text_of(event, "hook_event_name"))
     if handle is None:
         return ""
-    session = Session(event, agent, client_event)
+    session = Session(event, client, client_event)
     try:
         return handle(session)
     except Exception:
@@ -127,8 +126,8 @@ def _notified(event: Payload, agent: str) -> str:
 
 
 def _record(session: Session) -> str:
-    sieve = session.sieve()
     _add_answer(session)
+    sieve = session.sieve()
     event = claude_code.event(session.payload, sieve)
     if event is not None:
         session.keep(event, sieve)
@@ -289,7 +288,9 @@ def _compacted(session: Session) -> str:
 
     if db is None or not _tried(write, default=False):
         about = {"event": "PostCompact"}
-        session.keep(claude_code.Event("node_output", text, about, id_), sieve)
+        draft = Draft("node_output", text, about)
+        draft.key = (id_,)
+        session.keep(draft, sieve)
     session.settled = True
     return ""
 
@@ -321,7 +322,7 @@ HANDLERS = {
 def _add_answer(session: Session) -> None:
     """Take the last answer from the transcript, where the client's event does not have it."""
     client = session.client
-    if session.event != "Stop" or client is None or not client.transcript:
+    if session.event != "Stop" or not client.transcript:
         return
     from kinen.agents.translate import at
 
@@ -397,7 +398,7 @@ def _response(context: Context, injection: Injection) -> str:
         return ""
     context.record(injection)
     session = context.session
-    return answer(text, session.client_event, session.client.answer if session.client else "")
+    return answer(text, session.client_event, session.client.answer)
 
 
 def answer(text: str, event: str, form: str) -> str:

@@ -7,7 +7,6 @@ import time
 
 from kinen import ids, paths
 from kinen.agents import claude_code
-from kinen.agents.client import load
 from kinen.agents.tool_use import LONGEST_PATH, Sieve, is_private, text_of
 from kinen.hooks.payload import CUT
 from kinen.privacy.entrance import name
@@ -18,8 +17,9 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable
 
-    from kinen.agents.claude_code import Event, Payload
+    from kinen.agents.claude_code import Payload
     from kinen.agents.client import Client
+    from kinen.agents.tool_use import Draft
 
     Work = Callable[[sqlite3.Connection], None]
 
@@ -31,10 +31,10 @@ LATE = 60_000
 class Session:
     """One event with the space that it happened in, and the capsule it belongs to."""
 
-    def __init__(self, payload: Payload, agent: str, client_event: str = "") -> None:
+    def __init__(self, payload: Payload, client: Client, client_event: str = "") -> None:
         self.payload = payload
-        self.agent = agent
-        self.client = load(agent)
+        self.agent = client.name
+        self.client = client
         self.event = text_of(payload, "hook_event_name")
         self.client_event = client_event or self.event
         """The event as the client calls it, which its answer has to repeat."""
@@ -45,8 +45,8 @@ class Session:
         """Whether the event is on disk, or must not be stored."""
         size = payload.get(CUT)
         self.remark = f"\n[cut: {size / 1e6:.0f} MB]" if isinstance(size, int) else ""
-        self.capsule = ids.key_id(agent, self.id) if self.id else ""
-        self.scope = (self.id, self.here.repo, agent)
+        self.capsule = ids.key_id(self.agent, self.id) if self.id else ""
+        self.scope = (self.id, self.here.repo, self.agent)
         self.now = _moment(payload.get("at"))
         budget, prompted, before_tools = self.here.hooks.split(" ")
         self.budget = int(budget)
@@ -71,7 +71,7 @@ class Session:
     def _full(self, path: str) -> str:
         return os.path.join(self.folder, os.path.expanduser(path))
 
-    def keep(self, event: Event, sieve: Sieve, then: Work | None = None) -> None:
+    def keep(self, event: Draft, sieve: Sieve, then: Work | None = None) -> None:
         """Write an observation, or spool it; `then` is done with the journal before that."""
         from kinen.journal import write
 
@@ -141,7 +141,7 @@ class Session:
         write.open_connections.append(db)
         return db
 
-    def _private(self, event: Event) -> bool:
+    def _private(self, event: Draft) -> bool:
         roots = (self.here.tree, self.here.root)
         return is_private(event.files, event.mentions, self.here.excluded, self.folder, roots)
 
@@ -152,13 +152,12 @@ def _moment(at: object) -> int:
     return at if isinstance(at, int) and now - LATE < at < now else now
 
 
-def _folders(folder: str, client: Client | None) -> list[str]:
+def _folders(folder: str, client: Client) -> list[str]:
     """The folders that an event in a folder may belong to, the likeliest first.
 
     If the client gives no usable path, it is the working folder of the hook.
     """
-    variable = client.project_variable if client else ""
-    candidates = (os.environ.get(variable, ""), folder)
+    candidates = (os.environ.get(client.project_variable, ""), folder)
     usable = [path for path in candidates if os.path.isabs(path) and len(path) <= LONGEST_PATH]
     try:
         return usable or [os.getcwd()]
@@ -166,16 +165,17 @@ def _folders(folder: str, client: Client | None) -> list[str]:
         return []
 
 
-def _here(working_folder: str, client: Client | None) -> route.Route:
+def _here(working_folder: str, client: Client) -> route.Route:
     """The space of the project that the agent works in, else of the folder that it is in.
 
     A deleted folder, or one whose space cannot be determined now, keeps its last known route.
     """
     from kinen.errors import KinenError, SpaceError
 
+    folders = _folders(working_folder, client)
     home = paths.default_home(os.environ)
     fault: SpaceError | None = None
-    for folder in _folders(working_folder, client):
+    for folder in folders:
         there = folder
         while there and not os.path.isdir(there) and os.path.dirname(there) != there:
             there = os.path.dirname(there)

@@ -6,7 +6,7 @@ import errno
 import logging
 import sqlite3
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -16,13 +16,11 @@ from kinen import __version__, errors
 from kinen.api import responses
 from kinen.api.complaints import complaint, system_error
 from kinen.http import routes_journal, routes_reports, routes_search, routes_web
+from kinen.http.events import Hub
 from kinen.http.guard import BUG, FAULTS, HTML, JSON, PAGES, Access, Guard, Refused, failure
 from kinen.http.space import Backend
 from kinen.memory.pool import MemoryPool
 from kinen.web.page import error_page
-
-if TYPE_CHECKING:
-    from kinen.http.events import Hub
 
 STATUS: dict[type, int] = {
     errors.QueryError: 400,

@@ -6,12 +6,9 @@ import hashlib
 import hmac
 import secrets
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 KEY_SECONDS = 600.0
 """How long a link can be opened."""
@@ -46,26 +43,26 @@ class Browsers:
         with self._lock:
             while len(self._keys) >= MOST_KEYS:
                 del self._keys[next(iter(self._keys))]
-            self._keys[_digest(key)] = (place, self._clock() + KEY_SECONDS)
+            self._keys[digest(key)] = (place, self._clock() + KEY_SECONDS)
         return key
 
     def redeem(self, key: str) -> tuple[str, str]:
         """A new cookie and the page of a key; empty if the key is unknown, used or too old."""
         with self._lock:
-            place, end = self._keys.pop(_digest(key), ("", 0.0))
+            place, end = self._keys.pop(digest(key), ("", 0.0))
             if self._clock() > end:
                 return "", ""
             while len(self._sessions) >= MOST_SESSIONS:
                 del self._sessions[next(iter(self._sessions))]
             cookie = secrets.token_urlsafe(32)
-            self._sessions[_digest(cookie)] = Session(secrets.token_urlsafe(32), self._clock())
+            self._sessions[digest(cookie)] = Session(secrets.token_urlsafe(32), self._clock())
         return cookie, place
 
     def session(self, cookie: str) -> Session | None:
         """The session of a cookie, used now; None if there is none."""
         if not cookie:
             return None
-        name = _digest(cookie)
+        name = digest(cookie)
         with self._lock:
             session = self._sessions.get(name)
             if session and self._clock() - session.last_use > SESSION_SECONDS:
@@ -77,7 +74,7 @@ class Browsers:
 
     def pass_on(self, cookie: str) -> str:
         """What another process needs to know a session; the cookie cannot be made from it."""
-        return _digest(cookie).hex() if self.session(cookie) else ""
+        return digest(cookie).hex() if self.session(cookie) else ""
 
     def admit(self, digest: str) -> None:
         """Know a session that another process has passed on; an empty digest is none."""
@@ -98,7 +95,7 @@ class Browsers:
     def close(self, cookie: str) -> None:
         """End a session."""
         with self._lock:
-            self._sessions.pop(_digest(cookie), None)
+            self._sessions.pop(digest(cookie), None)
 
 
 def same(token: str, expected: str) -> bool:
@@ -106,7 +103,7 @@ def same(token: str, expected: str) -> bool:
     return hmac.compare_digest(token.encode("utf-8", "replace"), expected.encode())
 
 
-def _digest(secret: str) -> bytes:
+def digest(secret: str) -> bytes:
     """What is looked up instead of the secret itself: a lookup takes no time that tells of it."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).digest()
 

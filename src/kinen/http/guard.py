@@ -15,9 +15,9 @@ import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from kinen import render
 from kinen.http.browsers import Browsers, Session, cookie_name, cookie_value
 from kinen.privacy import entrance
+from kinen.render.json import to_json
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -109,7 +109,7 @@ def failure(status: int, message: str, hint: str = "") -> bytes:
     """The body of an error."""
     code = FAULTS.get(status, FAULTS[400 if status < 500 else 500])[0]
     error = {"code": code, "message": entrance.name(message), "hint": hint}
-    return render.to_json({"error": error}).encode()
+    return to_json({"error": error}).encode()
 
 
 def by_socket(scope: Scope) -> bool:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from kinen.api import requests
 from kinen.http.space import moment
 from kinen.memory import Memory
 from kinen.model.records import Query
 from kinen.query import recall_query, search_query
-
-if TYPE_CHECKING:
-    from kinen.api import requests
 
 
 def search_of(memory: Memory, request: requests.Search) -> Query:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from kinen.api import requests, responses
 from kinen.api.corrections import correct
 from kinen.http.space import OpenMemory, moment, with_memory
-from kinen.memory.report import handoff_text, standup_text
+from kinen.memory.report_text import handoff_text, standup_text
 from kinen.render.journal import memory_json
 
 router = APIRouter()

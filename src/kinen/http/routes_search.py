@@ -7,7 +7,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from kinen import __version__, render
+from kinen import __version__
 from kinen.api import requests, responses
 from kinen.api.paging import decode_cursor, encode_cursor
 from kinen.api.reading import ReadArtifact, ReadContext
@@ -17,7 +17,9 @@ from kinen.http.guard import Refused
 from kinen.http.queries import period, recall_of, search_of
 from kinen.http.space import (
     CurrentSpace,
+    LastEvent,
     OpenMemory,
+    event_stream,
     json_response,
     text_response,
     with_memory,
@@ -28,7 +30,10 @@ from kinen.model.records import GIT_KINDS, JOURNAL_KINDS
 from kinen.model.records import Query as MemoryQuery
 from kinen.query import kinds_of, recall_query
 from kinen.render import history as history_render
+from kinen.render.graph import edges_json, related_json
 from kinen.render.journal import recall_json, recall_text
+from kinen.render.json import hits_json, record_json, status_json, tag_json
+from kinen.render.text import search_text
 from kinen.text import estimate
 
 router = APIRouter()
@@ -74,8 +79,8 @@ async def search(space: CurrentSpace, request: requests.Search, accept: Accept =
     else:
         hits = await space.call(lambda memory: memory.search(query(memory)))
     if not _wants_text(accept):
-        return json_response(render.hits_json(hits), _headers(bool(hits), hits.notes))
-    text = render.search_text(
+        return json_response(hits_json(hits), _headers(bool(hits), hits.notes))
+    text = search_text(
         hits,
         files=request.files,
         explain=request.explain,
@@ -197,9 +202,9 @@ def record(
     if max(ref_line, number) >= LARGEST_LINE:
         raise QueryError(f"invalid line {max(ref_line, number)}", "use a smaller number")
     entry, chunks = memory.records.show(name, line if line >= 0 else ref_line, number)
-    value = {**render.record_json(entry), "chunks": [chunk._asdict() for chunk in chunks]}
+    value = {**record_json(entry), "chunks": [chunk._asdict() for chunk in chunks]}
     if entry.kind in GIT_KINDS:
-        value["edges"] = render.edges_json(memory.records.links(entry.ref))
+        value["edges"] = edges_json(memory.records.links(entry.ref))
     return value
 
 
@@ -226,7 +231,7 @@ def links(
 ) -> Any:
     """The edges around a record, both directions."""
     entry = memory.records.get(resolve(memory, ref)[0])
-    return {"ref": entry.ref, "edges": render.edges_json(memory.records.links(entry.ref, depth))}
+    return {"ref": entry.ref, "edges": edges_json(memory.records.links(entry.ref, depth))}
 
 
 @router.get("/related", response_model=responses.RelatedRecords)
@@ -240,21 +245,21 @@ def related(
     """Records related to one: by links, by meaning and by tags, the closest first."""
     name = resolve(memory, ref)[0]
     entry, items, notes = memory.relations.related(name, limit, kinds_of([types]))
-    return {**render.related_json(entry, items), "notes": notes}
+    return {**related_json(entry, items), "notes": notes}
 
 
 @router.get("/orphans", response_model=responses.Orphans)
 @with_memory()
 def orphans(memory: OpenMemory) -> Any:
     """Notes that have no link to another note, in either direction."""
-    return {"orphans": [render.record_json(record) for record in memory.records.orphans()]}
+    return {"orphans": [record_json(record) for record in memory.records.orphans()]}
 
 
 @router.get("/broken-links", response_model=responses.BrokenLinks)
 @with_memory()
 def broken_links(memory: OpenMemory) -> Any:
     """Links of notes that lead nowhere."""
-    return {"edges": render.edges_json(memory.records.broken_links())}
+    return {"edges": edges_json(memory.records.broken_links())}
 
 
 @router.get("/history", response_model=responses.History)
@@ -289,7 +294,7 @@ def tags(memory: OpenMemory, request: Annotated[requests.Page, Query()]) -> Any:
         for row in memory.records.tags()
         if after is None or (-row.total, row.tag) > (-after[0], after[1])
     ]
-    page = [render.tag_json(row) for row in rest[: request.limit]]
+    page = [tag_json(row) for row in rest[: request.limit]]
     last = rest[len(page) - 1] if len(rest) > len(page) else None
     return {"tags": page, "next": encode_cursor((last.total, last.tag) if last else None)}
 
@@ -316,7 +321,7 @@ async def status(space: CurrentSpace) -> Response:
     """The state of the daemon, and of the space if the request names one."""
     state = None
     if space.name:
-        state = render.status_json(await space.call(lambda memory: memory.index.status()))
+        state = status_json(await space.call(lambda memory: memory.index.status()))
     return json_response({"space": state, "daemon": space.backend.state()})
 
 
@@ -327,14 +332,9 @@ async def status(space: CurrentSpace) -> Response:
         200: {"content": {"text/event-stream": {"example": "id: 7\nevent: sync\ndata: {}"}}}
     },
 )
-async def events(
-    request: Request, last: Annotated[int, Header(alias="Last-Event-ID", ge=-1, lt=1 << 63)] = -1
-) -> Response:
+async def events(request: Request, last: LastEvent = -1) -> Response:
     """Events from now on, or after the last one that was read, as server-sent events.
 
     A listener that is far behind loses the oldest; an event `lost` says how many.
     """
-    hub = request.app.state.backend.hub
-    if hub.full:
-        raise Refused(503, "too many listeners", "end one of them, then try again")
-    return StreamingResponse(hub.subscribe(last), media_type="text/event-stream")
+    return event_stream(request, last, "end one of them, then try again")

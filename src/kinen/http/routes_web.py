@@ -6,11 +6,11 @@ import sqlite3
 from collections.abc import Callable
 from functools import cache
 from importlib import resources
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import parse_qsl, quote
 
-from fastapi import APIRouter, Header, Request, Response
-from fastapi.responses import RedirectResponse, StreamingResponse
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse
 from starlette.background import BackgroundTask
 
 from kinen import paths
@@ -18,7 +18,7 @@ from kinen.api import responses
 from kinen.errors import NotFound, SpaceError, StoreError
 from kinen.http.browsers import KEY_SECONDS, cookie_name, cookie_value, same
 from kinen.http.guard import HTML, LIVE, LOCAL, OPEN, PAGES, Refused
-from kinen.http.space import CurrentSpace, RequestSpace, json_response
+from kinen.http.space import CurrentSpace, LastEvent, RequestSpace, event_stream, json_response
 from kinen.memory import Memory
 from kinen.space import registry
 from kinen.web import damage, html, site
@@ -40,7 +40,7 @@ async def link(space: CurrentSpace) -> Response:
     """A link that opens the pages in a browser once, at the space that the request names."""
     place = PAGES
     if space.name:
-        place = await space.call(_first_page)
+        place = await space.call(_registered_page)
     port = await space.backend.open_port()
     if not port:
         raise Refused(409, "no port is open for browsers", "run `kinen web` or `kinen serve`")
@@ -49,13 +49,14 @@ async def link(space: CurrentSpace) -> Response:
     return json_response({"url": url, "seconds": round(KEY_SECONDS)})
 
 
-def _first_page(memory: Memory) -> str:
-    """The address of a space's first page; the space is registered, so that its name is known."""
+def _registered_page(memory: Memory) -> str:
+    """The first page of a space, which is registered, so that its name is known."""
     memory.core.register()
-    return _place(memory.space.name)
+    return first_page(memory.space.name)
 
 
-def _place(space: str) -> str:
+def first_page(space: str) -> str:
+    """The address of a space's first page."""
     return f"{ROOT}/s/{quote(space, safe='')}/{FIRST}"
 
 
@@ -93,21 +94,16 @@ async def first(request: Request) -> Response:
     names = _names()
     if backend.default:
         space = RequestSpace(backend, "")
-        return RedirectResponse(await space.call(lambda memory: _place(memory.space.name)), 303)
+        return RedirectResponse(await space.call(lambda memory: first_page(memory.space.name)), 303)
     if not names:
         raise SpaceError("no space yet", "run `kinen init` in a folder of notes")
-    return RedirectResponse(_place(names[0] if len(names) == 1 else ALL), 303)
+    return RedirectResponse(first_page(names[0] if len(names) == 1 else ALL), 303)
 
 
 @pages.get(LIVE)
-async def events(
-    request: Request, last: Annotated[int, Header(alias="Last-Event-ID", ge=-1, lt=1 << 63)] = -1
-) -> Response:
+async def events(request: Request, last: LastEvent = -1) -> Response:
     """What is recorded and indexed, as it happens."""
-    hub = request.app.state.backend.hub
-    if hub.full:
-        raise Refused(503, "too many listeners", "close some pages")
-    return StreamingResponse(hub.subscribe(last), media_type="text/event-stream")
+    return event_stream(request, last, "close some pages")
 
 
 @pages.get("/web/static/{name}")
@@ -136,19 +132,18 @@ def _static_files() -> dict[str, bytes]:
 
 @pages.get("/web/s/{space}/{page}")
 async def show(request: Request, space: str, page: str) -> Response:
-    """A page of a space, or of all spaces."""
     visit = await _visit(request, space, page, request.query_params.multi_items())
     backend = request.app.state.backend
     if space == ALL and page in site.VIEWS_OF_ALL:
         content = await backend.pool.thread(site.VIEWS_OF_ALL[page], visit)
-        return _document(frame(content, visit), content.status)
+        return html_response(frame(content, visit), content.status)
     view = site.VIEWS.get(page)
     if view is None or space == ALL:
         raise NotFound(f"no page {page!r}", "use the links of the navigation")
 
     def work(memory: Memory) -> Response:
         content = _content(view, memory, visit)
-        return _document(frame(content, visit), content.status)
+        return html_response(frame(content, visit), content.status)
 
     return await RequestSpace(backend, space).call(work)
 
@@ -244,5 +239,6 @@ def _names() -> tuple[str, ...]:
     return tuple(space.name for space in spaces if not space.missing)
 
 
-def _document(document: str, status: int = 200) -> Response:
-    return Response(document.encode("utf-8", "replace"), status, media_type=HTML.decode())
+def html_response(document: str | bytes, status: int = 200) -> Response:
+    body = document.encode("utf-8", "replace") if isinstance(document, str) else document
+    return Response(body, status, media_type=HTML.decode())

@@ -12,6 +12,7 @@ import contextlib
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,8 +21,6 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     Failure = Callable[[int, str, str], bytes]
     Message = MutableMapping[str, Any]
     Send = Callable[[Message], Awaitable[None]]
@@ -36,15 +35,8 @@ BACKLOG = 64
 have to fit below the limit, or the newest would be dropped before its request was read."""
 JSON = b"application/json"
 SINGLE = (
-    b"host",
-    b"origin",
-    b"authorization",
-    b"cookie",
-    b"sec-fetch-site",
-    b"sec-fetch-dest",
-    b"content-length",
-    b"content-type",
-    b"transfer-encoding",
+    b"host origin authorization cookie sec-fetch-site sec-fetch-dest content-length content-type"
+    b" transfer-encoding".split()
 )
 """Headers that decide access and where a request ends: a second one would be ambiguous."""
 
@@ -216,9 +208,7 @@ class Server(uvicorn.Server):
 
         def protocol() -> Any:
             return self.config.http_protocol_class(  # type: ignore[call-arg]
-                config=self.config,
-                server_state=self.server_state,
-                app_state=self.lifespan.state,
+                config=self.config, server_state=self.server_state, app_state=self.lifespan.state
             )
 
         loop = asyncio.get_running_loop()

@@ -6,25 +6,25 @@ import functools
 import os
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import unquote
 
 from fastapi import Depends, Header, Request, Response
+from fastapi.responses import StreamingResponse
 
-from kinen import paths, render
+from kinen import paths, times
 from kinen.api import requests
 from kinen.errors import QueryError, SpaceError
-from kinen.http.guard import JSON, Access
+from kinen.http.events import Hub
+from kinen.http.guard import JSON, Access, Refused
 from kinen.memory import Memory
 from kinen.memory.pool import ASK, MemoryPool
+from kinen.render.json import to_json
 from kinen.space import find as spaces
 from kinen.space import registry
 from kinen.text import iso, now, parse_time
 
 if TYPE_CHECKING:
-    from kinen.http.events import Hub
-
     T = TypeVar("T")
     Call = Callable[..., Any]
 
@@ -101,6 +101,9 @@ OpenMemory = Annotated[Memory, Depends(request_space)]
 """For functions below `with_memory`, which puts the memory of the space in its place."""
 
 
+LastEvent = Annotated[int, Header(alias="Last-Event-ID", ge=-1, lt=1 << 63)]
+
+
 def with_memory(*, publish: str = "", lane: str = ASK) -> Callable[[Call], Call]:
     """Make an endpoint of a function of a memory; it returns the JSON value of the response.
 
@@ -129,9 +132,17 @@ def with_memory(*, publish: str = "", lane: str = ASK) -> Callable[[Call], Call]
     return decorate
 
 
+def event_stream(request: Request, last: int, hint: str) -> Response:
+    """Events of the daemon after the last one that was read, as they happen."""
+    hub = request.app.state.backend.hub
+    if hub.full:
+        raise Refused(503, "too many listeners", hint)
+    return StreamingResponse(hub.subscribe(last), media_type="text/event-stream")
+
+
 def json_response(value: object, headers: dict[str, str] | None = None) -> Response:
     """A value as the command line prints it with `--json`."""
-    return text_response(render.to_json(value), JSON.decode(), headers)
+    return text_response(to_json(value), JSON.decode(), headers)
 
 
 def text_response(text: str, media_type: str, headers: dict[str, str] | None = None) -> Response:
@@ -154,5 +165,4 @@ def moment(value: int | str, *, end: bool = False) -> str:
 
 def milliseconds(value: int | str) -> int:
     """A time of a request in epoch milliseconds; 0 for none."""
-    text = moment(value)
-    return max(1, round(datetime.fromisoformat(text).timestamp() * 1000)) if text else 0
+    return times.milliseconds(moment(value))

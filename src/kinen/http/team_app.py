@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from kinen import __version__, render
+from kinen import __version__
 from kinen.api import requests
 from kinen.api.complaints import complaint
 from kinen.errors import KinenError
@@ -27,7 +27,9 @@ from kinen.http.team_metrics import Metrics
 from kinen.http.team_mirror import Mirrors
 from kinen.http.team_pages import TeamPages
 from kinen.http.team_schema import SCHEMA
+from kinen.memory import Memory
 from kinen.postgres.connection import Database
+from kinen.render.json import hits_json
 from kinen.team.merge import from_json, to_json
 from kinen.team.postgres import MOST_VERSIONS, PostgresTeam
 from kinen.team.schema import SERVER_ROLE
@@ -36,7 +38,6 @@ from kinen.team.tokens import Token
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from kinen.memory import Memory
 
 BODY_BYTES = 32 << 20
 SPACE_LENGTH = 200
@@ -189,7 +190,7 @@ class TeamServer:
         request = _search_request(call)
 
         def work(memory: Memory) -> Any:
-            return render.hits_json(memory.search(search_of(memory, request)))
+            return hits_json(memory.search(search_of(memory, request)))
 
         content = self._mirrors.call(call.space, work)
         for hit in content["results"]:

@@ -11,10 +11,10 @@ from typing import Any
 
 from kinen.errors import Busy, InvalidEntry, KinenError
 from kinen.http.app import STATUS
+from kinen.http.browsers import digest
 from kinen.http.guard import FAULTS, Refused
 from kinen.postgres.connection import Database
 from kinen.team import audit, tokens
-from kinen.team.audit import Deed
 from kinen.team.tokens import EVERY, Token
 
 RATE = 20.0
@@ -100,13 +100,10 @@ class Gate:
         refs: Sequence[str] = (),
     ) -> None:
         """Add a request to the audit; the refs are of colleagues' entries that it erased."""
-        deed = Deed(token.person, token.id, action, space, entries, status, refs)
         with suppress(KinenError):
-            audit.write_down(self._database, deed)
-
-
-def digest(cookie: str) -> bytes:
-    return hashlib.sha256(cookie.encode("utf-8", "replace")).digest()
+            audit.write_down(
+                self._database, token, action, space, entries=entries, status=status, refs=refs
+            )
 
 
 def form_token(cookie: str) -> str:
@@ -129,6 +126,5 @@ def refusal(error: KinenError | Refused) -> Refused:
 
 
 def failure(error: Refused) -> dict[str, Any]:
-    """The body of an error."""
     code = "too_many" if error.status == 429 else FAULTS[error.status][0]
     return {"error": {"code": code, "message": error.message, "hint": error.hint}}

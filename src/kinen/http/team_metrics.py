@@ -6,13 +6,7 @@ import multiprocessing
 from collections.abc import Iterator
 
 PATHS = (
-    "/v1/team/push",
-    "/v1/team/pull",
-    "/v1/team/withdraw",
-    "/v1/team/me",
-    "/v1/search",
-    "/metrics",
-    "/web/",
+    "/v1/team/push /v1/team/pull /v1/team/withdraw /v1/team/me /v1/search /metrics /web/".split()
 )
 CLASSES = (2, 4, 5)
 BOUNDS = (0.005, 0.02, 0.1, 0.5, 2.0)
@@ -51,7 +45,6 @@ class Metrics:
         return int(self._numbers[self._places[name]])
 
     def text(self) -> str:
-        """All counters."""
         return "\n".join(self._lines()) + "\n"
 
     def _lines(self) -> Iterator[str]:

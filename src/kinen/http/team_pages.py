@@ -18,11 +18,12 @@ from starlette.routing import Route
 
 from kinen.errors import KinenError, NotFound
 from kinen.http.browsers import cookie_value, same
-from kinen.http.guard import FRAMES, HTML, PAGES, STATIC, Guard, Refused, Scope
-from kinen.http.routes_web import static_response
+from kinen.http.guard import FRAMES, PAGES, STATIC, Guard, Refused, Scope
+from kinen.http.routes_web import first_page, html_response, static_response
 from kinen.http.team_gate import Gate, form_token, refusal
 from kinen.http.team_metrics import Metrics
 from kinen.http.team_mirror import Mirrors
+from kinen.memory import Memory
 from kinen.team.tokens import Token
 from kinen.web import site
 from kinen.web.page import Fields, Visit, error_page, frame, sign_in_page
@@ -30,13 +31,10 @@ from kinen.web.page import Fields, Visit, error_page, frame, sign_in_page
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from kinen.memory import Memory
 
 COOKIE = "kinen-team"
 SIGN_IN = "/web/sign-in"
 SIGN_OUT = "/web/sign-out"
-FIRST = "search"
-"""The page that a space opens with."""
 
 
 def check_origin(scope: Scope) -> None:
@@ -103,10 +101,10 @@ class TeamPages:
         names = self._gate.spaces(token)
         if not names:
             raise NotFound("no space yet", "somebody has to run `kinen sync` first")
-        return RedirectResponse(_place(names[0]), 303)
+        return RedirectResponse(first_page(names[0]), 303)
 
     def _ask_token(self, request: Request, _: Fields) -> Response:
-        return _document(sign_in_page(SIGN_IN, request.query_params.get("next", "")))
+        return html_response(sign_in_page(SIGN_IN, request.query_params.get("next", "")))
 
     def _sign_in(self, request: Request, fields: Fields) -> Response:
         """Take a token and go to the page that was asked for, with a cookie."""
@@ -116,7 +114,7 @@ class TeamPages:
         except Refused as error:
             if error.status != 401:
                 raise
-            return _document(sign_in_page(SIGN_IN, target, error.message), 401)
+            return html_response(sign_in_page(SIGN_IN, target, error.message), 401)
         if "read" not in token.rights:
             raise Refused(403, "the token has no right to read", "ask for another one")
         cookie = self._gate.sign_in(token)
@@ -177,7 +175,7 @@ class TeamPages:
             raise
         finally:
             self._gate.write_down(token, page[:40], space, status=status)
-        return _document(document.encode("utf-8", "replace"), status)
+        return html_response(document, status)
 
 
 def _static(request: Request, _: Fields) -> Response:
@@ -192,13 +190,5 @@ def _address(request: Request) -> str:
     return request.client.host if request.client else ""
 
 
-def _place(space: str) -> str:
-    return f"/web/s/{quote(space, safe='')}/{FIRST}"
-
-
-def _document(document: bytes, status: int = 200) -> Response:
-    return Response(document, status, media_type=HTML.decode())
-
-
 def _error(error: Refused) -> Response:
-    return _document(error_page(error.status, error.message, error.hint), error.status)
+    return html_response(error_page(error.status, error.message, error.hint), error.status)

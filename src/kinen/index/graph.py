@@ -66,15 +66,17 @@ def relink(writer: Writer, stamp: str, resolver: Resolver) -> None:
         writer.set("linked", stamp)
 
 
-def _names(db: sqlite3.Connection) -> Iterator[Name]:
+def _names(db: sqlite3.Connection) -> list[Name]:
     """Everything that a link can lead to."""
     rows = db.execute(
         "SELECT ref, path, aliases FROM records INDEXED BY records_key"
         " WHERE key != '' AND source != 'symbols' AND (path != '' OR aliases != '[]')"
         " ORDER BY ref"
     )
-    for ref, path, aliases in rows:
-        yield ref, path, tuple(json.loads(aliases)) if aliases != "[]" else ()
+    return [
+        (ref, path, tuple(json.loads(aliases)) if aliases != "[]" else ())
+        for ref, path, aliases in rows
+    ]
 
 
 def _links(db: sqlite3.Connection, where: str = "") -> Iterator[Written]:

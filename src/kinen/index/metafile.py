@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 
-from kinen.model.documents import Status
+from kinen.model.documents import Counts
+from kinen.space.registry import Space
 from kinen.storage import private
 from kinen.text import iso, now
 
 
-def write_about(path: str, state: Status) -> None:
+def write_about(
+    path: str, space: Space, counts: Counts, model: str, dimensions: int, synced: str
+) -> None:
     """Write the file; `created_at` keeps its first value."""
-    created = iso(now())
-    with contextlib.suppress(OSError, ValueError, KeyError):
+    try:
         created = json.loads(private.read(path))["created_at"]
+    except (OSError, ValueError, KeyError):
+        created = iso(now())
     about = {
-        "space_origin": state.origin,
-        "space_name": state.name,
-        "space_root": state.root,
+        "space_origin": space.origin,
+        "space_name": space.name,
+        "space_root": space.root,
         "created_at": created,
-        "last_updated": state.synced,
-        "model": state.model or state.provider,
-        "model_dimensions": state.dimensions,
-        "documents_count": state.counts.documents,
-        "chunks_count": state.counts.chunks,
-        "edges_count": state.counts.edges,
+        "last_updated": synced,
+        "model": model,
+        "model_dimensions": dimensions,
+        "documents_count": counts.documents,
+        "chunks_count": counts.chunks,
+        "edges_count": counts.edges,
     }
     private.write(path, json.dumps(about, indent=2, ensure_ascii=False) + "\n")
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 import os
 
-from kinen.storage import private
 from kinen.storage.database import (
     BUSY_MS,
+    connect,
     integrity,
     remove_database,
     statements,
@@ -107,19 +107,6 @@ CREATE TABLE vectors(model TEXT NOT NULL, digest TEXT NOT NULL, vector BLOB NOT 
 CREATE UNIQUE INDEX vectors_key ON vectors(model, digest);
 CREATE TABLE texts(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 """
-
-
-def connect(path: str) -> sqlite3.Connection:
-    """A connection in WAL mode whose transactions are only ever begun by `writing`."""
-    db = sqlite3.connect(
-        private.database(path),
-        isolation_level=None,
-        timeout=BUSY_MS / 1000,
-        check_same_thread=False,
-    )
-    db.execute("PRAGMA journal_mode=WAL")
-    db.execute("PRAGMA synchronous=NORMAL")
-    return db
 
 
 def open_database(path: str, tables: str, schema: int) -> sqlite3.Connection:

@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 from kinen.errors import Ambiguous, NotFound, StoreError
 from kinen.index.schema import SCHEMA
+from kinen.index.writer import Writer
 from kinen.storage import private
 from kinen.storage.database import BUSY_MS, remove_database, translated
-from kinen.text import iso
+from kinen.text import iso, now
 
 KEEP = 2
 """Automatic snapshots that are kept."""
@@ -32,12 +33,12 @@ class Snapshot(NamedTuple):
     automatic: bool
 
 
-def create(index: str, folder: str, now: float, *, automatic: bool = False) -> Snapshot:
+def create(index: str, folder: str, at: float, *, automatic: bool = False) -> Snapshot:
     """Copy the index as it is now; whole or not at all."""
     with _open(index) as source:
         row = source.execute("SELECT stamp FROM states WHERE source = 'git' AND key = ''")
         head = (row.fetchone() or ("",))[0]
-        moment = iso(now).replace("-", "").replace(":", "").replace(".", "")[:18] + "Z"
+        moment = iso(at).replace("-", "").replace(":", "").replace(".", "")[:18] + "Z"
         name = f"{moment}-{head or 'none'}{'-auto' if automatic else ''}"
         private.folder(folder)
         draft = os.path.join(folder, f".{name}.{os.getpid()}.tmp")
@@ -92,8 +93,8 @@ def restore(index: str, folder: str, snapshot: Snapshot) -> None:
             was = int(_meta(live, "generation") or "0")
             copy.backup(live)
             # Caches that were derived from the replaced index are stale.
-            now = max(was, int(_meta(live, "generation") or "0")) + 1
-            live.execute("INSERT OR REPLACE INTO meta VALUES ('generation', ?)", (str(now),))
+            new = max(was, int(_meta(live, "generation") or "0")) + 1
+            live.execute("INSERT OR REPLACE INTO meta VALUES ('generation', ?)", (str(new),))
             live.commit()
 
 
@@ -123,25 +124,24 @@ def prune(folder: str, keep: int, *, automatic: bool = False) -> list[Snapshot]:
     return old
 
 
-def create_if_due(index: str, folder: str, frequency: int, now: float) -> None:
+def create_if_due(writer: Writer, folder: str, frequency: int) -> None:
     """Copy the index if it has read `frequency` commits since the last copy."""
-    if _is_due(index, folder, frequency):
+    if _is_due(writer.db, folder, frequency):
         with contextlib.suppress(StoreError):  # such as a full disk: continue without a snapshot
-            create(index, folder, now, automatic=True)
+            create(writer.path, folder, now(), automatic=True)
             prune(folder, KEEP, automatic=True)
 
 
-def _is_due(index: str, folder: str, frequency: int) -> bool:
+def _is_due(db: sqlite3.Connection, folder: str, frequency: int) -> bool:
     if not frequency:
         return False
-    with _open(index) as db:
-        heads = [snapshot.head for snapshot in list_all(folder)]
-        place = 0
-        if heads:
-            row = db.execute("SELECT place FROM commits WHERE sha = ?", (heads[0],)).fetchone()
-            place = row[0] if row else 0
-        count: int = db.execute(f"{_COUNT} WHERE place > ?", (place,)).fetchone()[0]
-        return count >= frequency
+    heads = [snapshot.head for snapshot in list_all(folder)]
+    place = 0
+    if heads:
+        row = db.execute("SELECT place FROM commits WHERE sha = ?", (heads[0],)).fetchone()
+        place = row[0] if row else 0
+    count: int = db.execute(f"{_COUNT} WHERE place > ?", (place,)).fetchone()[0]
+    return count >= frequency
 
 
 def _meta(db: sqlite3.Connection, key: str) -> str:

@@ -7,21 +7,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.errors import EmbedError
 from kinen.index.graph import relink
+from kinen.markdown.links import Names
 from kinen.model.documents import Report
-from kinen.ports import Embedder, Past, Source
+from kinen.ports import Embedder, Past, Source, Walk
 from kinen.storage.database import translated, writing
 from kinen.text import digest, iso, now
 
 if TYPE_CHECKING:
     from kinen.index.cache import Cache
     from kinen.index.git.commits import Settings
-    from kinen.index.graph import Resolver
     from kinen.index.writer import Writer
 
     Progress = Callable[[str, int, int], None]
 
-BULK = 300
-"""From this many changes on, full text is built once at the end instead of row by row."""
 HEADING = 0.2
 """The weight of the headings in a chunk's vector (docs/decisions/0005-passages.md)."""
 STRIDE = 64
@@ -32,7 +30,6 @@ class Job(NamedTuple):
     """What a sync works on, and where it reports its progress."""
 
     writer: Writer
-    cache: Cache
     progress: Progress
     enough: Callable[[], bool] = bool
     """True when no more time should be spent on vectors."""
@@ -41,58 +38,41 @@ class Job(NamedTuple):
 def sync(
     job: Job,
     sources: Iterable[Source],
-    embedder: Embedder | None,
-    attachments: Callable[[], set[str]],
-    resolver: Resolver,
+    embedding: tuple[Embedder, Cache] | None,
+    walk: Walk,
     past: tuple[Past, Settings] | None = None,
     changed: Callable[[], set[str] | None] = set,
 ) -> Report:
     """Full text of every source, then links, then vectors.
 
-    `changed` names files that are not as the last commit has them; see `date_by_commits`.
+    `walk` has the files that links may lead to, as soon as the sources are read. `changed` names
+    files that are not as the last commit has them; see `date_by_commits`.
     """
-    report = sync_text(job, sources)
+    reports = [job.writer.sync(source, job.progress) for source in sources]
     if past is not None:
         read = sync_past(job, *past)
         left = job.writer.count("git") - read.added
-        report = report.plus(read._replace(unchanged=max(0, left)))
+        reports.append(read._replace(unchanged=max(0, left)))
         date_by_commits(job.writer, changed)
-    relink(job.writer, "links:" + digest("\n".join(sorted(attachments()))), resolver)
-    if embedder is not None:
-        report = _with_vectors(job, embedder, report)
+    report = Report.total(reports)
+    stamp = "links:" + digest("\n".join(sorted(walk.attachments)))
+    relink(job.writer, stamp, lambda names, only: Names(names, walk.files, only).resolve)
+    if embedding is not None:
+        report = _with_vectors(job, *embedding, report)
     with translated(job.writer.path), writing(job.writer.db):
         job.writer.count_chunks()
         job.writer.set("synced", iso(now()))
     return report
 
 
-def _with_vectors(job: Job, embedder: Embedder, report: Report) -> Report:
+def _with_vectors(job: Job, embedder: Embedder, cache: Cache, report: Report) -> Report:
     """Embed; a provider that fails costs its vectors, never the full text."""
     try:
-        done, left = sync_vectors(job, embedder)
+        done, left = sync_vectors(job, embedder, cache)
     except EmbedError as error:
         chunks = job.writer.db.execute("SELECT COUNT(*) FROM chunks").fetchone()[0]
         return report._replace(pending=chunks, failure=str(error))
     return report._replace(embedded=done, pending=left)
-
-
-def sync_text(job: Job, sources: Iterable[Source]) -> Report:
-    """Read what changed and make it searchable by word."""
-    total = Report()
-    for source in sources:
-        states = job.writer.states(source.name)
-        delta = source.delta(states)
-        job.progress("read", 0, delta.total)
-        done = job.writer.apply(
-            source.name,
-            delta.changes,
-            anew=delta.anew,
-            bulk=delta.total > max(BULK, len(states) // 4),
-            done=_read_progress(job.progress, delta.total),
-        )
-        left = job.writer.count(source.name) - done.added - done.changed
-        total = total.plus(done._replace(unchanged=max(0, left)))
-    return total
 
 
 def sync_past(job: Job, past: Past, settings: Settings) -> Report:
@@ -104,7 +84,7 @@ def sync_past(job: Job, past: Past, settings: Settings) -> Report:
 
 
 def sync_vectors(
-    job: Job, embedder: Embedder, only: Container[str] | None = None
+    job: Job, embedder: Embedder, cache: Cache, only: Container[str] | None = None
 ) -> tuple[int, int]:
     """Embed what has no vector yet, the longest first; (embedded, still pending).
 
@@ -114,7 +94,7 @@ def sync_vectors(
     model = embedder.fingerprint
     if writer.get("embedded") == f"{model}:{writer.get('generation')}":
         return 0, 0
-    pending = writer.pending(job.cache.digests(model))
+    pending = writer.pending(cache.digests(model))
     waiting = [row for row in pending if only is None or row[0] in only]
     done = 0
     headings: dict[str, Any] = {}
@@ -123,7 +103,7 @@ def sync_vectors(
         while done < len(waiting) and not job.enough():
             stride = waiting[done : done + STRIDE]
             digests = [content for content, _ in stride]
-            job.cache.put(model, digests, embed_texts(embedder, writer.texts(digests), headings))
+            cache.put(model, digests, embed_texts(embedder, writer.texts(digests), headings))
             done += len(stride)
             job.progress("embed", done, len(waiting))
     finally:
@@ -156,11 +136,6 @@ def embed_texts(embedder: Embedder, texts: list[tuple[str, str]], headings: dict
             drawn = vectors[at] + HEADING * headings[above]
             vectors[at] = drawn / max(float(np.linalg.norm(drawn)), 1e-12)
     return vectors
-
-
-def _read_progress(progress: Progress, total: int) -> Callable[[int], None]:
-    """Counts files; changes that a source adds at its end, such as its own state, are not any."""
-    return lambda seen: progress("read", min(seen, total) if total else seen, total)
 
 
 _CANDIDATES = (

@@ -13,6 +13,7 @@ from kinen.storage import atomic, private
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterator
 
     from kinen.index.cache import Cache
 
@@ -112,29 +113,30 @@ def load(
 ) -> Scan | None:
     """The scan file of this generation, made now if it is not there; None without any vector."""
     stamp = {"generation": generation, "model": model}
-    store = _read(path, stamp)
-    if store is None:
+    head = _head(path, stamp)
+    if head is None:
         _write(path, db, cache, stamp)
-        store = _read(path, stamp)
-    return store if store is not None and len(store.ids) else None
+        head = _head(path, stamp)
+    return _mapped(path, **head) if head and head["n"] else None
 
 
-def _read(path: str, stamp: dict[str, str]) -> Scan | None:
-    import numpy as np
-
+def _head(path: str, stamp: dict[str, str]) -> dict[str, Any] | None:
+    """What the scan file holds; None if it is of another generation or model, or broken."""
     try:
         with open(path, "rb", opener=private.opener) as file:
             head = json.loads(file.read(HEADER).rstrip(b"\0") or b"{}")
             size = os.fstat(file.fileno()).st_size
     except (OSError, ValueError):
         return None
-    n = head.get("n", 0)
-    dims = head.get("dims", 0)
-    coded = head.get("coded", False)
-    if {key: head.get(key) for key in stamp} != stamp or size != _size(n, dims, coded):
+    shape = {"n": head.get("n", 0), "dims": head.get("dims", 0), "coded": head.get("coded", False)}
+    if {key: head.get(key) for key in stamp} != stamp or size != _size(**shape):
         return None
-    if not n:
-        return Scan(np.empty(0, np.int64), np.empty((0, dims), np.float32), None)
+    return shape
+
+
+def _mapped(path: str, n: int, dims: int, coded: bool) -> Scan:
+    import numpy as np
+
     ids = np.memmap(path, np.int64, "r", HEADER, (n,))
     matrix = np.memmap(path, np.float32, "r", HEADER + 8 * n, (n, dims))
     codes = (
@@ -151,8 +153,6 @@ def _size(n: int, dims: int, coded: bool) -> int:
 
 
 def _write(path: str, db: sqlite3.Connection, cache: Cache, stamp: dict[str, str]) -> None:
-    import numpy as np
-
     chunks = db.execute("SELECT id, digest FROM chunks WHERE anchor = 0 ORDER BY id").fetchall()
     digests = {digest for _, digest in chunks}
     place: dict[str, int] = {}
@@ -165,15 +165,23 @@ def _write(path: str, db: sqlite3.Connection, cache: Cache, stamp: dict[str, str
     rows = [(chunk, place[digest]) for chunk, digest in chunks if digest in place]
     n = len(rows)
     coded = len(rows) > EXACT and dims % 64 == 0
-    stripes = [rows[start : start + _STRIPE] for start in range(0, n, _STRIPE)]
     with atomic.Draft(path, private.FILE_MODE, durable=False) as file:
         head = json.dumps({**stamp, "n": n, "dims": dims, "coded": coded}).encode()
         file.write(head.ljust(HEADER, b"\0"))
-        file.write(np.array([chunk for chunk, _ in rows], dtype="<i8").tobytes())
-        for stripe in stripes:
-            file.write(_stripe(blobs, stripe).tobytes())
-        for stripe in stripes if coded else ():
-            file.write(np.packbits(_stripe(blobs, stripe) > 0, axis=1).tobytes())
+        if rows:
+            file.writelines(_parts(blobs, rows, coded=coded))
+
+
+def _parts(blobs: list[bytes], rows: list[tuple[int, int]], *, coded: bool) -> Iterator[bytes]:
+    """The ids, the vectors and the codes, stripe by stripe."""
+    import numpy as np
+
+    stripes = [rows[start : start + _STRIPE] for start in range(0, len(rows), _STRIPE)]
+    yield np.array([chunk for chunk, _ in rows], dtype="<i8").tobytes()
+    for stripe in stripes:
+        yield _stripe(blobs, stripe).tobytes()
+    for stripe in stripes if coded else ():
+        yield np.packbits(_stripe(blobs, stripe) > 0, axis=1).tobytes()
 
 
 def _stripe(blobs: list[bytes], rows: list[tuple[int, int]]) -> Any:

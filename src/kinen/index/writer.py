@@ -22,10 +22,14 @@ from kinen.text import digest, identifier_parts
 if TYPE_CHECKING:
     from kinen.storage.sqlite import sqlite3
 
+    Progress = Callable[[str, int, int], None]
+
 MARKDOWN = (".md", ".markdown", ".mdx")
 _LAYOUT = ("", "sessions", "rounds", "artifacts", "resources")
 BATCH = 200
 """Changes per transaction: large enough to be fast, small enough that others get a turn."""
+BULK = 300
+"""From this many changes on, full text is built once at the end instead of row by row."""
 HEAVY = 5_000
 """Chunks per transaction: a few large files are as much as many small ones."""
 RENAMED = "renamed"
@@ -63,6 +67,22 @@ class Writer:
                 self.db.execute(statement)
             self.bump()
 
+    def sync(self, source: Source, progress: Progress) -> Report:
+        """Index what changed in a source since the last time."""
+        states = self.states(source.name)
+        delta = source.delta(states)
+        total = delta.total
+        if total:
+            progress("read", 0, total)
+        return self.apply(
+            source.name,
+            delta.changes,
+            anew=delta.anew,
+            bulk=total > max(BULK, len(states) // 4),
+            # Changes that a source adds at its end, such as its own state, are not counted.
+            done=lambda seen: progress("read", min(seen, total) if total else seen, total),
+        )
+
     def apply(
         self,
         source: str,
@@ -87,7 +107,14 @@ class Writer:
                 seen += len(batch)
                 done(seen)
             self.triggers(on=True)
-        return Report(tally["added"], tally["changed"], tally["removed"], tally["skipped"])
+            unchanged = self.count(source) - tally["added"] - tally["changed"]
+        return Report(
+            added=tally["added"],
+            changed=tally["changed"],
+            removed=tally["removed"],
+            skipped=tally["skipped"],
+            unchanged=max(0, unchanged),
+        )
 
     def follow(self, source: Source, patience_ms: int = 0) -> None:
         """Index what is new in a source, in one transaction: safe while another process syncs.

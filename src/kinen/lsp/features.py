@@ -116,8 +116,7 @@ async def hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
     reference = Reference(cursor.note, cursor.link)
     text = first_passage(cursor.vault, note, reference.link.heading)
     return types.Hover(
-        types.MarkupContent(types.MarkupKind.PlainText, text),
-        ls.range(reference.span, cursor.note),
+        types.MarkupContent(types.MarkupKind.PlainText, text), ls.range(reference.span, cursor.note)
     )
 
 

@@ -81,9 +81,7 @@ class Spaces:
         home = paths.default_home(os.environ)
         settings = configuration.load(home, root).index
         vault = Vault(
-            root,
-            max_bytes=settings.max_file_mb << 20,
-            max_text=settings.max_text_mb << 20,
+            root, max_bytes=settings.max_file_mb << 20, max_text=settings.max_text_mb << 20
         )
         self.vaults[root] = vault
         return vault

@@ -63,10 +63,7 @@ class Note:
 
     def link_at(self, line: int, column: int) -> int:
         """The number of the link at a place, -1 if there is none."""
-        return next(
-            (n for n, span in enumerate(self.spans) if _covers(span, line, column)),
-            -1,
-        )
+        return next((n for n, span in enumerate(self.spans) if _covers(span, line, column)), -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +304,6 @@ class Vault:
 
 
 def note_of(path: str, parsed: Parsed) -> Note:
-    """What is remembered of a parsed note."""
     headings = tuple(
         Heading(block.path[-1], block.level, block.start_line)
         for block in parsed.blocks

@@ -55,7 +55,7 @@ def chunk_markdown(
     """The chunks of a markdown file: its frontmatter as text, then its sections in order."""
     limits = _limits(size, overlap)
     pieces: list[_Piece] = []
-    front = _frontmatter_text(parsed)
+    front = _frontmatter_text(parsed) if parsed.frontmatter else ""
     if front:
         spans = _spans(list(_atoms(front, limits.most, limits.most)), limits)
         pieces += [_Piece(front[start:end], "", 1, parsed.frontmatter_end) for start, end in spans]

@@ -6,9 +6,11 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Set
 from posixpath import dirname, normpath
+from typing import TYPE_CHECKING
 from unicodedata import normalize
 
-from kinen.model.documents import Link
+if TYPE_CHECKING:
+    from kinen.model.documents import Link
 
 ATTACHMENT = "*"
 """The target of a link to a file or folder that is not a record, such as an image."""

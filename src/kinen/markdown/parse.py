@@ -270,11 +270,16 @@ class _Inline:
 
 def _read_inline(content: str, line: int, env: dict[str, Any], inline: _Inline) -> None:
     for piece in _bounded(content):
-        if _MAY_LINK.search(piece) or ("references" in env and "[" in piece):
+        if _may_link(piece) or ("references" in env and "[" in piece):
             breaks = [match.start() for match in re.finditer("\n", piece)]
             inline.places.enter(piece, line, breaks)
             _run_rules(piece, env, inline)
         line += piece.count("\n")
+
+
+def _may_link(text: str) -> bool:
+    """Whether a text may contain a link or a tag; most do not even have the characters."""
+    return ("[[" in text or "](" in text or "#" in text) and bool(_MAY_LINK.search(text))
 
 
 def _run_rules(piece: str, env: dict[str, Any], inline: _Inline) -> None:

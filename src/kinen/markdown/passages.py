@@ -192,15 +192,16 @@ def blocks_of(lines: Sequence[str], start: int, end: int) -> list[Block]:
 
 def _block_at(lines: Sequence[str], at: int, end: int) -> tuple[str, int]:
     line = lines[at]
-    fence = fence_of(line)
-    if fence:
-        return "fence", _fence_end(lines, at + 1, end, fence)
-    if is_heading(line):
-        return "heading", at + 1
-    if is_rule(line):
-        return "rule", at + 1
-    if is_item(line):
-        return "list", _list_end(lines, at + 1, end)
+    if not line[:1].isalpha():
+        fence = fence_of(line)
+        if fence:
+            return "fence", _fence_end(lines, at + 1, end, fence)
+        if is_heading(line):
+            return "heading", at + 1
+        if is_rule(line):
+            return "rule", at + 1
+        if is_item(line):
+            return "list", _list_end(lines, at + 1, end)
     stop = at + 1
     while stop < end and lines[stop].strip() and not _opens(lines[stop]):
         stop += 1

@@ -31,6 +31,8 @@ def reading(text: str) -> str:
 
     Of a long list or table that is the beginning of each line, since all items matter alike.
     """
+    if text[:1].isalpha() and "\n" not in text:  # a paragraph
+        return without_markup(text)
     lines = text.split("\n")
     read: list[str] = []
     for block in blocks_of(lines, 0, len(lines)):
@@ -48,16 +50,19 @@ def without_markup(line: str) -> str:
     """The words of a line: the text of links, no emphasis, no marks of lists and tables."""
     if "|" in line and _DELIMITER.fullmatch(line):
         return ""
-    line = _LINE_START.sub("", line, count=1)
+    if not line[:1].isalpha():
+        line = _LINE_START.sub("", line, count=1)
     if "[" in line:
         line = _IMAGE_OR_LINK.sub(r"\1", _WIKI.sub(r"\1", line))
     if "://" in line:
         line = _URL.sub(r"\1", line)
     if "<" in line:
         line = _TAG.sub(" ", line)
-    if line.lstrip().startswith("|"):
+    if "|" in line and line.lstrip().startswith("|"):
         line = line.replace("|", " ")
-    return " ".join(_MARKS.sub(" ", line).split())
+    if "*" in line or "_" in line or "~" in line or "`" in line:
+        line = _MARKS.sub(" ", line)
+    return " ".join(line.split())
 
 
 def _is_fence(line: str) -> bool:

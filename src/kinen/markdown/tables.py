@@ -20,6 +20,8 @@ def light_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
     Three tokens per cell take a kilobyte: a table of a million cells would take a gigabyte.
     """
+    if start + 1 >= end or state.isEmpty(start + 1):  # no second line, as below most paragraphs
+        return False
     push = state.push
     spare = Token("", "", 0)
 

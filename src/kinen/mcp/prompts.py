@@ -17,12 +17,7 @@ CHECKPOINT = (
     " plan that are done with kinen_plan."
 )
 PROMPTS = {
-    "recall": (
-        "What to know before the next task",
-        "topic",
-        "what the work is about",
-        RECALL,
-    ),
+    "recall": ("What to know before the next task", "topic", "what the work is about", RECALL),
     "checkpoint": (
         "Save what was done in this session, and why",
         "note",
@@ -62,7 +57,6 @@ def _definition(name: str) -> types.Prompt:
 
 
 def message(name: str, arguments: dict[str, str]) -> types.GetPromptResult:
-    """The prompt as the user's message."""
     description, argument, _, text = PROMPTS[name]
     value = " ".join(arguments.get(argument, "").split())
     content = types.TextContent(

@@ -24,7 +24,6 @@ class Tool(BaseModel):
     model_config = ConfigDict(str_strip_whitespace=True)
     tool_name: ClassVar[str]
     tool_title: ClassVar[str]
-    response: ClassVar[type[Response]]
     writes: ClassVar[bool] = False
     lane: ClassVar[str] = ASK
     """Which of the space's memories answers; JOURNAL for what must not wait for a search."""
@@ -34,7 +33,6 @@ class Tool(BaseModel):
     _client: str = PrivateAttr("")
 
     def parameters(self, *names: str) -> dict[str, Any]:
-        """Some parameters by name."""
         return {name: getattr(self, name) for name in names}
 
     def answer(self, memory: Memory) -> Answer:

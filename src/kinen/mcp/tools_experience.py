@@ -23,14 +23,9 @@ class FixError(Tool, Request):
 
     tool_name = "kinen_fix"
     tool_title = "How an error was fixed before"
-    response = responses.Fixes
     unlisted = ("limit",)
 
-    error: str = Field(
-        min_length=1,
-        max_length=100_000,
-        description="the lines that name it",
-    )
+    error: str = Field(min_length=1, max_length=100_000, description="the lines that name it")
     limit: Limit = 3
 
     def answer(self, memory: Memory) -> Answer:
@@ -44,14 +39,9 @@ class HowTo(Tool, Request):
 
     tool_name = "kinen_how"
     tool_title = "How a command is called here"
-    response = responses.Invocations
     unlisted = ("limit",)
 
-    command: str = Field(
-        min_length=1,
-        max_length=500,
-        description="pytest, docker compose",
-    )
+    command: str = Field(min_length=1, max_length=500, description="pytest, docker compose")
     failed: bool = Field(False, description="those that never worked")
     limit: Limit = 10
 

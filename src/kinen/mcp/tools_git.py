@@ -9,7 +9,8 @@ from kinen.api.requests import Request
 from kinen.errors import QueryError
 from kinen.mcp.tool import Answer, Limit, Names, Offset, Texts, Tool
 from kinen.memory import Memory
-from kinen.render import history, tag_json
+from kinen.render import history
+from kinen.render.json import tag_json
 
 
 class ListArtifacts(Tool, Request):
@@ -17,7 +18,6 @@ class ListArtifacts(Tool, Request):
 
     tool_name = "kinen_list_artifacts"
     tool_title = "List files by tag"
-    response = responses.Files
     unlisted = ("include_ignored", "source_only", "limit", "offset")
 
     tags: Names = Field([], description="all of these")
@@ -51,7 +51,6 @@ class GetArtifact(ArtifactFields, Tool, Request):
 
     tool_name = "kinen_get_artifact"
     tool_title = "Read a file, note or record"
-    response = responses.Artifact
 
     def answer(self, memory: Memory) -> Answer:
         value = self.read(memory)
@@ -67,7 +66,6 @@ class GetProvenance(Tool, Request):
 
     tool_name = "kinen_get_provenance"
     tool_title = "History of a file"
-    response = responses.RevisionPage
     unlisted = ("limit", "offset")
 
     path: str = Field(min_length=1)
@@ -92,7 +90,6 @@ class ListTags(Tool, Request):
 
     tool_name = "kinen_list_tags"
     tool_title = "List tags"
-    response = responses.Tags
     unlisted = ("limit", "offset")
 
     limit: Limit = 100
@@ -116,7 +113,6 @@ class GetCochange(Tool, Request):
 
     tool_name = "kinen_get_cochange"
     tool_title = "What changes together"
-    response = responses.Companions
     unlisted = ("limit",)
 
     path: str = ""

@@ -10,7 +10,7 @@ from kinen.api.corrections import ACTIONS, correct
 from kinen.api.requests import Request
 from kinen.mcp.tool import Answer, AsOf, Limit, Tool
 from kinen.memory import Memory
-from kinen.memory.report import handoff_text, standup_text
+from kinen.memory.report_text import handoff_text, standup_text
 from kinen.model.kinds import MEMORY_TYPES
 from kinen.render.journal import learned_text, memory_json
 from kinen.text import now, parse_time
@@ -21,7 +21,6 @@ class Standup(Tool, Request):
 
     tool_name = "kinen_standup"
     tool_title = "Standup"
-    response = responses.Report
 
     since: str = Field("1d", description="1d, 1w")
 
@@ -35,7 +34,6 @@ class Handoff(Tool, Request):
 
     tool_name = "kinen_handoff"
     tool_title = "Handoff"
-    response = responses.Report
 
     def answer(self, memory: Memory) -> Answer:
         report = memory.reports.handoff_report()
@@ -52,7 +50,6 @@ class Memories(Tool, Request):
 
     tool_name = "kinen_memories"
     tool_title = "Memories"
-    response = responses.Memories
     unlisted = ("as_of", "limit")
 
     type: str = Field("", json_schema_extra={"enum": [*MEMORY_TYPES]})
@@ -73,7 +70,6 @@ class CorrectMemory(Tool, Request):
 
     tool_name = "kinen_correct_memory"
     tool_title = "Correct a memory"
-    response = responses.Memories
     writes = True
     idempotent = False
 

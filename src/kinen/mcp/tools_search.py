@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from anyio import from_thread
 from pydantic import Field
 
-from kinen import query, render
+from kinen import query
 from kinen.api import responses
 from kinen.api.paging import next_page
 from kinen.api.reading import ContextFields
@@ -20,11 +20,14 @@ from kinen.ipc import client
 from kinen.mcp.tool import Answer, AsOf, Limit, Names, Offset, Texts, Tool
 from kinen.memory import Memory
 from kinen.memory.federation import recall_spaces, search_spaces
-from kinen.memory.recall import compact
 from kinen.model.kinds import MODES
 from kinen.model.records import Chunk, Edge, Hit, Hits, Query
 from kinen.query import bounds, listed, recall_query, search_query
+from kinen.recall.clip import compact
+from kinen.render.graph import broken_text, edges_json, links_text, related_json, related_text
 from kinen.render.journal import recall_json, recall_text
+from kinen.render.json import counts_json, hit_json, hits_json, record_json
+from kinen.render.text import report_text, status_text
 from kinen.text import estimate
 
 SHORT = 70
@@ -47,7 +50,6 @@ class Search(Tool, Request):
 
     tool_name = "kinen_search"
     tool_title = "Search memory"
-    response = responses.SizedResults
     unlisted = (
         *("mode", "kinds", "meta", "until", "as_of", "context_chunks", "min_score"),
         *("exact", "explain"),
@@ -122,15 +124,13 @@ def search_answer(hits: Hits, budget: int, *, explain: bool) -> Answer:
     for hit in hits:
         fitted, tokens, more = fit(hit, hits.query.text, left + least, least)
         left += least - tokens
-        result = {**render.hit_json(fitted), "tokens": tokens, "more": more}
+        result = {**hit_json(fitted), "tokens": tokens, "more": more}
         if not explain:
             short = {"metadata": {}, "root": "", "file": ""}
             result.update(votes=[], source={**result["source"], **short})
         results.append(result)
     total = sum(result["tokens"] for result in results)
-    value = responses.SizedResults(
-        **{**render.hits_json(hits), "results": results, "tokens": total}
-    )
+    value = responses.SizedResults(**{**hits_json(hits), "results": results, "tokens": total})
     text = "\n\n".join(map(hit_text, value.results)) or "no hits"
     return Answer(value, "\n".join([text, *(f"({note})" for note in hits.notes)]))
 
@@ -176,7 +176,6 @@ class Recall(Tool, Request):
 
     tool_name = "kinen_recall"
     tool_title = "Recall what matters now"
-    response = responses.Recall
     unlisted = (
         *("explain", "until", "as_of", "limit", "mode", "min_similarity", "symbols"),
         *("repo", "agent", "user"),
@@ -184,8 +183,7 @@ class Recall(Tool, Request):
 
     query: str = Field("")
     type: str = Field(
-        "all",
-        description="decision, lesson, pattern, insight, incident, or as in kinen_search",
+        "all", description="decision, lesson, pattern, insight, incident, or as in kinen_search"
     )
     limit: int = Field(20, json_schema_extra=bounds("limit"))
     since: Since = ""
@@ -236,7 +234,6 @@ class Context(ContextFields, Tool, Request):
 
     tool_name = "kinen_context"
     tool_title = "Context of the current work"
-    response = responses.Recall
     unlisted = ("depth", "issue")
 
     def answer(self, memory: Memory) -> Answer:
@@ -252,7 +249,6 @@ class Links(Tool, Request):
 
     tool_name = "kinen_links"
     tool_title = "Links and backlinks"
-    response = responses.LinkPage
     unlisted = ("depth", "limit", "offset")
 
     path: str = Field("", description="path or ref")
@@ -280,14 +276,14 @@ class Links(Tool, Request):
     def _edges(self, ref: str, edges: Sequence[Edge], empty: str) -> Answer:
         """A page of edges around a record, or of all."""
         page = edges[self.offset : self.offset + self.limit]
-        value = self._page(len(edges), ref=ref, edges=render.edges_json(page))
-        text = render.links_text(ref, page) if ref else render.broken_text(page)
+        value = self._page(len(edges), ref=ref, edges=edges_json(page))
+        text = links_text(ref, page) if ref else broken_text(page)
         return Answer(value, text or empty)
 
     def _orphans(self, memory: Memory) -> Answer:
         records = memory.records.orphans()
         page = records[self.offset : self.offset + self.limit]
-        value = self._page(len(records), orphans=[render.record_json(record) for record in page])
+        value = self._page(len(records), orphans=[record_json(record) for record in page])
         text = "\n".join(record.ref for record in page)
         return Answer(value, text or "no orphans: every note is linked")
 
@@ -295,10 +291,8 @@ class Links(Tool, Request):
         limit = min(self.offset + self.limit, query.MOST["limit"])
         record, items, _ = memory.relations.related(ref, limit)
         page = items[self.offset :]
-        value = self._page(
-            len(items), ref=ref, related=render.related_json(record, page)["related"]
-        )
-        return Answer(value, render.related_text(page) or f"nothing is related to {ref}")
+        value = self._page(len(items), ref=ref, related=related_json(record, page)["related"])
+        return Answer(value, related_text(page) or f"nothing is related to {ref}")
 
     def _page(self, total: int, **fields: Any) -> responses.LinkPage:
         return responses.LinkPage(**(fields | next_page(total, self.offset, self.limit)))
@@ -309,7 +303,6 @@ class IndexStatus(Tool, Request):
 
     tool_name = "kinen_index_status"
     tool_title = "Index status"
-    response = responses.IndexStatus
 
     def answer(self, memory: Memory) -> Answer:
         state = memory.index.status()
@@ -317,13 +310,13 @@ class IndexStatus(Tool, Request):
         value = responses.IndexStatus(
             space=state.name,
             synced=state.synced,
-            counts=render.counts_json(state.counts),
+            counts=counts_json(state.counts),
             types=dict(state.kinds),
             pending=state.pending,
             skipped=[responses.Skipped(path=path, reason=why) for path, why in skipped],
         )
         lines = (f"skipped {path}: {reason}" for path, reason in skipped)
-        return Answer(value, "\n".join([render.status_text(state), *lines]))
+        return Answer(value, "\n".join([status_text(state), *lines]))
 
 
 class IndexRebuild(Tool, Request):
@@ -331,7 +324,6 @@ class IndexRebuild(Tool, Request):
 
     tool_name = "kinen_index_rebuild"
     tool_title = "Rebuild the index"
-    response = responses.IndexReport
     writes = True
     unlisted = ("session", "embed")
 
@@ -341,9 +333,9 @@ class IndexRebuild(Tool, Request):
     def answer(self, memory: Memory, progress: Progress | None = None) -> Answer:
         scope = self.parameters("embed", "session")
         report = memory.sync(rebuild=True, progress=progress, wait=BUSY_SECONDS, **scope)
-        counts = render.counts_json(memory.index.counts())
+        counts = counts_json(memory.index.counts())
         value = responses.IndexReport(**report._asdict(), counts=counts)
-        return Answer(value, render.report_text(report))
+        return Answer(value, report_text(report))
 
 
 def report_progress(send: Callable[[float, float, str], object]) -> Progress:

@@ -26,7 +26,6 @@ class Checkpoint(Tool, Request):
 
     tool_name = "kinen_checkpoint"
     tool_title = "Save a checkpoint"
-    response = entries.Checkpoint
     writes = True
     idempotent = False
     unlisted = ("impact", "confidence", "unknowns")
@@ -57,7 +56,6 @@ class Plan(Tool, Request):
 
     tool_name = "kinen_plan"
     tool_title = "Save, read and update plans"
-    response = entries.Plans
     writes = True
     idempotent = False
     unlisted = ("status", "activate")
@@ -126,7 +124,6 @@ class Observe(Tool, Request):
 
     tool_name = "kinen_observe"
     tool_title = "Keep an observation"
-    response = entries.StoredObservation
     writes = True
     lane = JOURNAL
     idempotent = False
@@ -155,7 +152,6 @@ class Pin(Tool, Request):
 
     tool_name = "kinen_pin"
     tool_title = "Pin or unpin"
-    response = entries.PinChanges
     writes = True
     unlisted = ("session",)
 

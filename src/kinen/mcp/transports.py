@@ -11,6 +11,7 @@ import anyio
 
 from kinen import paths
 from kinen.errors import SpaceError
+from kinen.http.guard import Access, App
 from kinen.ipc.client import HOST
 from kinen.ipc.loopback import listen, token
 from kinen.memory import Memory
@@ -19,7 +20,6 @@ from kinen.space import find
 if TYPE_CHECKING:
     import socket
 
-    from kinen.http.guard import Access, App
 
 PATH = "/mcp"
 TOKEN_FILE = "mcp.token"  # noqa: S105

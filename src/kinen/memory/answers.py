@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kinen.errors import QueryError
+from kinen.memory.digests import digest_of
 from kinen.model.journal import Digest, Passage
 from kinen.model.records import Query, Record
 from kinen.query import storable_query
@@ -113,7 +114,8 @@ class Answers:
             )
             for candidate in candidates[:READ]
         ]
-        return self._recaller.digest(
+        return digest_of(
+            self._core,
             question,
             passages,
             room,

@@ -18,7 +18,7 @@ from kinen.transfer import bundle, goldfish, kindling
 from kinen.transfer.bundle import export
 from kinen.transfer.documents import DocumentIntake, documents
 from kinen.transfer.fields import encode
-from kinen.transfer.intake import Loaded
+from kinen.transfer.intake import Conflict, Loaded
 from kinen.transfer.page import PageWriter
 from kinen.transfer.stream import file_name
 from kinen.transfer.unpack import bundle_in
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from kinen.memory.records import Records
     from kinen.memory.worklog import Worklog
     from kinen.model.records import Edge
-    from kinen.transfer.intake import Conflict
 
     Form = Literal["json", "jsonl", "html"]
     Path = str | os.PathLike[str]
@@ -150,12 +149,7 @@ class Bundles:
                 return self._load_bundle(opened, on_conflict, dry_run=dry_run, progress=progress)
 
     def _load_bundle(
-        self,
-        file: IO[bytes],
-        on_conflict: Conflict,
-        *,
-        dry_run: bool,
-        progress: Progress | None,
+        self, file: IO[bytes], on_conflict: Conflict, *, dry_run: bool, progress: Progress | None
     ) -> Loaded:
         """Import the bundle in a file; of its documents, each that is missing becomes a file."""
         refuse = on_conflict == "error"

@@ -20,8 +20,6 @@ FEW = 64
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The result of a check."""
-
     subject: str
     ok: bool
     detail: str

@@ -5,23 +5,23 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.errors import EmbedError, QueryError, UnsafeFile
 from kinen.journal import memories as learn
 from kinen.journal import queries
-from kinen.journal.origin import origin
+from kinen.journal.origin import Origin, origin
 from kinen.memory.corrections import Corrections
 from kinen.model.journal import Clock, Finding, Learned
 from kinen.model.kinds import DISTILLERS, MEMORY_TYPES
 from kinen.sources.journal.documents import session_of_sources
 from kinen.storage import inside
 from kinen.text import iso, now
+from kinen.times import milliseconds
 
 if TYPE_CHECKING:
     from kinen.consolidation.model import Drawer
-    from kinen.journal.origin import Origin
     from kinen.memory.core import Core
     from kinen.memory.index import Index
     from kinen.memory.journal import Journal
@@ -48,22 +48,15 @@ class Consolidated(NamedTuple):
     """Models that failed, and why."""
 
 
+@dataclass(slots=True)
 class Consolidation(Corrections):
     """Consolidation, and its memories."""
 
-    def __init__(
-        self,
-        core: Core,
-        index: Index,
-        records: Records,
-        journal: Journal,
-        past: Callable[[], Past],
-    ) -> None:
-        self._core = core
-        self._index = index
-        self._records = records
-        self._journal = journal
-        self._past = past
+    _core: Core
+    _index: Index
+    _records: Records
+    _journal: Journal
+    _past: Callable[[], Past]
 
     def consolidate(
         self,
@@ -184,7 +177,7 @@ class Consolidation(Corrections):
             yield from from_checkpoint(checkpoint, checkpoint.ref)
         yield from self._findings_in_commits(since)
         if self._core.store.exists:
-            after = _milliseconds(since)
+            after = milliseconds(since)
             for capsule in self._journal.entries("capsules")[0]:
                 if capsule.status == "open" or max(capsule.opened_at, capsule.closed_at) >= after:
                     yield from drawer.draw(*self._journal.capsule(capsule.id)[1:])
@@ -301,9 +294,3 @@ class Consolidation(Corrections):
     def _note_consolidation(self, at: str) -> None:
         if self._core.store.exists:
             self._core.store.note("consolidated", at)
-
-
-def _milliseconds(at: str) -> int:
-    from datetime import datetime
-
-    return max(1, round(datetime.fromisoformat(at).timestamp() * 1000)) if at else 0

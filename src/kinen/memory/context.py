@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -41,28 +42,18 @@ CHANGED = 10
 """Maximum number of changed files that describe the current work."""
 
 
+@dataclass(slots=True)
 class Context:
     """Finds the context of a file, a session, a prompt or the current work."""
 
-    def __init__(
-        self,
-        core: Core,
-        index: Index,
-        records: Records,
-        recaller: Recaller,
-        journal: Journal,
-        git: Git,
-        worklog: Worklog,
-        issues: Issues,
-    ) -> None:
-        self._core = core
-        self._index = index
-        self._records = records
-        self._recaller = recaller
-        self._journal = journal
-        self._git = git
-        self._worklog = worklog
-        self._issues = issues
+    _core: Core
+    _index: Index
+    _records: Records
+    _recaller: Recaller
+    _journal: Journal
+    _git: Git
+    _worklog: Worklog
+    _issues: Issues
 
     def around(
         self,

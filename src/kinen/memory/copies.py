@@ -18,11 +18,7 @@ from kinen.storage import private
 if TYPE_CHECKING:
     from kinen.ports import Team
 
-SETTINGS = {
-    "index.embedding_provider": "none",
-    "team.share": "none",
-    "daemon.auto_start": False,
-}
+SETTINGS = {"index.embedding_provider": "none", "team.share": "none", "daemon.auto_start": False}
 WRITABLE = {**SETTINGS, "team.share": "all"}
 """Settings of a copy that is written to: whoever names the database means to share with it."""
 
@@ -37,7 +33,6 @@ def open_copy(folder: str, name: str) -> Memory:
 
 
 def root_of(folder: str) -> str:
-    """The folder of the space of a copy."""
     return os.path.join(folder, "space")
 
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from kinen.consolidation.fold import memory_id
 from kinen.errors import Ambiguous, NotFound, QueryError
 from kinen.journal import erase, queries
 from kinen.journal import memories as learn
+from kinen.memory.core import Core
 from kinen.model.journal import Learned
 from kinen.text import now
-
-if TYPE_CHECKING:
-    from kinen.memory.core import Core
 
 LONGEST = 2_000
 """Characters of a memory that a person words."""

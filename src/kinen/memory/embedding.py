@@ -66,4 +66,4 @@ def embed_until(
         sync_lock(core.file("sync.lock"), wait) as announce,
         contextlib.closing(Writer(core.file("index.db"))) as writer,
     ):
-        return sync_vectors(Job(writer, core.cache, announce, enough), embedder, only)
+        return sync_vectors(Job(writer, announce, enough), embedder, core.cache, only)

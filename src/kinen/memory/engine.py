@@ -193,7 +193,7 @@ def _texts(memory: Memory, writer: PostgresWriter, progress: Progress) -> Report
     suppressed = sources.suppressed()
     files = sources.files("", suppressed)
     every: list[Source] = [files, sources.symbols(files, suppressed), sources.issues(suppressed)]
-    total = Report()
+    reports = []
     for source in every:
         delta = source.delta(writer.states(source.name))
         count = delta.total
@@ -204,15 +204,15 @@ def _texts(memory: Memory, writer: PostgresWriter, progress: Progress) -> Report
             anew=delta.anew,
             done=lambda seen, count=count: progress("read", min(seen, count) or seen, count),  # type: ignore[misc]
         )
-        total = total.plus(report)
+        reports.append(report)
     past = sources.history()
     if past is not None:
         progress("history", 0, 0)
         report = history.follow(writer, *past, lambda seen: progress("history", seen, 0))
-        total = total.plus(report)
+        reports.append(report)
     stamp = "links:" + digest("\n".join(sorted(files.attachments)))
     links.relink(writer, stamp, lambda names: Names(names, files.files).resolve)
-    return total
+    return Report.total(reports)
 
 
 def _placed(hit: Hit, names: dict[str, str], only: str) -> Hit:

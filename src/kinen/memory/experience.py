@@ -14,16 +14,14 @@ from kinen.journal.account import commit_subject
 from kinen.model.journal import Observation
 from kinen.model.records import Query
 from kinen.recall import errors
-from kinen.recall.errors import normalised
-from kinen.recall.invocations import fold
+from kinen.recall.errors import Fix, Outcome, normalised
+from kinen.recall.invocations import Invocation, fold
 from kinen.text import iso
 
 if TYPE_CHECKING:
     from kinen.memory.core import Core
     from kinen.memory.git import Git
     from kinen.memory.index import Index
-    from kinen.recall.errors import Fix, Outcome
-    from kinen.recall.invocations import Invocation
 
 CANDIDATES = 200
 """Observations that full text finds for an error."""

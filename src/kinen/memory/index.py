@@ -8,20 +8,18 @@ import time
 from typing import TYPE_CHECKING
 
 from kinen.errors import Busy, EmbedError, QueryError, SpaceError, StoreError
-from kinen.memory.core import FILES
+from kinen.memory.core import FILES, Core
 from kinen.memory.sources import Sources
 from kinen.storage import private
-from kinen.text import now, spelled
+from kinen.text import spelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeVar
 
     from kinen.index.lock import Work
-    from kinen.memory.core import Core
     from kinen.model.documents import Counts, Report, Status
     from kinen.model.journal import Clock
-    from kinen.ports import Source
     from kinen.sources.files.watch import WatchList
 
     Progress = Callable[[str, int, int], None]
@@ -72,7 +70,6 @@ class Index:
         It waits up to `wait` seconds for another process that indexes the space, then raises
         Busy; `on_wait` is called once with who that is and how far it is.
         """
-        from kinen.index import snapshots
         from kinen.index.lock import sync_lock
         from kinen.index.metafile import write_about
         from kinen.worklog import sessions
@@ -93,34 +90,18 @@ class Index:
 
         lock = sync_lock(self._core.file("sync.lock"), wait, on_wait or _ignore)
         with lock as announce:
-
-            def tell(phase: str, done: int, total: int) -> None:
-                announce(phase, done, total)
-                if progress:
-                    progress(phase, done, total)
-
+            tell = _both(announce, progress) if progress else announce
             announce("read", 0, 0)
             self._heed_mask()
             report = self.healed(work, notes)
-            self._note_root()
             about = self._core.file("meta.json")
             if any(report[:4]) or report.embedded or not os.path.exists(about):
-                write_about(about, self._status())
-            if report.added:
-                index = self._core.file("index.db")
-                folder = self._core.file("snapshots")
-                snapshots.create_if_due(index, folder, self.sources.rules.snapshot_frequency, now())
+                synced = self._core.reader.meta("synced")
+                model, dimensions = self._model()
+                model = model or self._core.config.index.embedding_provider
+                write_about(about, self._core.space, self.counts(), model, dimensions, synced)
         notes += report.notes
         return report._replace(seconds=time.monotonic() - began, notes=tuple(notes))
-
-    def _note_root(self) -> None:
-        """Store the root of the clone that was indexed."""
-        from kinen.index.writer import Writer
-
-        root = spelled(self._core.space.root)
-        if self._core.reader.meta("root") != root:
-            with contextlib.closing(Writer(self._core.file("index.db"))) as writer:
-                writer.set("root", root)
 
     def _heed_mask(self) -> None:
         from kinen.index.masked import remove_unmasked
@@ -131,46 +112,46 @@ class Index:
     def _sync(
         self, embed: bool, rebuild: bool, session: str, tell: Progress, enough: Callable[[], bool]
     ) -> Report:
+        from kinen.index import snapshots
         from kinen.index.schema import was_damaged
         from kinen.index.sync import Job, sync
         from kinen.index.writer import Writer
-        from kinen.markdown.links import Names
         from kinen.sources.files import folders
         from kinen.sources.git.worktree import changed_paths
 
-        suppressed = self.sources.suppressed()
-        files = self.sources.files(session, suppressed)
-        sources: list[Source] = [files]
-        if not session:
-            sources.append(self.sources.symbols(files, suppressed))
-            sources.append(self.sources.issues(suppressed))
-        if self._core.store.exists:
-            sources.append(self.sources.journal())
+        files, sources, past = self.sources.everything(session)
+        embedder = self._core.embedder if embed else None
+        folder = self._core.folder
+        root = spelled(self._core.space.root)
         with contextlib.closing(Writer(self._core.file("index.db"))) as writer:
             if was_damaged(writer.db):
                 self._report_repair("index.db")
             if rebuild and not session:
                 writer.clear()
             report = sync(
-                Job(writer, self._core.cache, tell, enough),
+                Job(writer, tell, enough),
                 sources,
-                self._core.embedder if embed else None,
-                lambda: files.attachments,
-                lambda names, only: Names(names, files.files, only).resolve,
-                self.sources.history() if not session else None,
+                (embedder, self._core.cache) if embedder else None,
+                files,
+                past,
                 lambda: changed_paths(self._core.space.root),
             )
+            if writer.get("root") != root:
+                writer.set("root", root)
+            if report.added and past:
+                frequency = past[1].snapshot_frequency
+                snapshots.create_if_due(writer, os.path.join(folder, "snapshots"), frequency)
         if not session:
-            folders.save(self._core.file("folders"), files.folders)
+            folders.save(os.path.join(folder, "folders"), files.folders)
         return report
 
     def _follow(self) -> list[str]:
         """Index new commits and journal entries, so that they are searchable at once."""
         from kinen.journal.mark import glance
 
+        last = self._core.reader.stamp("journal", "")
         notes = [] if self._core.frozen else self._follow_history()
         path = self._core.file("journal.db")
-        last = self._core.reader.stamp("journal", "")
         if not self._core.waiting() and glance(path) in ("", last):
             return notes
         from kinen.index.writer import Writer
@@ -190,34 +171,34 @@ class Index:
             if self._core.frozen:
                 return [*notes, LATER]
             from kinen.index.lock import sync_lock
-            from kinen.index.sync import Job, sync_text
 
             try:
                 with sync_lock(self._core.file("sync.lock"), 0.2):
-                    sync_text(Job(writer, self._core.cache, _silent), [self.sources.journal()])
+                    writer.sync(self.sources.journal(), _silent)
                     writer.count_chunks()
             except Busy:
                 notes.append(LATER)
         return notes
 
     def catch_up(self) -> list[str]:
-        """Index new files, if they are few; returns a note if they are not."""
+        """Index new files if they are few, commits and journal entries; returns notes."""
         new = 0 if self._core.frozen else self.sources.new_files()
         if not new:
-            return []
+            return self._follow()
         if new <= NEW_FILES and self._core.reader.state_count() <= MOST_FILES:
             with contextlib.suppress(Busy):
-                self.sync(embed=False, wait=0.2)
-                return []
+                # This reads commits and journal entries, too.
+                return list(self.sync(embed=False, wait=0.2).notes)
         count = f"{new:,} files are" if new != 1 else "1 file is"
-        return [f"{count} newer than the index: run `kinen index`"]
+        return [f"{count} newer than the index: run `kinen index`", *self._follow()]
 
     def _follow_history(self) -> list[str]:
         """Index the commits since the last indexed commit."""
         from kinen.space.head import read_head
 
+        indexed = self._core.reader.stamp("git", "")
         head = read_head(*self._core.git_folders)[1]
-        if head in ("", self._core.reader.stamp("git", "")):
+        if head in ("", indexed):
             return []
         return self.follow_history()
 
@@ -238,7 +219,7 @@ class Index:
                 sync_lock(self._core.file("sync.lock"), wait),
                 contextlib.closing(Writer(self._core.file("index.db"), shared)) as writer,
             ):
-                report = sync_past(Job(writer, self._core.cache, _silent), *past)
+                report = sync_past(Job(writer, _silent), *past)
         except Busy:
             return ["the history is still being indexed: more will be found later"]
         return list(report.notes)
@@ -296,12 +277,7 @@ class Index:
         A space that was never indexed is indexed first. Returns notes for the user.
         """
         if os.path.exists(self._core.index_file) and self._core.reader.meta("synced"):
-            notes = self._reread()
-            if notes:
-                return notes
-            if new_files:
-                notes = self.catch_up()  # first: where it syncs, nothing is left to follow
-            return notes + self._follow()
+            return self._reread() or (self.catch_up() if new_files else self._follow())
         if self._core.frozen:
             name = self._core.space.name
             raise SpaceError("not indexed yet", f"run `kinen index --space {name}`")
@@ -313,8 +289,8 @@ class Index:
             report = self.sync(embed=not self.vectors_off, seconds=FIRST_SEARCH_SECONDS, wait=0.2)
         except Busy:
             return ["the first indexing is still under way: more will be found later"]
-        if not report.added:
-            return [EMPTY_SPACE, *report.notes]
+        if not report.added:  # an interrupted sync may have left documents
+            return [*([] if self._core.reader.chunk_count() else [EMPTY_SPACE]), *report.notes]
         noun = "document" if report.added == 1 else "documents"
         return [f"first search here: indexed {report.added:,} {noun}", *report.notes]
 
@@ -346,7 +322,8 @@ class Index:
         with contextlib.suppress(EmbedError):
             if core.embedder is not None:
                 cached = core.cache.digests(core.embedder.fingerprint)
-                vectors = sum(digest in cached for digest in core.reader.digests())
+                if cached:
+                    vectors = sum(digest in cached for digest in core.reader.digests())
         return core.reader.counts(vectors)
 
     def _status(self) -> Status:
@@ -354,13 +331,8 @@ class Index:
         from kinen.model.documents import Status
 
         core = self._core
-        settings = core.config.index
-        dimensions = 0
-        model = settings.embedding_model
-        with contextlib.suppress(EmbedError):
-            if core.embedder is not None:
-                dimensions = core.embedder.dimensions
-                model = core.embedder.name
+        provider = core.config.index.embedding_provider
+        model, dimensions = self._model()
         counts = self.counts()
         clock = self._clock()
         return Status(
@@ -371,10 +343,10 @@ class Index:
             data=core.space.data,
             counts=counts,
             kinds=core.reader.kinds(),
-            provider=settings.embedding_provider,
+            provider=provider,
             model=model,
             dimensions=dimensions,
-            pending=counts.chunks - counts.vectors if settings.embedding_provider != "none" else 0,
+            pending=counts.chunks - counts.vectors if provider != "none" else 0,
             synced=core.reader.meta("synced"),
             untrusted=core.config.ignored,
             bytes=sum(map(size_of, {core.space.data, core.folder})),
@@ -382,6 +354,13 @@ class Index:
             surprise=clock.accumulated,
             vectors_off=self.vectors_off,
         )
+
+    def _model(self) -> tuple[str, int]:
+        """The name of the embedding model, and its dimensions if it can be loaded."""
+        with contextlib.suppress(EmbedError):
+            if self._core.embedder is not None:
+                return self._core.embedder.name, self._core.embedder.dimensions
+        return self._core.config.index.embedding_model, 0
 
     def _clock(self) -> Clock:
         from kinen.journal.memories import clock
@@ -406,7 +385,7 @@ class Index:
         if on:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(file)
-        else:
+        elif not self.vectors_off:
             private.write(file, "")
 
     def skipped(self) -> list[tuple[str, str]]:
@@ -434,6 +413,14 @@ class Index:
 
 def _ignore(_who: str) -> None:
     """The default of `on_wait`: nothing."""
+
+
+def _both(first: Progress, second: Progress) -> Progress:
+    def tell(phase: str, done: int, total: int) -> None:
+        first(phase, done, total)
+        second(phase, done, total)
+
+    return tell
 
 
 def _silent(_phase: str, _done: int, _total: int) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kinen.index import issues as stored
 from kinen.model.issues import relation, state_words
-from kinen.model.records import Hits
+from kinen.model.records import Edge, Hit, Hits, Query, Record
 from kinen.recall.clip import cut
 from kinen.recall.tiers import item
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from kinen.index.reader import Reader
     from kinen.memory.issues import Details
     from kinen.model.journal import Item
-    from kinen.model.records import Edge, Hit, Query, Record
 
 RELATIONS = 8
 """Dependencies of an issue that are shown with it."""

@@ -185,7 +185,6 @@ class Issues:
     def _catch_up(self, wait: float = 0.2) -> None:
         """Index the lines of the tracker's files that are new."""
         from kinen.index.lock import sync_lock
-        from kinen.index.sync import Job, sync_text
         from kinen.index.writer import Writer
 
         self._index.prepare()
@@ -197,7 +196,7 @@ class Issues:
             sync_lock(self._core.file("sync.lock"), wait),
             contextlib.closing(Writer(self._core.file("index.db"))) as writer,
         ):
-            sync_text(Job(writer, self._core.cache, _silent), [source])
+            writer.sync(source, _silent)
             writer.count_chunks()
 
 

@@ -110,13 +110,7 @@ class Journal:
         if type not in CAPSULE_TYPES:
             raise QueryError(f"no type {type!r}", "use one of " + ", ".join(CAPSULE_TYPES))
         return self._core.store.open_capsule(
-            intent,
-            type,
-            self.scope(scope),
-            _milliseconds(),
-            resume=resume,
-            id_=id,
-            parent=parent,
+            intent, type, self.scope(scope), _milliseconds(), resume=resume, id_=id, parent=parent
         )
 
     def close_capsule(

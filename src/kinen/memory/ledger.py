@@ -12,21 +12,21 @@ from kinen.journal import events, ledger, queries
 from kinen.journal.activity import only_open_session
 from kinen.journal.ledger_queries import (
     Filter,
+    Injection,
     Reader,
+    Total,
     actions,
     last_closed,
     summaries_around,
 )
 from kinen.memory.core import Core
 from kinen.privacy import entrance
-from kinen.recall.usefulness import Trial, estimate_use
+from kinen.recall.usefulness import Estimate, Trial, estimate_use
 from kinen.text import estimate, iso, now
 
 if TYPE_CHECKING:
-    from kinen.journal.ledger_queries import Injection, Total
     from kinen.journal.store import Journal
     from kinen.recall.remedies import Remedy
-    from kinen.recall.usefulness import Estimate
 
 AUDITED = 500
 """The newest injections that an audit looks at."""

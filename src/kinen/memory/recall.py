@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,26 +13,18 @@ from kinen.journal import queries
 from kinen.journal.shorten import for_the_next, outcome_only
 from kinen.memory import issue_recall
 from kinen.memory.candidates import candidates_of
-from kinen.model.journal import Digest, Item, Passage, Recall, Scope
-from kinen.model.kinds import DISTILLERS
+from kinen.model.journal import Item, Recall, Scope
 from kinen.model.records import Hit, Hits, Query
 from kinen.paths import inside
 from kinen.query import storable_query
 from kinen.recall import tiers
-from kinen.recall.candidates import asks_outcome, may_answer
-from kinen.recall.clip import (
-    compact,
-    cut,
-    cut_output,
-    plan_text,
-    readable_output,
-    said_once,
-)
+from kinen.recall.candidates import Candidate, asks_outcome, may_answer
+from kinen.recall.clip import cut, cut_output, plan_text, readable_output, said_once
 from kinen.recall.excerpts import excerpts, left_out
 from kinen.recall.floor import UNKNOWN, is_known, unknown_note, without_weak
 from kinen.recall.fuse import RECENCY_WEIGHT
 from kinen.recall.lately import WORKED, with_work, without_merges
-from kinen.recall.passages import BARE_LABELS, shown_text
+from kinen.recall.passages import shown_text
 from kinen.recall.search import recent
 from kinen.recall.tiers import item
 from kinen.sources.git.messages import without_trailers
@@ -42,30 +34,19 @@ from kinen.times import milliseconds
 if TYPE_CHECKING:
     from kinen.memory.core import Core
     from kinen.memory.index import Index
-    from kinen.memory.issues import Details, Issues
+    from kinen.memory.issues import Issues
     from kinen.memory.past import Moment, Past
     from kinen.memory.records import Records
     from kinen.memory.search import Searcher
-    from kinen.recall.candidates import Candidate
 
-__all__ = ["UNKNOWN", "Recaller", "compact", "cut", "whole_size"]
-
-CITED = 160
-"""Maximum tokens of a cited observation in a digest's input."""
-ASIDE = 40
-"""Maximum tokens of each observation around it."""
 SHARE = 0.15
 """Maximum share of the budget for each of the plan, all pins and the summary."""
 FULL = 2000
 """Maximum tokens of a hit in full."""
-READ = 300
-"""Maximum tokens of a hit in a digest's input."""
-BEFORE = 2
-"""Observations of the segment before a cited one."""
-AFTER = 4
-"""Observations of the segment after a cited one."""
 RESULTS = 3
 """Uses of tools that are shown with the message that announced them."""
+RESULT = 40
+"""Maximum tokens of each."""
 STALE = 7
 """Days without a checkpoint after which a plan is stale and only a note mentions it."""
 PINNED = 8
@@ -131,8 +112,10 @@ class Recaller:
             if request.text.strip() and not material.hits and UNKNOWN not in " ".join(notes):
                 notes = (*notes, UNKNOWN)
             return tiers.tiers(request.text, budget, material.always, items, notes, omitted)
+        from kinen.memory.digests import digest_of, passages_of
+
         room = min(self._core.config.distill.budget, room - LEAST // 4)
-        passages = self._passages(material.hits)
+        passages = passages_of(material.hits)
         if not passages:
             return frame
         if room < LEAST:
@@ -140,7 +123,9 @@ class Recaller:
                 f"{len(material.hits)} hits, and no room for a digest of them in {budget} tokens"
             )
             return frame._replace(notes=(*frame.notes, remark))
-        return tiers.with_digest(frame, self.digest(request.text, passages, room, distiller))
+        return tiers.with_digest(
+            frame, digest_of(self._core, request.text, passages, room, distiller)
+        )
 
     def items(
         self, query: Query, hits: Hits, room: int, *, full: bool
@@ -219,7 +204,8 @@ class Recaller:
             hits = self._lately(wider._replace(limit=2 * query.limit))
             hits = issue_recall.in_turns(hits) if issue else hits
         drawn = self._core.config.recall.memories or "memory" in query.kinds or query.events
-        visible = [hit for hit in hits if self._is_shown(hit, drawn=bool(drawn))]
+        hidden = ("pin",) if drawn else ("pin", "memory")  # pins have a tier of their own
+        visible = [hit for hit in hits if hit.record.kind not in hidden]
         hits = Hits(tuple(visible), wider, hits.mode, hits.notes)
         share = round(SHARE * budget) if query.text.strip() else round(2 * SHARE * budget)
         plan, nudge = self._past_plan(past, share) if past else self.current_plan(share)
@@ -227,13 +213,10 @@ class Recaller:
         at = milliseconds(past.at) if past else round(now() * 1000)
         always = [*plan, *self._pins(query, share, at)]
         if issue:
-            always = [*self._issue_items(issue, round(2 * SHARE * budget)), *always]
+            tokens = round(2 * SHARE * budget)
+            entry = issue_recall.issue_item(self._core.reader, issue, tokens)
+            always = [*filter(None, [entry]), *always]
         return Found(always, hits, tuple(notes))
-
-    def _issue_items(self, issue: Details, tokens: int) -> list[Item]:
-        """The issue that a recall is about, before everything else."""
-        entry = issue_recall.issue_item(self._core.reader, issue, tokens)
-        return [entry] if entry else []
 
     def _search(self, query: Query) -> Hits:
         """The hits of a search, more messages, and summaries if the question asks for an outcome.
@@ -262,11 +245,6 @@ class Recaller:
         if is_known(counts, hits, self._core.reader.chunk_count()):
             return hits
         return Hits((), hits.query, hits.mode, (*hits.notes, unknown_note(counts)))
-
-    def _is_shown(self, hit: Hit, *, drawn: bool) -> bool:
-        """Whether a recall shows a hit: not pins, which have their own tier."""
-        kind = hit.record.kind
-        return kind != "pin" and (drawn or kind != "memory")
 
     def _lately(self, query: Query) -> Hits:
         """The latest summaries, checkpoints, commits, rounds and memories.
@@ -300,44 +278,6 @@ class Recaller:
                 self._index.sync(embed=False, wait=0.2)
                 hits = recent(self._core.reader, query)
         return hits
-
-    def digest(
-        self,
-        question: str,
-        passages: Sequence[Passage],
-        budget: int,
-        distiller: str = "configured",
-        *,
-        without_model: Callable[[], Digest] | None = None,
-        on_line: Callable[[str], None] | None = None,
-    ) -> Digest:
-        """A digest of passages by the first distiller that answers.
-
-        `without_model` replaces extract. `on_line` receives the lines of a model's answer as they
-        arrive.
-        """
-        from kinen.distill.chain import distill
-        from kinen.distill.extract import extract
-
-        settings = self._core.config.distill
-        result = distill(
-            question,
-            passages,
-            budget,
-            order=self.distillers(distiller),
-            settings=settings,
-            env=os.environ,
-            extract=without_model or (lambda: extract(question, passages, budget)),
-            stored=self._core.cache.texts,
-            now=now(),
-            on_line=on_line,
-        )
-        return result._replace(passages=len(passages))
-
-    def distillers(self, choice: str) -> tuple[str, ...]:
-        """The distillers to try, in order: `auto`, `configured`, or the name of one."""
-        configured = self._core.config.distill.order
-        return {"auto": DISTILLERS, "configured": configured}.get(choice, (choice,))
 
     def current_plan(self, tokens: int) -> tuple[list[Item], str]:
         """The current plan as an item, or a note if it is stale."""
@@ -396,26 +336,6 @@ class Recaller:
         tokens = rest.tokens + summary.tokens
         return rest._replace(items=(*others, summary), budget=budget, tokens=tokens)
 
-    def _passages(self, hits: Hits) -> list[Passage]:
-        """The input of a digest: each hit with its context, each chunk once."""
-        passages: dict[str, Passage] = {}
-        seen: set[str] = set()
-        for hit in hits:
-            chunks = [*hit.before, hit.display, *hit.after]
-            title = hit.record.title
-            texts = [
-                shown_text(chunk, title, BARE_LABELS) for chunk in chunks if chunk.id not in seen
-            ]
-            seen.update(chunk.id for chunk in chunks)
-            spoken = hit.record.kind == "observation"
-            text = _segment(hit) if spoken and texts else cut("\n".join(texts), READ)
-            ref = hit.record.ref
-            if ref in passages:
-                text = "\n".join(filter(None, (passages[ref].text, text)))
-            if text:
-                passages[ref] = Passage(ref, text, hit.record.title, hit.record.at)
-        return list(passages.values())
-
 
 def whole_size(room: int) -> int:
     """Maximum tokens of a whole record, with room left for its ref."""
@@ -429,12 +349,4 @@ def _results_of_step(hit: Hit) -> list[str]:
     if not is_only_step(hit):
         return []
     following = [chunk.text for chunk in hit.after if chunk.ref != hit.record.ref]
-    return [cut_output(text, ASIDE) for text in following[:RESULTS]]
-
-
-def _segment(hit: Hit) -> str:
-    """An observation with its neighbours in the segment."""
-    lines = [*(chunk.text for chunk in hit.before[-BEFORE:]), hit.chunk.text]
-    lines += [chunk.text for chunk in hit.after[:AFTER]]
-    excerpts = [cut(line.strip(), CITED if line == hit.chunk.text else ASIDE) for line in lines]
-    return "\n".join(excerpts)
+    return [cut_output(text, RESULT) for text in following[:RESULTS]]

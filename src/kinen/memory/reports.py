@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
+from kinen.consolidation.wording import is_sound
 from kinen.journal import queries
 from kinen.journal.account import unresolved
 from kinen.journal.summary import UNANSWERED, trouble_text
-from kinen.memory.report import (
-    Commits,
-    Point,
-    Report,
-    SessionReport,
-    items,
-    one_line,
-)
-from kinen.memory.sessions import title_of
+from kinen.memory.report_text import Commits, Point, Report, SessionReport, items, one_line
+from kinen.memory.sessions import Sessions, title_of
 from kinen.model.journal import Capsule, Checkpoint, Plan
 from kinen.model.kinds import REDACTED
 from kinen.model.updates import dependency_of, updates_line
 from kinen.recall.clip import plan_text
 from kinen.recall.states import Source, States
 from kinen.recall.tiers import short_id
-from kinen.sources.git.recent import latest_commits, unpushed_commits
+from kinen.sources.git.recent import Subject, latest_commits, unpushed_commits
 from kinen.space.repository import git_above
 from kinen.text import iso, terms
+from kinen.times import milliseconds
 from kinen.worklog.folder import git_state
 from kinen.worklog.plans import steps
 
@@ -36,9 +31,7 @@ if TYPE_CHECKING:
     from kinen.memory.consolidation import Consolidation
     from kinen.memory.core import Core
     from kinen.memory.journal import Journal
-    from kinen.memory.sessions import Sessions
     from kinen.memory.worklog import Worklog
-    from kinen.sources.git.recent import Subject
 
 PLAN = 250
 """Tokens of the plan."""
@@ -56,22 +49,15 @@ ALIKE = 0.8
 """The share of words in common from which on two points say the same."""
 
 
+@dataclass(slots=True)
 class Reports:
     """Standup and handoff."""
 
-    def __init__(
-        self,
-        core: Core,
-        journal: Journal,
-        worklog: Worklog,
-        consolidation: Consolidation,
-        sessions: Sessions,
-    ) -> None:
-        self._core = core
-        self._journal = journal
-        self._worklog = worklog
-        self._consolidation = consolidation
-        self._sessions = sessions
+    _core: Core
+    _journal: Journal
+    _worklog: Worklog
+    _consolidation: Consolidation
+    _sessions: Sessions
 
     def standup_report(self, since: str) -> Report:
         """What was done since then: sessions, checkpoints, commits, decisions, open points."""
@@ -85,7 +71,7 @@ class Reports:
 
     def _reported(self, since: str, limit: int) -> list[tuple[Capsule, SessionReport]]:
         """The latest session, and those before it in which something was answered."""
-        after = round(datetime.fromisoformat(since).timestamp() * 1000) if since else 0
+        after = milliseconds(since)
         capsules = [
             capsule
             for capsule in self._journal.entries("capsules")[0]
@@ -255,9 +241,11 @@ def _headline(checkpoint: Checkpoint) -> Point:
 
 
 def _points(sessions: Iterable[SessionReport], name: str) -> Iterator[Point]:
+    """What sessions decided or learned, if it says something to somebody who was not there."""
     for session in sessions:
         for text in getattr(session, name):
-            yield Point(text, session.ref, session.at)
+            if is_sound(one_line(text).rstrip("…")):
+                yield Point(text, session.ref, session.at)
 
 
 def _each_once(points: Iterable[Point]) -> tuple[Point, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ from kinen.storage import inside
 from kinen.text import excerpt, iso, spelled
 from kinen.times import milliseconds
 from kinen.worklog import sessions as folders
-from kinen.worklog.sessions import LARGEST
+from kinen.worklog.sessions import LARGEST, Session
 
 if TYPE_CHECKING:
     from kinen.memory.consolidation import Consolidation
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from kinen.memory.journal import Journal
     from kinen.memory.search import Searcher
     from kinen.memory.worklog import Worklog
-    from kinen.worklog.sessions import Session
 
 LAST = "last"
 """Names the newest session."""
@@ -54,22 +53,15 @@ FIRST_PROMPTS = 12
 """Messages that are looked through for one that somebody typed."""
 
 
+@dataclass(slots=True)
 class Sessions:
     """Lists and timelines of sessions."""
 
-    def __init__(
-        self,
-        core: Core,
-        journal: Journal,
-        worklog: Worklog,
-        consolidation: Consolidation,
-        searcher: Searcher,
-    ) -> None:
-        self._core = core
-        self._searcher = searcher
-        self._journal = journal
-        self._worklog = worklog
-        self._consolidation = consolidation
+    _core: Core
+    _journal: Journal
+    _worklog: Worklog
+    _consolidation: Consolidation
+    _searcher: Searcher
 
     def overviews(
         self,

@@ -38,6 +38,23 @@ class Sources:
             self._steps.close()
             self._steps = None
 
+    def everything(
+        self, session: str = ""
+    ) -> tuple[Files, list[Source], tuple[Past, Settings] | None]:
+        """All that a sync reads: the files, every source, and the history.
+
+        Of a session these are its files, and the journal.
+        """
+        has_journal = self._core.store.exists
+        suppressed = self.suppressed() if has_journal else set()
+        files = self.files(session, suppressed)
+        sources: list[Source] = [files]
+        if not session:
+            sources += [self.symbols(files, suppressed), self.issues(suppressed)]
+        if has_journal:
+            sources.append(self.journal())
+        return files, sources, None if session else self.history()
+
     def files(self, session: str, suppressed: Container[str]) -> Files:
         """Notes, rounds, resources and other documents; of one session if it is named."""
         from kinen.extract.child import Reader
@@ -51,7 +68,7 @@ class Sources:
             max_bytes=settings.max_file_mb << 20,
             max_text=settings.max_text_mb << 20,
             reader=Reader(settings.file_seconds, settings.file_memory_mb),
-            texts=self._core.cache.texts,
+            texts=lambda: self._core.cache.texts,
             only=session,
             suppressed=suppressed,
             masked=self._core.config.privacy.mask_index,
@@ -59,14 +76,11 @@ class Sources:
 
     def symbols(self, walked: Files, suppressed: Container[str]) -> Symbols:
         """Functions and classes of the source files that a walk passes."""
-        from kinen.extract.child import Reader
         from kinen.sources.files.symbols import Symbols
 
-        settings = self._core.config.index
         return Symbols(
             walked,
-            Reader(settings.file_seconds, settings.file_memory_mb),
-            enabled=settings.symbols,
+            enabled=self._core.config.index.symbols,
             suppressed=suppressed,
             masked=self._core.config.privacy.mask_index,
         )
@@ -78,7 +92,7 @@ class Sources:
         settings = self._core.config.index
         return Issues(
             self._core.space.root,
-            os.path.join(self._core.space.data, ISSUES),
+            os.path.join(self._core.data, ISSUES),
             size=settings.chunk_size,
             overlap=settings.chunk_overlap,
             suppressed=suppressed,
@@ -126,15 +140,23 @@ class Sources:
             self._followed = True
             log.begin(indexed, self._steps)
         hands: list[Hand] = []
+        hidden: set[str] = set()
         if self._core.store.exists:
-            from kinen.journal.queries import tag_ops
+            from kinen.journal import queries
 
-            hands = [Hand(*row) for row in tag_ops(self._core.store.db)]
+            hands = [Hand(*row) for row in queries.tag_ops(self._core.store.db)]
+            hidden = queries.suppressed(self._core.store.db)
         rules = self.rules
         tagger = Tagger(rules)
         log.exclude(tagger.excluded, tagger.exclude_digest)
         log.remarks += rules.notes
-        return log, Settings(tagger.derived, tagger.digest, hands, frozenset(self.suppressed()))
+        return log, Settings(
+            derived=tagger.derived,
+            rules=tagger.digest,
+            hands=hands,
+            hidden=frozenset(hidden),
+            snapshot_frequency=rules.snapshot_frequency,
+        )
 
     @property
     def rules(self) -> Rules:
@@ -148,25 +170,26 @@ class Sources:
         from kinen.sources.files import folders
 
         root = self._core.space.root
-        file = self._core.file("folders")
+        file = os.path.join(self._core.folder, "folders")
         stamps = folders.load(file)
         suspects = folders.changed(root, stamps)
         if not suspects:
             return 0
-        new, times = folders.new_files(root, suspects, stamps, self._is_new)
+        new, times = folders.new_files(root, suspects, stamps, self._unindexed)
         if not new:
             folders.save(file, {**stamps, **times})
-        return new
+        return len(new)
 
-    def _is_new(self, path: str) -> bool:
+    def _unindexed(self, paths: list[str]) -> list[str]:
+        """The files that should be indexed and are not."""
         from kinen.extract.languages import is_code
         from kinen.sources.files.layout import is_read
 
-        name = spelled(path)
-        stamp = self._core.reader.stamp
-        if is_read(path):
-            return not stamp("files", name)
-        return self._core.config.index.symbols and is_code(path) and not stamp("symbols", name)
+        code = self._core.config.index.symbols
+        paths = [path for path in paths if is_read(path) or (code and is_code(path))]
+        names = [spelled(path) for path in paths]
+        known = self._core.reader.stamps(names)
+        return [path for path, name in zip(paths, names, strict=True) if name not in known]
 
     def suppressed(self) -> set[str]:
         """Refs that are forgotten or hidden: they are not indexed."""

@@ -93,10 +93,7 @@ class Team:
     def preview(self) -> list[Version]:
         """Everything that the next run would send, as it would be sent; nothing is changed."""
         with self._scanned() as replica:
-            return [
-                *replica.pending(PREVIEW, erased=True),
-                *replica.pending(PREVIEW, erased=False),
-            ]
+            return [*replica.pending(PREVIEW, erased=True), *replica.pending(PREVIEW, erased=False)]
 
     @contextmanager
     def _scanned(self) -> Iterator[Replica]:

@@ -21,7 +21,7 @@ from kinen.privacy.masking import evidence
 from kinen.space import find as spaces
 from kinen.space.repository import git_above, main_folder, parents
 from kinen.transfer import goldfish
-from kinen.transfer.intake import Intake, Loaded
+from kinen.transfer.intake import Conflict, Intake, Loaded
 
 if TYPE_CHECKING:
     import sqlite3
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from kinen.memory.consolidation import Consolidation
     from kinen.memory.core import Core
     from kinen.memory.journal import Journal
-    from kinen.transfer.intake import Conflict
 
     Item = dict[str, Any]
     Path = str | os.PathLike[str]

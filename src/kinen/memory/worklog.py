@@ -29,11 +29,7 @@ class Worklog:
     """Checkpoints, plans and sessions."""
 
     def __init__(
-        self,
-        core: Core,
-        index: Index,
-        records: Records,
-        consolidation: Callable[[], Consolidation],
+        self, core: Core, index: Index, records: Records, consolidation: Callable[[], Consolidation]
     ) -> None:
         """`consolidation` is loaded for what writes: what only reads needs nothing of it."""
         self._core = core

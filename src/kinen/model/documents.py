@@ -4,7 +4,7 @@ Apart from `model.records` because a plain search does not need them.
 """
 
 # Annotations are evaluated, as in `kinen.model.records`: named tuples would compile each of them.
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kinen.model.records import Chunk, Record
@@ -174,15 +174,16 @@ class Report(NamedTuple):
     failure: str = ""
     """Why embedding stopped; the full-text index is complete."""
 
-    def plus(self, other: "Report") -> "Report":
-        """Both together, without what is about vectors."""
-        return Report(
-            added=self.added + other.added,
-            changed=self.changed + other.changed,
-            removed=self.removed + other.removed,
-            skipped=self.skipped + other.skipped,
-            unchanged=self.unchanged + other.unchanged,
-            notes=self.notes + other.notes,
+    @classmethod
+    def total(cls, reports: "Sequence[Report]") -> "Report":
+        """All of them together, without what is about vectors."""
+        return cls(
+            added=sum(report.added for report in reports),
+            changed=sum(report.changed for report in reports),
+            removed=sum(report.removed for report in reports),
+            skipped=sum(report.skipped for report in reports),
+            unchanged=sum(report.unchanged for report in reports),
+            notes=tuple(note for report in reports for note in report.notes),
         )
 
 

@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kinen.text import lazy_pattern
+
 if TYPE_CHECKING:
     from kinen.model.records import Edge
 
@@ -23,30 +25,30 @@ NO_PRIORITY = 9
 """The priority of an issue that has none: after all others."""
 MOST_PARTS = 24
 """Parts of a word with hyphens in which ids are looked for."""
-VALID_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,99}")
-_WORD = re.compile(r"(?<![\w#/.-])#?[A-Za-z0-9][\w-]*(?:\.\d+)*(?![\w-])")
-_PATH = re.compile(r"(?<![\w/.~-])(?:~|\.{1,2})?+/[^\s\"'`<>|]*+")
+VALID_ID = lazy_pattern(r"[A-Za-z0-9][\w.-]{0,99}")
+_WORD = lazy_pattern(r"(?<![\w#/.-])#?[A-Za-z0-9][\w-]*(?:\.\d+)*(?![\w-])")
+_PATH = lazy_pattern(r"(?<![\w/.~-])(?:~|\.{1,2})?+/[^\s\"'`<>|]*+")
 """A path from the root, the home or here; names of branches do not begin so."""
-_NUMBER = re.compile(
+_NUMBER = lazy_pattern(
     r"(?:(?<=[\s(\[,;:])|^)(?:[Gg][Hh]-|#)(\d{1,7})(?:[-–]#?(\d{1,7}))?\b(?![.-]?\w)"
 )
-_COLOUR = re.compile(r"(?:colou?r|background|fill|stroke|border[\w-]*)[\"']?\s*[:=]\s*[\"']?$")
+_COLOUR = lazy_pattern(r"(?:colou?r|background|fill|stroke|border[\w-]*)[\"']?\s*[:=]\s*[\"']?$")
 """What stands before `#123` where that is a colour."""
 MOST_DIGITS = 7
 """Digits of the number of an issue."""
 MOST_OF_RANGE = 30
 """Issues that a range such as `#29-35` names at most."""
-_MERGED = re.compile(r"^Merge pull request #\d+ from [\w.-]+/(\d{1,7})-[a-z]", re.MULTILINE)
+_MERGED = lazy_pattern(r"^Merge pull request #\d+ from [\w.-]+/(\d{1,7})-[a-z]", re.MULTILINE)
 """A branch of GitHub that begins with the number of its issue."""
-_LAST_PARTS = re.compile(r"(?:/[A-Za-z0-9]{2,8}(?:\.\d+)*)+(?![\w/.-])")
+_LAST_PARTS = lazy_pattern(r"(?:/[A-Za-z0-9]{2,8}(?:\.\d+)*)+(?![\w/.-])")
 """What follows the first id in `shop-0911/0913/0916`."""
-_SHORT = re.compile(r"(?<![\w/.#-])[a-z0-9]{3,8}(?:\.\d+)*(?![\w/-]|\.\w)")
-_SHORT_LIST = re.compile(rf"{_SHORT.pattern}(?:(?:, *| and | & ){_SHORT.pattern})*")
-_TRACKER_WORDS = re.compile(
+_SHORT = lazy_pattern(r"(?<![\w/.#-])[a-z0-9]{3,8}(?:\.\d+)*(?![\w/-]|\.\w)")
+_SHORT_LIST = lazy_pattern(rf"{_SHORT.pattern}(?:(?:, *| and | & ){_SHORT.pattern})*")
+_TRACKER_WORDS = lazy_pattern(
     r"\b(?:close[sd]?|closing|fix(?:e[sd])?|resolve[sd]?|beads?|issues?|tasks?|bugs?|epics?|bd)\b",
     re.IGNORECASE,
 )
-_KEY = re.compile(r"(?<![\w.-])([A-Z][A-Z0-9]{1,9}-[1-9]\d{0,6})(?![\w-]|\.\d)")
+_KEY = lazy_pattern(r"(?<![\w.-])([A-Z][A-Z0-9]{1,9}-[1-9]\d{0,6})(?![\w-]|\.\d)")
 _NO_KEYS = frozenset(
     "UTF SHA MD ISO RFC CVE CWE GH GHSA PEP ADR AES RSA DES ECDSA ED CRC BASE HTTP HTTPS TLS SSL"
     " TCP IP IPV IEEE ASCII CP EN US GPT CLAUDE COVID WCAG ECMA ES ANSI DIN USB HDMI RS UTC GMT"
@@ -54,10 +56,10 @@ _NO_KEYS = frozenset(
     " GB BIG EUC FIPS NIST SP PKCS HMAC ARGON BLAKE XXH LGPL GPL AGPL BSD APACHE MIT CC".split()
 )
 """Words with a hyphen and a number that are standards, encodings, licences: no keys of Jira."""
-_CLOSING = re.compile(
+_CLOSING = lazy_pattern(
     r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?|implement(?:s|ed)?)\b[:\s]+$", re.IGNORECASE
 )
-_JOINED = re.compile(r"^\s*(?:,|and|&)\s*$")
+_JOINED = lazy_pattern(r"^\s*(?:,|and|&)\s*$")
 
 
 class Issue(NamedTuple):

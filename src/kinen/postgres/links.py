@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 
 
 def relink(
-    writer: PostgresWriter,
-    stamp: str,
-    resolver: Callable[[Iterable[Name]], Resolve],
+    writer: PostgresWriter, stamp: str, resolver: Callable[[Iterable[Name]], Resolve]
 ) -> None:
     """Resolve every link again if records or attachments changed since the last time."""
     with writer.database.transaction() as connection:

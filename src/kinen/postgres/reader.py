@@ -8,10 +8,10 @@ from typing import Any
 from kinen.index import names
 from kinen.index.reader import chunk_places
 from kinen.model.documents import Counts
-from kinen.model.records import Chunk, Edge, Query, Record
+from kinen.model.records import Chunk, Query, Record
 from kinen.postgres import matching as fulltext
 from kinen.postgres.connection import Connection
-from kinen.postgres.filters import conditions
+from kinen.postgres.filters import Clause, conditions
 from kinen.postgres.spaces import StoredSpace
 from kinen.postgres.vectors import Allowed
 from kinen.postgres.words import Tokenizer, phrase_query
@@ -55,15 +55,18 @@ class PostgresReader:
         space, mark, bare = ref.partition(OF)
         return ([int(space)], bare) if mark else (self.spaces, ref)
 
+    def _filter(self, query: Query) -> Clause:
+        """The filters of a query as further conditions, and their values."""
+        clause, values = conditions(query, self._tokenizer.stems)
+        return (f" AND {clause}" if clause else ""), values
+
     def match(self, terms: Sequence[str], query: Query, k: int) -> list[tuple[int, float]]:
-        """The k best chunks for any of the terms, with their BM25, best first."""
         sequences = [self._tokenizer.stems(term) for term in terms]
         where = conditions(query, self._tokenizer.stems)
         weighed = fulltext.weigh(self._connection, self._corpus, sequences)
         return fulltext.match(self._connection, self._corpus, weighed, where, k)
 
     def match_runs(self, runs: Sequence[Sequence[str]], query: Query, k: int) -> dict[int, str]:
-        """The k best chunks that have one of some runs of words, with their text."""
         ids = [id_ for id_, _ in self.match([" ".join(run) for run in runs], query, k)]
         rows = self.rows(
             f"SELECT c.id, c.title || E'\\n' || c.heading || E'\\n' || c.body{FROM}"
@@ -75,7 +78,6 @@ class PostgresReader:
         return {id_: texts[id_] for id_ in ids if id_ in texts}
 
     def allowed(self, query: Query) -> Allowed | None:
-        """The units that pass the query's filters; None when it has no filter."""
         clause, values = conditions(query, self._tokenizer.stems)
         return Allowed(self.rows, clause, values) if clause else None
 
@@ -89,7 +91,6 @@ class PostgresReader:
         return dict(rows)
 
     def segment(self, ref: str) -> list[Chunk]:
-        """The chunks that an observation is shown with, in order; none if it stands alone."""
         spaces, bare = self._located(ref)
         rows = self.rows(
             f"SELECT {self._ref}, {CHUNK}{FROM} WHERE c.space = ANY(%s) AND c.space = ANY(%s)"
@@ -103,19 +104,16 @@ class PostgresReader:
         return [Chunk(*row) for row in rows]
 
     def newest(self, query: Query, k: int) -> list[int]:
-        """The first chunks of the newest records that pass the filters, newest first."""
-        clause, values = conditions(query, self._tokenizer.stems)
+        clause, values = self._filter(query)
         rows = self.rows(
-            f"SELECT c.id{FROM} WHERE c.space = ANY(%s) AND c.n = 0 AND r.at <> ''"
-            + (f" AND {clause}" if clause else "")
-            + " ORDER BY r.at DESC, r.ref LIMIT %s",
+            f"SELECT c.id{FROM} WHERE c.space = ANY(%s) AND c.n = 0 AND r.at <> ''{clause}"
+            " ORDER BY r.at DESC, r.ref LIMIT %s",
             *values,
             k,
         )
         return [id_ for (id_,) in rows]
 
     def ages(self, ids: Sequence[int]) -> dict[int, str]:
-        """When the record of each chunk happened."""
         rows = self.rows(
             f"SELECT c.id, r.at{FROM} WHERE c.space = ANY(%s) AND c.id = ANY(%s) AND r.at <> ''",
             list(ids),
@@ -123,7 +121,6 @@ class PostgresReader:
         return dict(rows)
 
     def latest(self) -> str:
-        """When the newest record happened."""
         rows = self.rows("SELECT coalesce(max(at), '') FROM kinen.record WHERE space = ANY(%s)")
         return str(rows[0][0])
 
@@ -141,7 +138,6 @@ class PostgresReader:
         return loaded
 
     def places(self, ids: Sequence[int]) -> dict[int, tuple[int | str, int]]:
-        """The record and number of each chunk, or the capsule and number of its segment."""
         rows = self.rows(
             "SELECT id, record, n, segment FROM kinen.chunk WHERE space = ANY(%s) AND id = ANY(%s)",
             list(ids),
@@ -159,7 +155,6 @@ class PostgresReader:
         return self._corpus.chunks
 
     def between(self, ref: str, first: int, last: int) -> list[Chunk]:
-        """The chunks of a record from n = first to last."""
         spaces, bare = self._located(ref)
         rows = self.rows(
             f"SELECT {CHUNK} FROM kinen.chunk c WHERE c.space = ANY(%s) AND c.space = ANY(%s)"
@@ -175,12 +170,10 @@ class PostgresReader:
         return [Chunk(ref, *row) for row in rows]
 
     def chunks_at(self, paths: Sequence[str], query: Query) -> dict[str, list[int]]:
-        """The chunks of each path that pass the query's filters, in order."""
-        clause, values = conditions(query, self._tokenizer.stems)
+        clause, values = self._filter(query)
         rows = self.rows(
-            f"SELECT r.path, c.id{FROM} WHERE c.space = ANY(%s) AND r.path = ANY(%s)"
-            + (f" AND {clause}" if clause else "")
-            + " ORDER BY c.n",
+            f"SELECT r.path, c.id{FROM} WHERE c.space = ANY(%s) AND r.path = ANY(%s){clause}"
+            " ORDER BY c.n",
             list(paths),
             *values,
         )
@@ -191,24 +184,19 @@ class PostgresReader:
 
     @property
     def empty(self) -> bool:
-        """Whether there is no text at all."""
         return not self.rows("SELECT 1 FROM kinen.chunk WHERE space = ANY(%s) LIMIT 1")
 
     def chunks_of_symbol(self, name: str, query: Query) -> list[int]:
-        """The first chunk of each symbol of a name that passes the query's filters, by path."""
-        clause, values = conditions(query, self._tokenizer.stems)
+        clause, values = self._filter(query)
         rows = self.rows(
             f"SELECT MIN(c.id){FROM} WHERE c.space = ANY(%s) AND r.kind = 'symbol'"
-            " AND r.title = %s"
-            + (f" AND {clause}" if clause else "")
-            + " GROUP BY r.space, r.id, r.path ORDER BY r.path",
+            f" AND r.title = %s{clause} GROUP BY r.space, r.id, r.path ORDER BY r.path",
             name,
             *values,
         )
         return [id_ for (id_,) in rows]
 
     def paths_named(self, text: str) -> list[str]:
-        """The paths whose name a whole question is; none if many files have it."""
         part = names.bare(text).rpartition("/")[2]
         if not part or not names.may_be_name(text):
             return []
@@ -240,18 +228,15 @@ class PostgresReader:
         return to_record(rows[0]) if rows else None
 
     def matching(self, query: Query) -> list[Record]:
-        """All records that pass the filters of a query, by path."""
-        clause, values = conditions(query, self._tokenizer.stems)
+        clause, values = self._filter(query)
         rows = self.rows(
-            f"SELECT {self._ref}, {RECORD} FROM kinen.record r WHERE r.space = ANY(%s)"
-            + (f" AND {clause}" if clause else "")
-            + " ORDER BY r.path, r.ref",
+            f"SELECT {self._ref}, {RECORD} FROM kinen.record r WHERE r.space = ANY(%s){clause}"
+            " ORDER BY r.path, r.ref",
             *values,
         )
         return [to_record(row) for row in rows]
 
     def touched(self, ids: Sequence[int]) -> dict[int, list[int]]:
-        """The files that the commits behind some chunks touched, as numbers."""
         rows = self.rows(
             "SELECT c.id, hashtextextended(t.path, 0) FROM kinen.chunk c"
             " JOIN kinen.touch t ON t.space = c.space AND t.record = c.record"
@@ -264,7 +249,6 @@ class PostgresReader:
         return files
 
     def file_at(self, path: str) -> int:
-        """The number of a file that some commit touched; 0 if none did."""
         rows = self.rows(
             "SELECT hashtextextended(path, 0) FROM kinen.touch"
             " WHERE space = ANY(%s) AND path = %s LIMIT 1",
@@ -272,30 +256,11 @@ class PostgresReader:
         )
         return int(rows[0][0]) if rows else 0
 
-    def outgoing(self, ref: str) -> list[Edge]:
-        """The links of a record."""
-        return self._edges("r.ref = %s AND l.target <> '*'", ref)
-
-    def incoming(self, ref: str) -> list[Edge]:
-        """The links that lead to a record."""
-        return self._edges("l.target = %s", ref)
-
-    def _edges(self, clause: str, ref: str) -> list[Edge]:
-        rows = self.rows(
-            "SELECT r.ref, l.target, 'links', l.written, l.text, l.line FROM kinen.link l"
-            " JOIN kinen.record r ON r.space = l.space AND r.id = l.record"
-            f" WHERE l.space = ANY(%s) AND {clause} ORDER BY r.ref, l.n",
-            ref,
-        )
-        return [Edge(*row) for row in rows]
-
     def stems(self, words: Sequence[str]) -> dict[str, str]:
-        """Each word as the full-text tokenizer stores it."""
         stems = {word: self._tokenizer.stems(word) for word in words}
         return {word: sequence[0] for word, sequence in stems.items() if sequence}
 
     def vocabulary(self) -> list[tuple[str, int]]:
-        """The stems of the index with the number of chunks each is in, the commonest first."""
         return self.rows(
             "SELECT term, sum(chunks)::bigint AS chunks FROM kinen.word WHERE space = ANY(%s)"
             " GROUP BY term ORDER BY chunks DESC, term LIMIT %s",
@@ -303,13 +268,11 @@ class PostgresReader:
         )
 
     def document_counts(self, words: Sequence[str]) -> dict[str, int]:
-        """How many chunks each word is in, by its stem."""
         stems = self.stems(words)
         known = fulltext.counts(self._connection, self.spaces, list(stems.values()))
         return {word: known.get(stem, 0) for word, stem in stems.items()}
 
     def spelled(self, stem: str, like: str) -> str:
-        """A word of the index that has this stem, the one most like what was typed."""
         from rapidfuzz import fuzz
 
         rows = self.rows(
@@ -323,14 +286,9 @@ class PostgresReader:
         return min(same, key=lambda word: (-fuzz.ratio(word, like), word), default=stem)
 
     def counts(self, vectors: int = 0) -> Counts:
-        """The size of the index, counted now."""
-
         def count(table: str, clause: str = "true") -> int:
-            return int(
-                self.rows(f"SELECT count(*) FROM kinen.{table} WHERE space = ANY(%s) AND {clause}")[
-                    0
-                ][0]
-            )
+            sql = f"SELECT count(*) FROM kinen.{table} WHERE space = ANY(%s) AND {clause}"
+            return int(self.rows(sql)[0][0])
 
         return Counts(
             documents=count("record"),
@@ -343,6 +301,5 @@ class PostgresReader:
 
 
 def to_record(row: Iterable[Any]) -> Record:
-    """A record from its columns."""
     ref, kind, title, path, at, session, tags, metadata = row
     return Record(ref, kind, title, path, at, session, tuple(tags), metadata)

@@ -40,8 +40,6 @@ _VECTORS = (
 
 
 class Words(NamedTuple):
-    """The words of a chunk."""
-
     vector: str = ""
     """As a literal of type `tsvector`."""
     length: int = 0
@@ -80,7 +78,6 @@ class Tokenizer:
         return words, counts
 
     def stems(self, text: str) -> list[str]:
-        """The stems of a text, in order."""
         self._db.execute("BEGIN")
         self._db.execute("INSERT INTO t(rowid, body) VALUES (0, ?)", (text,))
         rows = self._db.execute("SELECT term FROM instances ORDER BY offset").fetchall()

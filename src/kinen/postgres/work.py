@@ -85,8 +85,7 @@ class Worker:
 
     def _is_done(self, repository: str) -> bool:
         row = self._connection.execute(
-            "SELECT finished >= %s FROM kinen.work WHERE repository = %s",
-            (self._began, repository),
+            "SELECT finished >= %s FROM kinen.work WHERE repository = %s", (self._began, repository)
         ).fetchone()
         return bool(row and row[0])
 

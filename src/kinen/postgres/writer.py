@@ -80,8 +80,7 @@ class PostgresWriter:
         """Remove all records of a source, and what is remembered of it."""
         with self.database.transaction() as connection:
             rows = connection.execute(
-                "SELECT id FROM kinen.record WHERE space = %s AND source = %s",
-                (self.space, source),
+                "SELECT id FROM kinen.record WHERE space = %s AND source = %s", (self.space, source)
             ).fetchall()
             self._delete(connection, [id_ for (id_,) in rows])
             connection.execute(

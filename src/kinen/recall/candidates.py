@@ -6,7 +6,6 @@ what was wrong. A recall is read instead of the session, so what a hit is worth 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ from kinen.journal.closing import ends_in_step
 from kinen.journal.statements import is_step, spoken
 from kinen.model.records import Hit, Vote
 from kinen.model.updates import dependency_of, updates_line
-from kinen.text import terms
+from kinen.text import lazy_pattern, terms
 
 WORTH = 0.1
 """The weight of what a hit is worth by itself, beside how well it fits the question."""
@@ -49,7 +48,7 @@ EVENTS: Mapping[str, float] = {
     "file_diff": 0.3,
     "tool_call": 0.1,
 }
-_PASSING = re.compile(
+_PASSING = lazy_pattern(
     r"(?i)\b(?:in[ _-]progress|pending"
     r"|not (?:yet )?(?:started|done|committed|pushed|implemented|closed)"
     r"|still (?:open|needed|needs?|to do|missing|failing|has to|have to)|next (?:task|step|up)\b"
@@ -57,12 +56,12 @@ _PASSING = re.compile(
     r"|\(open\b|is open\b)"
 )
 """Says how something stood at the time, which what came after may have changed."""
-_PART = re.compile(
+_PART = lazy_pattern(
     r"(?<![\w.,/:-])(\d{1,6}) (?:out )?of (?:the |all |about |roughly |some |~)?(\d{1,6})\+?"
     r"(?![\w.,/:-]*\d)"
 )
 """A part of a whole: `35 of about 120`."""
-_ASKS_OUTCOME = re.compile(
+_ASKS_OUTCOME = lazy_pattern(
     r"(?i)\b(?:finish(?:ed)?|done|completed?|(?:did|how|when|session|work)\b.{0,60}\bend(?:ed)?"
     r"|in the end|by now|so far|outcome|what(?:'s| is| comes)? next|next steps?|remain\w*"
     r"|uncommitted|not (?:yet )?(?:committed|pushed|merged|done)|pushed|pending|to do"
@@ -72,7 +71,7 @@ _ASKS_OUTCOME = re.compile(
 """Asks how something ended, how it stands, or what is left of it."""
 
 
-_ASKS_EXPLANATION = re.compile(
+_ASKS_EXPLANATION = lazy_pattern(
     r"(?i)^\W*(?:so )?(?:how (?:do|does|did) .{2,80}\bworks?\b|explain\b|describe\b"
     r"|what does .{2,80}\bdo\b)"
 )

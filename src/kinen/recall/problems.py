@@ -14,7 +14,7 @@ from typing import NamedTuple
 from kinen.distill.blocks import sentences, stems, unwrapped
 from kinen.journal.statements import is_step
 from kinen.recall.states import Source, names_in
-from kinen.text import excerpt
+from kinen.text import excerpt, lazy_pattern
 
 MARK = "May be outdated:"
 """A label, so that whatever is quoted of the line is quoted with it."""
@@ -24,27 +24,27 @@ FEWEST = 4
 SHARE = 0.4
 """Words, and the share of a problem's words, that a report on the same thing repeats."""
 
-_PROBLEM = re.compile(
+_PROBLEM = lazy_pattern(
     r"\W*(?:problems?|issues?|bugs?|symptoms?|currently|current (?:behaviou?r|state))\b[*_]*:",
     re.IGNORECASE,
 )
-_FINDING = re.compile(
+_FINDING = lazy_pattern(
     r"[\s>]*(?:[-*+•]|\d{1,2}[.)])\s+\W{0,3}(?:critical|high|medium|low|blocker|major|minor|p[0-4])\b"
     r"(?: \([^)]{1,30}\)| severity| priority)?\W{0,3}(?:[:–—-]|\s`|$)",
     re.IGNORECASE,
 )
 """An item of a review, by its severity."""
-_BULLET = re.compile(r"[\s>]*(?:(?:[-*+•]|\d{1,2}[.)])\s+)?")
-_ASKS_PROBLEM = re.compile(
+_BULLET = lazy_pattern(r"[\s>]*(?:(?:[-*+•]|\d{1,2}[.)])\s+)?")
+_ASKS_PROBLEM = lazy_pattern(
     r"\b(?:why|wrong|problems?|issues?|bugs?|fail\w*|errors?|broke\w*|break\w*|causes?d?|crash\w*"
     r"|findings?|flag(?:ged)?|risks?|severity|reject\w*|not work\w*)\b",
     re.IGNORECASE,
 )
-_REPORTED = re.compile(
+_REPORTED = lazy_pattern(
     r"(?i)\b(?:fixed|changed|updated|replaced|removed|resolved|reworked|corrected|implemented"
     r"|switched|rewrote|rewritten|addressed|repaired)\b"
 )
-_DENIED = re.compile(
+_DENIED = lazy_pattern(
     r"(?i)\b(?:not|never|isn't|wasn't|didn't|cannot|can't|to be (?=\w+ed)|should|must)\b"
 )
 

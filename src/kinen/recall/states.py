@@ -8,14 +8,16 @@ same thing in the same words.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.distill.blocks import sentences, stems, unwrapped
 from kinen.journal.statements import is_step
-from kinen.text import excerpt
+from kinen.text import excerpt, lazy_pattern
+
+if TYPE_CHECKING:
+    import re
 
 QUOTED = 160
 """Characters of the newer statement that are quoted in place of the older one."""
@@ -33,9 +35,9 @@ FEWEST = 4
 LONGEST = 400
 """Characters of a sentence that are compared."""
 
-_SIGNS = re.compile(r"[*`]{1,3}(?=[\w/.<-])|(?<=[\w/.>%)+])[*`]{1,3}")
-_BULLET = re.compile(r"^[\s>]*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?(?:#{1,6}\s+)?")
-_COUNT = re.compile(
+_SIGNS = lazy_pattern(r"[*`]{1,3}(?=[\w/.<-])|(?<=[\w/.>%)+])[*`]{1,3}")
+_BULLET = lazy_pattern(r"^[\s>]*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?(?:#{1,6}\s+)?")
+_COUNT = lazy_pattern(
     r"(?<![\w.,:/#$-])(?P<value>\d[\d,]*)\+? (?P<between>(?:[\w-]+ ){0,2}?)"
     r"(?P<noun>[a-z-]{2,}[a-rt-z]s)\b"
     r"|(?<![\w.])(?P<share>\d+(?:\.\d+)?%) (?:\w+ )?(?P<of>[a-z]{4,})\b"
@@ -47,38 +49,38 @@ _MEASURES = frozenset("seconds minutes hours days weeks months years times lines
 _FUNCTION = frozenset(
     "of and or to in on at by for with is was are were the a from has had".split()
 )
-_EVENT = re.compile(
+_EVENT = lazy_pattern(
     r"(?i)\b(?:add(?:ed|s|ing)?|wr[io]te|written|creat\w+|remov\w+|delet\w+|found|flagged|report\w+"
     r"|fix\w*|chang\w+|register\w*|read|new|more|another|additional|extra|first|last|each|every"
     r"|least|most|up to|than|went|after|before|about|was|were|had|missing|remaining)\b"
 )
 """Before a number: tells what happened, or how much came to it, and not how much there is."""
-_NOW = re.compile(r"(?i)\b(?:now|total|all|overall|currently|in all)\b")
-_DONE = re.compile(
+_NOW = lazy_pattern(r"(?i)\b(?:now|total|all|overall|currently|in all)\b")
+_DONE = lazy_pattern(
     r"(?i)\b(?:done|fixed|added|implemented|completed?|created|updated|replaced|removed|resolved"
     r"|committed|pushed|passed|passing|finished|closed)\b"
 )
-_UNFINISHED = re.compile(
+_UNFINISHED = lazy_pattern(
     r"(?i)\b(?:not (?:yet )?(?:committed|pushed|merged|deployed|released)|in progress)\b"
 )
 """Says how far something was, which the same words say again later of what is left then."""
-_HELD = re.compile(
+_HELD = lazy_pattern(
     r"(?i)\b(?:keep|keeps|kept|remains?|stays?|continues?|existing|still)\b[^`]{0,40}`([^`\s]{2,60})`"
     r"|`([^`\s]{2,60})`[^`]{0,20}\b(?:remains?|stays?|continues?)\b"
 )
 """Says that something stays as it is."""
-_GIVEN_UP = re.compile(
+_GIVEN_UP = lazy_pattern(
     r"(?i)\b(?:replace[ds]|remove[ds]|dropped|drops|deleted|deletes|stopped using"
     r"|no longer uses?)\b"
     r"[^`.\"“]{0,40}`([^`\s]{2,60})`"
 )
 """Says that it does not; `remove` and `removing` may be a plan."""
-_NAME = re.compile(r"(?<![\w-])[\w-]++(?:[./]\w[\w-]*+)*+")
-_LABEL = re.compile(
+_NAME = lazy_pattern(r"(?<![\w-])[\w-]++(?:[./]\w[\w-]*+)*+")
+_LABEL = lazy_pattern(
     r"(?:\b[A-Z]{2,}|\b(?i:issue|line|step|phase|item|port|round|task|section|version|chapter)) $"
 )
 """Before a number that is a name: `RFC 8693`."""
-_GROUP = re.compile(r"(?<![\w-])([\w-]++) \([^()]*+$")
+_GROUP = lazy_pattern(r"(?<![\w-])([\w-]++) \([^()]*+$")
 """The word before a parenthesis: what is counted in it belongs to that."""
 
 

@@ -52,10 +52,7 @@ def fix_text(fix: Fix, style: Style = PLAIN) -> str:
     """An occurrence of an error: what failed, what was done, what succeeded afterwards."""
     session = f" in session {fix.session[:SHORT_SESSION]}" if fix.session else ""
     where = visible_line(f"{_day(fix.at)}{session}")
-    lines = [
-        _line(fix.error),
-        style("dim", f"  {fix.likeness:.0%} similar, {where} [{fix.ref}]"),
-    ]
+    lines = [_line(fix.error), style("dim", f"  {fix.likeness:.0%} similar, {where} [{fix.ref}]")]
     if fix.command:
         lines.append(f"  failed: {_line(fix.command)}")
     for step in fix.steps:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kinen.render.json import record_json
-from kinen.render.style import PLAIN, readable
+from kinen.render.style import PLAIN, Style, readable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from kinen.model.records import Edge, Record, Related
-    from kinen.render.style import Style
 
 
 def edges_json(edges: Iterable[Edge]) -> list[dict[str, Any]]:

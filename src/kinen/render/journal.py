@@ -5,11 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible, visible_line
-from kinen.model.journal import Capsule, Observation, Pin, Scope, Summary
+from kinen.model.journal import (
+    Capsule,
+    Checkpoint,
+    Digest,
+    Learned,
+    Observation,
+    Pin,
+    Plan,
+    Recall,
+    Scope,
+    Summary,
+)
 from kinen.recall.tiers import shown
 from kinen.render.json import vote_json
-from kinen.render.screen import session_heading
-from kinen.render.style import PLAIN, readable
+from kinen.render.screen import Screen, session_heading
+from kinen.render.style import PLAIN, Style, readable
 from kinen.render.text import counted, counts_text
 from kinen.text import excerpt, iso
 
@@ -17,27 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kinen.journal.origin import Origin
-    from kinen.model.journal import Checkpoint, Digest, Learned, Plan, Recall
-    from kinen.render.screen import Screen
-    from kinen.render.style import Style
     from kinen.transfer.bundle import Loaded
 
 _TIMES = ("ts", "opened_at", "closed_at", "created_at", "expires_at", "forgotten_at")
 WIDTH = 100
 CHECKPOINT_DETAILS = (
-    "type",
-    "tags",
-    "context",
-    "decision",
-    "alternatives",
-    "impact",
-    "evidence",
-    "symbols",
-    "next",
-    "confidence",
-    "unknowns",
-    "plan",
-    "files",
+    "type tags context decision alternatives impact evidence symbols next confidence unknowns plan"
+    " files".split()
 )
 """Fields of a checkpoint that are shown below its text."""
 

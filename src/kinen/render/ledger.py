@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible_line
-from kinen.render.screen import session_heading
+from kinen.render.screen import Screen, session_heading
 from kinen.render.style import PLAIN, Style
 from kinen.render.text import counted
 from kinen.text import excerpt, iso
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from kinen.journal.ledger_queries import Injection, Total
     from kinen.recall.usefulness import Estimate, Share
-    from kinen.render.screen import Screen
 
 WIDTH = 80
 CAVEAT = (

@@ -58,10 +58,7 @@ class Screen(NamedTuple):
         return "\n".join(lines)
 
     def grouped(
-        self,
-        entries: Iterable[T],
-        heading: Callable[[T], str],
-        cells: Callable[[T], Sequence[str]],
+        self, entries: Iterable[T], heading: Callable[[T], str], cells: Callable[[T], Sequence[str]]
     ) -> str:
         """Rows of entries, under a line for each run of entries with the same heading."""
         blocks = []

@@ -6,19 +6,23 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kinen.agents.client import load
 from kinen.characters import visible_line
-from kinen.journal.timeline import Gap, Step, fold, overview, select
-from kinen.render.screen import columns, fit
+from kinen.journal.timeline import (
+    Gap,
+    SessionOverview,
+    SessionTimeline,
+    Step,
+    fold,
+    overview,
+    select,
+)
+from kinen.render.screen import Screen, columns, fit
 from kinen.render.style import PLAIN, Style, readable
 from kinen.render.text import counted
 from kinen.text import excerpt, iso
-
-if TYPE_CHECKING:
-    from kinen.journal.timeline import SessionOverview, SessionTimeline
-    from kinen.render.screen import Screen
 
 TITLE_SHARE = 0.45
 """Share of a line for the title if the line also has the outcome."""
@@ -258,7 +262,6 @@ def _step_text(step: Step, clock: str, limit: int, style: Style) -> list[str]:
 
 
 def _mark(step: Step) -> tuple[str, str]:
-    """The mark and the colour of a step."""
     if step.kind == "prompt":
         return ">", "bold"
     if step.kind in ("message", "round"):

@@ -7,12 +7,12 @@ its digest is new.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from kinen.agents.tool_use import without_wrappers
 from kinen.characters import storable
 from kinen.errors import QueryError, UnsafeFile
 from kinen.markdown.chunks import chunk_parts
@@ -20,6 +20,7 @@ from kinen.model.documents import Change, Delta, Document, Part, State
 from kinen.model.issues import NO_PRIORITY, VALID_ID
 from kinen.model.records import Record
 from kinen.privacy import entrance
+from kinen.privacy.injected import without_wrappers
 from kinen.sources.files.walk import SUPPRESSED
 from kinen.storage import inside, regular
 from kinen.text import digest, now, parse_time
@@ -113,11 +114,10 @@ class Issues:
         """The files that have issues, open, by name."""
         files: dict[str, int] = {}
         for name in (f"{FOLDER}/{name}" for name in NAMES):
-            try:
-                files[name] = inside.open_file(self._root, name)
-                break
-            except (OSError, UnsafeFile):
-                continue
+            if os.path.lexists(os.path.join(self._root, name)):
+                with contextlib.suppress(OSError, UnsafeFile):
+                    files[name] = inside.open_file(self._root, name)
+                    break
         try:
             stored = sorted(os.listdir(self._stored))
         except OSError:

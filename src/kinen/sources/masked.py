@@ -44,10 +44,7 @@ class MaskedPast:
         self.notes = past.notes
         self.cuts = past.cuts
         self.remarks = past.remarks
-
-    @property
-    def inside(self) -> bool:
-        return self._past.inside
+        self.inside = past.inside
 
     def head(self) -> str:
         return self._past.head()

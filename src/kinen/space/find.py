@@ -123,7 +123,7 @@ def _refusal(folder: str) -> str:
     here = os.path.normcase(folder)
     if os.path.dirname(folder) == folder:
         return f"{folder} is a whole disk"
-    if here == os.path.normcase(os.path.realpath(paths.user_folder(os.environ))):
+    if here == os.path.normcase(os.path.realpath(os.path.expanduser("~"))):
         git = " and a git repository" if os.path.exists(os.path.join(folder, ".git")) else ""
         return f"{folder} is your home folder{git}, not one project"
     trees = SYSTEM
@@ -131,7 +131,7 @@ def _refusal(folder: str) -> str:
     if os.name == "nt":
         names = ("SystemRoot", "ProgramFiles", "ProgramFiles(x86)", "ProgramData")
         trees = tuple(os.path.normcase(os.environ[name]) for name in names if os.environ.get(name))
-        shared = (os.path.normcase(os.path.dirname(paths.user_folder(os.environ))),)
+        shared = (os.path.normcase(os.path.dirname(os.path.expanduser("~"))),)
     if here in shared or any(here == tree or here.startswith(tree + os.sep) for tree in trees):
         return f"{folder} is a system folder"
     return ""
@@ -153,13 +153,13 @@ def at(root: Path, *, home: Path | None = None) -> Space:
     table = registry.read(home)
     listed = next((key for key, entry in table.items() if root in entry["roots"]), "")
     git = git_above(root)
-    git = None if git and _refusal(git.top) else git
     main = main_folder(root)
+    git = None if git and _refusal(git.top) else git
     identity = _identity(root, main, git, home, table)
     key = registry.lookup(table, identity)
     roots = table[key]["roots"] if key else ()
     if root in roots:
-        return _space(identity, home, key, table)
+        return registry.space_for(home, identity, key, table)
     if (
         key
         and identity.kind == "config"
@@ -170,31 +170,17 @@ def at(root: Path, *, home: Path | None = None) -> Space:
     same = listed if listed and _same(table[listed], root, git) else ""
     moved = bool(key) and not any(map(os.path.isdir, roots))
     if not same and not moved:
-        return _space(identity, home, key, table)
+        return registry.space_for(home, identity, key, table)
 
     def change(table: Table) -> Space:
-        return _space(identity, home, registry.reconcile(table, home, identity, same), table)
+        key = registry.reconcile(table, home, identity, same)
+        return registry.space_for(home, identity, key, table)
 
     try:
         return registry.update(home, change)
     except StoreError:
-        return _space(identity, home, key or registry.move_back(home, identity.id, listed), table)
-
-
-def _space(identity: Identity, home: str, key: str, table: Table) -> Space:
-    """The space of an identity, as registered if it has a key."""
-    if key:
-        space = registry.space_of(home, key, table[key], identity.root)
-        return space._replace(origin=identity.origin)
-    return Space(
-        root=identity.root,
-        id=identity.id,
-        name=identity.name,
-        origin=identity.origin,
-        identity=identity.kind,
-        home=home,
-        key=identity.key,
-    )
+        key = key or registry.move_back(home, identity.id, listed)
+        return registry.space_for(home, identity, key, table)
 
 
 def _identity(root: str, main: str, git: Git | None, home: str, table: Table) -> Identity:
@@ -250,7 +236,7 @@ def register(space: Space, name: str | None = None) -> Space:
 
     def change(table: Table) -> Space:
         key = registry.enter(table, identity, name or "", commit)
-        return _space(identity, space.home, key, table)
+        return registry.space_for(space.home, identity, key, table)
 
     return registry.update(space.home, change)
 

@@ -20,16 +20,16 @@ def read_head(git: str, common: str) -> tuple[str, str]:
 
     `git` is the repository's folder, `common` the one that it shares with its worktrees.
     """
-    content = regular.text(os.path.join(git, "HEAD"), LONGEST_REF).strip() if git else ""
+    content = regular.text(os.path.join(git, "HEAD"), LONGEST_REF, "replace").strip() if git else ""
     if not content.startswith("ref: "):
         return "", _commit(content)
     ref = content[5:]
     # `.invalid` stands there if refs are stored in a table; other names must stay in the folder.
     if ref == "refs/heads/.invalid" or not ref.startswith("refs/") or ".." in ref or "\0" in ref:
         return "", ""
-    commit = regular.text(os.path.join(common, ref), LONGEST_REF).strip()
+    commit = regular.text(os.path.join(common, ref), LONGEST_REF, "replace").strip()
     if not commit:
-        packed = regular.text(os.path.join(common, "packed-refs"), PACKED_REFS)
+        packed = regular.text(os.path.join(common, "packed-refs"), PACKED_REFS, "replace")
         for line in packed.splitlines():
             if line.endswith(" " + ref):
                 commit = line.split(" ", 1)[0]

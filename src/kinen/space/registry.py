@@ -238,6 +238,22 @@ def move_back(home: str, new: str, old: str) -> str:
     return old
 
 
+def space_for(home: str, identity: Identity, key: str, table: Table) -> Space:
+    """The space of an identity, as registered if it has a key."""
+    if key:
+        space = space_of(home, key, table[key], identity.root)
+        return space._replace(origin=identity.origin)
+    return Space(
+        root=identity.root,
+        id=identity.id,
+        name=identity.name,
+        origin=identity.origin,
+        identity=identity.kind,
+        home=home,
+        key=identity.key,
+    )
+
+
 def space_of(home: str, key: str, entry: Entry, root: str = "") -> Space:
     """The space of an entry; its root is the first that exists, if none is named."""
     roots = tuple(entry["roots"])

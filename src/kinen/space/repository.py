@@ -10,7 +10,7 @@ from kinen.space.head import LONGEST_REF, PACKED_REFS
 from kinen.storage import regular
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 SETTINGS = 4 << 20
 """Bytes of a git config."""
@@ -68,20 +68,18 @@ class Git(NamedTuple):
     @property
     def deep(self) -> bool:
         """Whether there is a commit, and the history is complete."""
-        head = _text(os.path.join(self.folder, "HEAD")).strip() if self.folder else ""
+        if not self.folder:
+            return False
+        head = regular.text(os.path.join(self.folder, "HEAD"), LONGEST_REF).strip()
         if not head or os.path.exists(os.path.join(self.common, "shallow")):
             return False
         branch = head.removeprefix("ref: ")
         return (
             branch == head
             or os.path.exists(os.path.join(self.common, branch))
-            or branch in _text(os.path.join(self.common, "packed-refs"), PACKED_REFS)
+            or branch in regular.text(os.path.join(self.common, "packed-refs"), PACKED_REFS)
             or os.path.isdir(os.path.join(self.common, "reftable"))
         )
-
-
-def _text(path: str, limit: int = LONGEST_REF) -> str:
-    return regular.text(path, limit, "surrogateescape")
 
 
 def git_above(start: str) -> Git | None:
@@ -93,7 +91,9 @@ def git_above(start: str) -> Git | None:
     """
     for top in parents(start):
         path = os.path.join(top, ".git")
-        link = _text(path).partition("gitdir:")[2].strip() if os.path.isfile(path) else ""
+        link = ""
+        if os.path.isfile(path):
+            link = regular.text(path, LONGEST_REF).partition("gitdir:")[2].strip()
         folder = os.path.realpath(os.path.join(top, link)) if link else path
         if os.path.isfile(os.path.join(folder, "HEAD")):
             git = _repository(top, folder)
@@ -121,9 +121,10 @@ def _stalls(git: Git) -> bool:
 
 
 def _repository(top: str, folder: str) -> Git:
-    shared = _text(os.path.join(folder, "commondir")).strip()
+    shared = regular.text(os.path.join(folder, "commondir"), LONGEST_REF).strip()
     common = os.path.realpath(os.path.join(folder, shared)) if shared else folder
-    return Git(top, folder, common, _git_settings(_text(os.path.join(common, "config"), SETTINGS)))
+    settings = _git_settings(regular.text(os.path.join(common, "config"), SETTINGS))
+    return Git(top, folder, common, settings)
 
 
 def _belongs(git: Git) -> bool:
@@ -139,7 +140,7 @@ def _belongs(git: Git) -> bool:
         return False  # the shared repository does not list it
     if folder.startswith(inner):
         return True
-    backlink = _text(os.path.join(folder, "gitdir")).strip()
+    backlink = regular.text(os.path.join(folder, "gitdir"), LONGEST_REF).strip()
     tree = git.settings.get("core.worktree")
     if backlink:
         other = os.path.dirname(os.path.join(folder, backlink))
@@ -246,8 +247,9 @@ def _local(path: str, base: str) -> str:
     return f"file:///{full.lstrip('/')}"
 
 
-def parents(folder: str) -> Iterator[str]:
+def parents(folder: str) -> list[str]:
     """A folder and all folders above it."""
-    yield folder
+    folders = [folder]
     while folder != (folder := os.path.dirname(folder)):
-        yield folder
+        folders.append(folder)
+    return folders

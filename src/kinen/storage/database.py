@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from kinen.errors import Busy, DiskFull, StoreError
+from kinen.storage import private
 from kinen.storage.sqlite import sqlite3
 
 if TYPE_CHECKING:
@@ -14,6 +15,19 @@ if TYPE_CHECKING:
 
 BUSY_MS = 10_000
 REBUILD = "run `kinen index --rebuild`; your files are untouched"
+
+
+def connect(path: str) -> sqlite3.Connection:
+    """A connection in WAL mode whose transactions are only ever begun by `writing`."""
+    db = sqlite3.connect(
+        private.database(path),
+        isolation_level=None,
+        timeout=BUSY_MS / 1000,
+        check_same_thread=False,
+    )
+    db.execute("PRAGMA journal_mode=WAL")
+    db.execute("PRAGMA synchronous=NORMAL")
+    return db
 
 
 def statements(script: str) -> Iterator[str]:

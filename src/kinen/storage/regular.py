@@ -47,7 +47,7 @@ def tail(path: str, limit: int) -> bytes:
         os.close(file)
 
 
-def text(path: str, limit: int, errors: str = "replace") -> str:
+def text(path: str, limit: int, errors: str = "surrogateescape") -> str:
     """The content as text; empty if it cannot or may not be read."""
     from kinen.errors import UnsafeFile
 

@@ -3,42 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from kinen.postgres.connection import Database
+from kinen.team.tokens import Token
 
 MOST_SPACES = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Deed:
-    """A request, without any text of it."""
-
-    person: str
-    token: str
-    action: str
-    space: str
-    entries: int = 0
-    status: int = 200
-    refs: Sequence[str] = ()
-    """Colleagues' entries that it erased."""
-
-
-def write_down(database: Database, deed: Deed) -> None:
-    """Add a request to the audit."""
+def write_down(
+    database: Database,
+    token: Token,
+    action: str,
+    space: str,
+    *,
+    entries: int = 0,
+    status: int = 200,
+    refs: Sequence[str] = (),
+) -> None:
+    """Add a request to the audit, without any text of it; the refs are what it erased."""
     with database.statement() as connection:
         connection.execute(
             "INSERT INTO kinen.team_audit (person, token, action, space, entries, status, refs)"
             " VALUES (%s, %s, %s, %s, %s, %s, %s)",
-            (
-                deed.person,
-                deed.token,
-                deed.action,
-                deed.space,
-                deed.entries,
-                deed.status,
-                list(deed.refs),
-            ),
+            (token.person, token.id, action, space, entries, status, list(refs)),
         )
 
 

@@ -30,13 +30,7 @@ class TeamJournal(queries.Entries, PostgresTeam):
     """Read and write access to the entries of a space, as one person."""
 
     def __init__(
-        self,
-        database: Database,
-        space: str,
-        person: str,
-        machine: str,
-        *,
-        admin: bool = False,
+        self, database: Database, space: str, person: str, machine: str, *, admin: bool = False
     ) -> None:
         super().__init__(database, space, person, admin=admin)
         self._machine = machine
@@ -95,8 +89,7 @@ class TeamJournal(queries.Entries, PostgresTeam):
         last = max((event.ts for event in observations), default=0)
         ended = max(capsule.opened_at, last) if reason else max(now, capsule.opened_at)
         self._put(
-            "capsule",
-            {"id": capsule.id, "status": "closed", "closed_at": ended, "reason": reason},
+            "capsule", {"id": capsule.id, "status": "closed", "closed_at": ended, "reason": reason}
         )
         evidence: tuple[str, ...] = ()
         text = entrance.name(summary)

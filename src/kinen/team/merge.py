@@ -62,12 +62,7 @@ def join(left: Version, right: Version) -> Version:
         fields[name] = value
         stamps[name] = stamp
     return replace(
-        left,
-        author=author,
-        machine=machine,
-        fields=fields,
-        stamps=stamps,
-        cleaned=cleaned,
+        left, author=author, machine=machine, fields=fields, stamps=stamps, cleaned=cleaned
     )
 
 
@@ -140,7 +135,6 @@ def withdraw(version: Version, machine: str) -> Version:
 
 
 def to_json(version: Version) -> dict[str, Any]:
-    """A version as it travels."""
     return {
         "noun": version.noun,
         "id": version.id,

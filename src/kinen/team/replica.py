@@ -7,30 +7,21 @@ nothing is lost or doubled.
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from kinen.errors import InvalidEntry
 from kinen.journal import erase
 from kinen.model.team import ERASED, WITHDRAWN, Stamp, Version
 from kinen.storage.database import writing
 from kinen.team import rows
-from kinen.team.merge import (
-    NOUNS,
-    digest,
-    encode,
-    join,
-    redact,
-    tombstone,
-)
+from kinen.team.merge import NOUNS, digest, encode, join, redact, tombstone
 from kinen.team.rows import HIDDEN, Row, is_redacted
 from kinen.team.share import Policy
 from kinen.team.state import State, read_state, write_state
-
-if TYPE_CHECKING:
-    import sqlite3
 
 BATCH = 500
 """Entries that are looked at in one transaction."""
@@ -292,8 +283,7 @@ class Replica:
                 trace = self._trace(*version.key)
                 if trace is not None and _same(version, trace):
                     self._db.execute(
-                        "UPDATE team_entries SET pending = 0 WHERE noun = ? AND id = ?",
-                        version.key,
+                        "UPDATE team_entries SET pending = 0 WHERE noun = ? AND id = ?", version.key
                     )
 
     def apply(self, versions: Sequence[Version], *, cursor: int = 0, erased: int = 0) -> int:

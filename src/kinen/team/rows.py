@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from kinen.errors import InvalidEntry
 from kinen.journal import erase
@@ -14,9 +15,6 @@ from kinen.team.merge import TEXTS, change, redact
 from kinen.transfer.fields import Masker
 from kinen.transfer.intake import Intake
 from kinen.transfer.sections import SECTIONS, Section
-
-if TYPE_CHECKING:
-    import sqlite3
 
 SECTION = {section.noun: section for section in SECTIONS}
 HIDDEN = "hidden"

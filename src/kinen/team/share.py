@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from kinen.model.journal import Checkpoint
 from kinen.privacy.exclude import matching_glob
 from kinen.team.rows import Row, clean_fields
 from kinen.times import milliseconds
-
-if TYPE_CHECKING:
-    from kinen.model.journal import Checkpoint
 
 CHECKPOINT = "checkpoint"
 """The role of an observation that was made of a checkpoint."""

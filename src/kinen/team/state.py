@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import sqlite3
 
 META = "team"
 """The key of the state in the journal's table `meta`."""

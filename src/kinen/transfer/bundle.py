@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, Literal
@@ -14,14 +15,10 @@ from kinen.privacy.masking import VERSION as MASKING
 from kinen.text import plural
 from kinen.transfer import stream
 from kinen.transfer.fields import SCOPE, encode
-from kinen.transfer.intake import Intake, Loaded
+from kinen.transfer.intake import Conflict, Intake, Loaded
 from kinen.transfer.sections import SECTIONS, Section
 
 if TYPE_CHECKING:
-    import sqlite3
-
-    from kinen.transfer.intake import Conflict
-
     Write = Callable[[str], object]
 
 __all__ = ["VERSION", "Filter", "Loaded", "export", "load"]
@@ -125,7 +122,6 @@ def _entries(selection: Selection, section: Section) -> Iterator[str]:
 
 
 def _filter_header(only: Filter) -> dict[str, str | int]:
-    """A filter as the header of a bundle has it."""
     names = {column: key for key, column in SCOPE.items()}
     return {
         names.get(name, name): value

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kinen.errors import Conflict, StoreError, Unreadable, UnsafeFile
 from kinen.extract.decode import decode
@@ -16,11 +17,7 @@ from kinen.transfer.fields import encode
 from kinen.transfer.intake import FIX, UNCHANGED
 from kinen.worklog.checkpoints import read_checkpoint, read_plan
 from kinen.worklog.files import LARGEST, Folder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
-
-    from kinen.worklog.folder import Memories
+from kinen.worklog.folder import Memories
 
 PATHS = {
     "checkpoint": re.compile(r"\.memories/\d{4}-\d{2}-\d{2}/[^/\\\x00-\x1f]{1,200}\.(?:md|json)"),

@@ -37,11 +37,7 @@ def is_kindling(path: str) -> bool:
 
 
 def load_database(
-    db: sqlite3.Connection,
-    path: str,
-    *,
-    conflict: Conflict = "skip",
-    dry_run: bool = False,
+    db: sqlite3.Connection, path: str, *, conflict: Conflict = "skip", dry_run: bool = False
 ) -> Loaded:
     """Import what is in a database of Kindling, all of it or nothing."""
     if not os.path.isfile(path):

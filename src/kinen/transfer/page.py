@@ -10,11 +10,8 @@ import base64
 import hashlib
 import os
 import zlib
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 VERSION = 1
 """Of the way in which a page holds its bundle."""

@@ -16,8 +16,6 @@ REQUIRED: Any = object()
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of an entry."""
-
     name: str
     column: str
     form: Form
@@ -160,9 +158,7 @@ SECTIONS = (
         ),
     ),
     Section(
-        "suppressed",
-        "suppressed",
-        (Field("ref", "ref", forms.REF), Field("at", "at", forms.TIME)),
+        "suppressed", "suppressed", (Field("ref", "ref", forms.REF), Field("at", "at", forms.TIME))
     ),
     Section(
         "tag",

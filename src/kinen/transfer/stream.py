@@ -233,7 +233,6 @@ def _object_members(window: _Window, prefix: str) -> Members:
 
 
 def _elements(window: _Window) -> Iterator[Any]:
-    """What follows a `[`, element by element."""
     if window.peek() == "]":
         window.at += 1
         return

@@ -10,6 +10,7 @@ import re
 import shutil
 import tempfile
 import zlib
+from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, cast
 
 from kinen.errors import StoreError
@@ -17,8 +18,6 @@ from kinen.transfer.page import END, START, VERSION
 from kinen.transfer.stream import EXPORT_AGAIN, file_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from typing_extensions import Buffer
 
 LAYERS = 3

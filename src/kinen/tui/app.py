@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from textual import on, work
 from textual.app import SystemCommand
@@ -16,13 +16,11 @@ from kinen.paths import openable
 from kinen.space.find import resolve_names
 from kinen.text import unspelled
 from kinen.tui import changes, lists
+from kinen.tui.changes import Change
 from kinen.tui.listing import LAST, Listing
 from kinen.tui.lists import ALL, PAGE, VIEWS, Entry
 from kinen.tui.rows import Rows
 from kinen.tui.screens import COMMANDS, Choice, Help
-
-if TYPE_CHECKING:
-    from kinen.tui.changes import Change
 
 PAGES = {"links": lists.links_page, "history": lists.history_page, "why": lists.why_page}
 
@@ -197,7 +195,6 @@ class Browser(Listing):
 
     @work
     async def action_space(self) -> None:
-        """Choose another space."""
         home = await self.ask(lambda memory: memory.space.home)
         names = [space.name for space in resolve_names(home, ["all"])]
         name = await self.push_screen_wait(Choice(names))
@@ -213,7 +210,7 @@ class Browser(Listing):
         for view in VIEWS:
             action = f"view('{view.name}')"
             yield SystemCommand(view.name, f"key {view.key}", self._call_of(action))
-        for title, key, action in COMMANDS:
+        for key, action, _, title in COMMANDS:
             yield SystemCommand(title, f"key {key}", self._call_of(action))
         yield from super().get_system_commands(screen)
 

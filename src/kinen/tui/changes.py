@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import QueryError
 from kinen.ids import short_ref
+from kinen.memory import Memory
 
 if TYPE_CHECKING:
-    from kinen.memory import Memory
-
     Undo = Callable[[Memory], object]
 
 

@@ -173,7 +173,6 @@ class Listing(App[str]):
 
     @property
     def entry(self) -> Entry | None:
-        """The entry that the list stands on."""
         place = self.rows.cursor
         return self.entries[place] if place < len(self.entries) else None
 

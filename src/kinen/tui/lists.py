@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kinen.characters import visible, visible_line
 from kinen.errors import NotFound
+from kinen.journal.timeline import SessionOverview
+from kinen.memory import Memory
+from kinen.model.journal import Learned
+from kinen.model.records import Hit
 from kinen.query import place as named_place
 from kinen.query import recall_query, search_query
 from kinen.recall.floor import close_only
@@ -18,12 +22,6 @@ from kinen.render.journal import learned_text, origin_text, recall_text
 from kinen.render.screen import Screen
 from kinen.render.text import place, record_text
 from kinen.text import estimate
-
-if TYPE_CHECKING:
-    from kinen.journal.timeline import SessionOverview
-    from kinen.memory import Memory
-    from kinen.model.journal import Learned
-    from kinen.model.records import Hit
 
 HITS = 60
 """Hits of a search."""

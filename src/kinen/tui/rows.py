@@ -47,7 +47,6 @@ class Rows(ScrollView, can_focus=True):
         self.cursor = 0
 
     def show(self, lines: Sequence[str], cursor: int = 0) -> None:
-        """Replace all lines."""
         self.lines = lines
         self.virtual_size = Size(self.size.width, len(lines))
         self.refresh()

@@ -38,6 +38,26 @@ s        another space
 : q      all commands, also ctrl+p; quit
 """
 
+COMMANDS = (
+    ("e", "edit", "edit", "Edit its file, or the wording of a memory"),
+    ("y", "copy_ref", "copy", "Copy its ref"),
+    ("Y", "copy_citation", "", "Copy a markdown citation"),
+    ("o", "resume", "", "Copy the command that resumes a session"),
+    ("l", "page('links')", "links", "Links around a record"),
+    ("h", "page('history')", "", "History of its file"),
+    ("w", "page('why')", "why", "Why its file is so"),
+    ("p", "change('pin')", "", "Pin"),
+    ("x", "change('hide')", "", "Forget a memory"),
+    ("m", "mark", "", "Mark a memory"),
+    ("M", "join('merge')", "", "Merge a memory into the marked one"),
+    ("S", "join('supersede')", "", "Supersede a memory by the marked one"),
+    ("space", "change('tick')", "", "Check or clear a step of the plan"),
+    ("u", "undo", "undo", "Undo the last change"),
+    ("s", "space", "space", "Another space"),
+    ("r", "refresh_list", "", "Read the list again"),
+    ("?", "help", "help", "All keys"),
+)
+"""What keys do: the key, the action, its word in the last line, its title in the palette."""
 KEYS: list[BindingType] = [
     *(Binding(view.key, f"view('{view.name}')", view.name, show=False) for view in VIEWS),
     # With priority: the next key is for the list already, however fast it comes.
@@ -45,47 +65,11 @@ KEYS: list[BindingType] = [
     Binding("escape,tab", "leave_text", "list", show=False, priority=True),
     Binding("slash", "type", "search"),
     Binding("G,end", "last", show=False),
-    Binding("e", "edit", "edit"),
-    Binding("y", "copy_ref", "copy"),
-    Binding("Y", "copy_citation", show=False),
-    Binding("o", "resume", "resume", show=False),
-    Binding("l", "page('links')", "links"),
-    Binding("h", "page('history')", show=False),
-    Binding("w", "page('why')", "why"),
-    Binding("p", "change('pin')", show=False),
-    Binding("x", "change('hide')", show=False),
-    Binding("m", "mark", "mark", show=False),
-    Binding("M", "join('merge')", show=False),
-    Binding("S", "join('supersede')", show=False),
-    Binding("space", "change('tick')", show=False),
-    Binding("u", "undo", "undo"),
-    Binding("s", "space", "space"),
-    Binding("r", "refresh_list", show=False),
+    *(Binding(key, action, word, show=bool(word)) for key, action, word, _ in COMMANDS),
     Binding("colon", "command_palette", show=False),
-    Binding("question_mark", "help", "help"),
     Binding("q", "quit", "quit"),
 ]
 """The keys of the browser."""
-COMMANDS = (
-    ("Edit its file, or the wording of a memory", "e", "edit"),
-    ("Copy its ref", "y", "copy_ref"),
-    ("Copy a markdown citation", "Y", "copy_citation"),
-    ("Copy the command that resumes a session", "o", "resume"),
-    ("Links around a record", "l", "page('links')"),
-    ("History of its file", "h", "page('history')"),
-    ("Why its file is so", "w", "page('why')"),
-    ("Pin", "p", "change('pin')"),
-    ("Forget a memory", "x", "change('hide')"),
-    ("Mark a memory", "m", "mark"),
-    ("Merge a memory into the marked one", "M", "join('merge')"),
-    ("Supersede a memory by the marked one", "S", "join('supersede')"),
-    ("Check or clear a step of the plan", "space", "change('tick')"),
-    ("Undo the last change", "u", "undo"),
-    ("Another space", "s", "space"),
-    ("Read the list again", "r", "refresh_list"),
-    ("All keys", "?", "help"),
-)
-"""What the palette offers besides the screens: title, key and action."""
 
 
 class Choice(ModalScreen[str]):

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
+from kinen.memory import Memory
+from kinen.memory.past import Moment
 from kinen.text import now
 from kinen.web import html
-from kinen.web.page import AS_OF, entry, fields_form
-
-if TYPE_CHECKING:
-    from kinen.memory import Memory
-    from kinen.memory.past import Moment
-    from kinen.web.html import Html
-    from kinen.web.page import Visit
+from kinen.web.html import Html
+from kinen.web.page import AS_OF, Visit, entry, fields_form
 
 
 def moment(memory: Memory, visit: Visit) -> Moment | None:
@@ -33,20 +29,11 @@ def fields(memory: Memory | None, visit: Visit) -> Html:
 
 def form(memory: Memory, visit: Visit) -> Html:
     """The field as a form of its own, which keeps the other parameters of the page."""
-    hidden = [
-        html.input_(type="hidden", name=name, value=value)
-        for name, value in visit.fields.pairs(AS_OF, "done", "undo", "ref", "other")
-    ]
-    chosen = bool(visit.fields.get(AS_OF))
+    hidden = html.hidden_inputs(visit.fields.pairs(AS_OF, "done", "undo", "ref", "other"))
     return html.details(
         html.summary("As of another time"),
-        fields_form(
-            visit.url(),
-            "Go back",
-            hidden,
-            fields(memory, visit),
-        ),
-        open=chosen,
+        fields_form(visit.url(), "Go back", hidden, fields(memory, visit)),
+        open=bool(visit.fields.get(AS_OF)),
     )
 
 
@@ -60,10 +47,10 @@ def banner(memory: Memory, at: Moment | None, *more: object) -> Html | None:
 def _slider(memory: Memory, chosen: str) -> Html | None:
     first = memory.past.beginning()
     today = datetime.fromtimestamp(now(), UTC).date()
-    days = (today - datetime.fromtimestamp(first, UTC).date()).days if first else 0
+    start = datetime.fromtimestamp(first, UTC).date() if first else today
+    days = (today - start).days
     if days < 1:
         return None
-    start = datetime.fromtimestamp(first, UTC).date()
     place = days
     if chosen:
         day = datetime.fromisoformat(memory.past.moment(chosen).at).date()

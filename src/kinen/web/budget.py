@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from kinen.memory import Memory
+from kinen.model.journal import Recall
 from kinen.query import MOST, recall_query
 from kinen.recall.tiers import HEADINGS
 from kinen.text import estimate
 from kinen.web import asof, html
+from kinen.web.html import Html
 from kinen.web.markdown import passage
-from kinen.web.page import Page, Visit, empty, entry, fields_form, notes, ref_link
+from kinen.web.page import (
+    Page,
+    Visit,
+    about,
+    cards,
+    empty,
+    entry,
+    fields_form,
+    notes,
+    ref_link,
+    table,
+)
 from kinen.web.votes import strip
-
-if TYPE_CHECKING:
-    from kinen.model.journal import Recall
-    from kinen.web.html import Html
 
 
 def page(memory: Memory, visit: Visit) -> Page:
@@ -109,27 +117,21 @@ def _bar(parts: Sequence[tuple[str, int]], budget: int) -> Html | None:
 
 
 def _items(visit: Visit, recall: Recall) -> Html:
-    if not recall.items:
-        return empty("A recall would say nothing.")
     items = [
         html.li(
-            html.p(
-                html.join(
-                    [
-                        html.span(HEADINGS[item.tier].removeprefix("## "), class_="chip"),
-                        ref_link(visit, item.ref),
-                        html.span(f"{item.tokens:,} tokens"),
-                        html.span(f"score {item.score:.3f}") if item.score else None,
-                    ],
-                    " ",
-                ),
-                class_="about",
+            about(
+                (
+                    html.span(HEADINGS[item.tier].removeprefix("## "), class_="chip"),
+                    ref_link(visit, item.ref),
+                    html.span(f"{item.tokens:,} tokens"),
+                    html.span(f"score {item.score:.3f}") if item.score else None,
+                )
             ),
             html.div(passage(item.text), class_="prose"),
         )
         for item in recall.items
     ]
-    return html.ol(items, class_="cards")
+    return cards(items, "A recall would say nothing.")
 
 
 def _dropped(visit: Visit, recall: Recall) -> Html | None:
@@ -144,10 +146,4 @@ def _dropped(visit: Visit, recall: Recall) -> Html | None:
         )
         for entry in recall.dropped
     ]
-    heads = ("left out", "tier", "tokens", "why")
-    table = html.table(
-        html.thead(html.tr(html.th(head, scope="col") for head in heads)), html.tbody(rows)
-    )
-    return html.div(
-        table, class_="wide", tabindex="0", role="region", aria_label="What was left out"
-    )
+    return table(("left out", "tier", "tokens", "why"), rows, "What was left out")

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kinen.api.refs import resolve
 from kinen.cli import editor
 from kinen.errors import NotFound
+from kinen.memory import Memory
 from kinen.space import registry
 from kinen.storage import inside
-
-if TYPE_CHECKING:
-    from kinen.memory import Memory
-    from kinen.web.page import Visit
+from kinen.web.page import Visit
 
 
 class Change(NamedTuple):

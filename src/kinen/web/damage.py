@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kinen.errors import KinenError
+from kinen.memory import Memory
 from kinen.web import html
-from kinen.web.page import Page, mutation
-
-if TYPE_CHECKING:
-    from kinen.memory import Memory
-    from kinen.web.html import Html
-    from kinen.web.page import Visit
+from kinen.web.html import Html
+from kinen.web.page import Page, Visit, mutation
 
 STATUS = 500
 

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
 
 from kinen.errors import GitError, NotFound, QueryError
 from kinen.journal.summary import parse_summary
 from kinen.memory import Memory
+from kinen.model.documents import Companion, Revision
+from kinen.model.journal import Recall
+from kinen.model.records import Record
 from kinen.recall.tiers import HEADINGS
 from kinen.render.text import counted
 from kinen.text import excerpt
 from kinen.web import html
+from kinen.web.html import Html
 from kinen.web.markdown import code_block, code_line, markdown
-from kinen.web.page import Page, Visit, chips, date, empty, entry, fields_form, ref_link
+from kinen.web.page import (
+    Page,
+    Visit,
+    about,
+    chips,
+    date,
+    empty,
+    entry,
+    fields_form,
+    ref_link,
+    table,
+)
 from kinen.web.records import title_of
-
-if TYPE_CHECKING:
-    from kinen.model.documents import Companion, Revision
-    from kinen.model.journal import Recall
-    from kinen.model.records import Record
-    from kinen.web.html import Html
 
 MOST = 100
 TAGS = 40
@@ -58,9 +66,7 @@ def list_page(memory: Memory, visit: Visit) -> Page:
     ]
     following = visit.here(offset=offset + MOST) if offset + MOST < total else ""
     form = fields_form(
-        visit.url("file"),
-        "Open",
-        entry("path", "Open a file", placeholder="src/auth.py"),
+        visit.url("file"), "Open", entry("path", "Open a file", placeholder="src/auth.py")
     )
     body = html.join(
         [
@@ -117,6 +123,7 @@ def _history(memory: Memory, visit: Visit, revisions: list[Revision], edits: lis
         during = [edit for edit in edits if before < edit.at[:SECOND] <= revision.at[:SECOND]]
         session = _session_link(memory, visit, during[-1]) if during else None
         reason = revision.message.partition("\n")[2].strip()
+        renamed = f"{revision.before} → {revision.path}"
         patch = None
         if revision.ref == opened:
             patch = code_block(memory.git.patch(revision)[:PATCH], "diff")
@@ -129,20 +136,14 @@ def _history(memory: Memory, visit: Visit, revisions: list[Revision], edits: lis
                         code_line(excerpt(revision.subject, 120)), href=visit.record(revision.ref)
                     ),
                 ),
-                html.p(
-                    html.join(
-                        [
-                            html.span(revision.author),
-                            session,
-                            html.span(f"{revision.before} → {revision.path}")
-                            if revision.before
-                            else None,
-                            *chips(f"#{tag}" for tag in revision.tags),
-                            html.a("the change", href=visit.here(patch=revision.ref)),
-                        ],
-                        " ",
-                    ),
-                    class_="about",
+                about(
+                    (
+                        html.span(revision.author),
+                        session,
+                        html.span(renamed) if revision.before else None,
+                        *chips(f"#{tag}" for tag in revision.tags),
+                        html.a("the change", href=visit.here(patch=revision.ref)),
+                    )
                 ),
                 html.div(markdown(reason[:REASON]), class_="prose") if reason else None,
                 patch,
@@ -154,13 +155,13 @@ def _history(memory: Memory, visit: Visit, revisions: list[Revision], edits: lis
 
 def _session_link(memory: Memory, visit: Visit, edit: Record) -> Html | None:
     """The session of an edit: its agent and what it was for."""
-    about = edit.metadata or {}
-    parent = str(about.get("parent", ""))
+    metadata = edit.metadata or {}
+    parent = str(metadata.get("parent", ""))
     if not parent:
-        return html.span(about.get("agent", ""), class_="chip")
+        return html.span(metadata.get("agent", ""), class_="chip")
     title = title_of(memory, parent)
     link = html.a(code_line(title), href=visit.record(parent))
-    return html.span(html.span(about.get("agent", "agent"), class_="chip"), " in ", link)
+    return html.span(html.span(metadata.get("agent", "agent"), class_="chip"), " in ", link)
 
 
 def _sessions(memory: Memory, visit: Visit, edits: list[Record]) -> Html | None:
@@ -191,10 +192,7 @@ def _companions(visit: Visit, companions: list[Companion]) -> Html | None:
         for other in companions
     ]
     heads = ("changes with it", "commits", "how likely", "such as")
-    table = html.table(
-        html.thead(html.tr(html.th(head, scope="col") for head in heads)), html.tbody(rows)
-    )
-    return html.div(table, class_="wide", tabindex="0", role="region", aria_label="Companions")
+    return table(heads, rows, "Companions")
 
 
 def _around(visit: Visit, recall: Recall) -> list[Html]:

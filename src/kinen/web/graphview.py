@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from kinen.memory import Memory
 from kinen.text import excerpt, plural
 from kinen.web import html
-from kinen.web.layout import layout
+from kinen.web.html import Html
+from kinen.web.layout import Graph, layout
 from kinen.web.page import Visit, ref_link
 from kinen.web.records import title_of
-
-if TYPE_CHECKING:
-    from kinen.memory import Memory
-    from kinen.web.html import Html
-    from kinen.web.layout import Graph
 
 DRAWN = 150
 """Records in the picture."""
@@ -108,12 +104,7 @@ def picture(memory: Memory, visit: Visit, graph: Graph) -> Html:
 
 
 def _dot(
-    visit: Visit,
-    graph: Graph,
-    ref: str,
-    title: str,
-    place: tuple[float, float],
-    label: Html | None,
+    visit: Visit, graph: Graph, ref: str, title: str, place: tuple[float, float], label: Html | None
 ) -> Html:
     circle = html.element(
         "circle",

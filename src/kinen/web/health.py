@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kinen.memory import Memory
 from kinen.memory.checks import Check, check_memory
@@ -12,12 +12,9 @@ from kinen.render.sessions import duration
 from kinen.space import registry
 from kinen.text import iso
 from kinen.web import html
+from kinen.web.html import Html
 from kinen.web.markdown import code_line
-from kinen.web.page import Page, Visit, date, empty, mutation
-
-if TYPE_CHECKING:
-    from kinen.web.html import Html
-
+from kinen.web.page import Page, Visit, banner, date, empty, mutation, table
 
 FIXES = {
     "kinen index": ("sync", "Update the index"),
@@ -40,6 +37,8 @@ DONE = {
 }
 """What the last form did."""
 REMOVE = "kinen space remove "
+_OK = html.span("ok", class_="chip good")
+_BAD = html.span("bad", class_="chip bad")
 _MOMENT = re.compile(r"\b(\d{4}-\d\d-\d\d)T(\d\d:\d\d):[\d.]+Z")
 
 
@@ -48,7 +47,7 @@ def page(memory: Memory, visit: Visit) -> Page:
     checks = [
         html.tr(
             html.th(check.subject, scope="row"),
-            html.td(html.span("ok", class_="chip good") if check.ok else _bad()),
+            html.td(_OK if check.ok else _BAD),
             html.td(
                 code_line(_MOMENT.sub(r"\1 \2", check.detail)),
                 None if check.ok else _fix(visit, check.fix),
@@ -64,8 +63,8 @@ def page(memory: Memory, visit: Visit) -> Page:
     masked = [(name, f"{count:,}") for name, count in memory.journal.masked()]
     body = html.join(
         [
-            _banner(visit),
-            _table(("check", "", "detail"), checks),
+            banner(visit, DONE),
+            table(("check", "", "detail"), checks),
             _repairs(visit, state.synced),
             html.h2("Agents"),
             _rows(("agent", "events", "last"), agents, "No agent has recorded anything here."),
@@ -88,13 +87,6 @@ def page(memory: Memory, visit: Visit) -> Page:
         ]
     )
     return Page("Health", body, live=True)
-
-
-def _banner(visit: Visit) -> Html | None:
-    done = visit.fields.get("done")
-    if done not in DONE:
-        return None
-    return html.div(html.span(DONE[done], role="status"), class_="banner")
 
 
 def _check_spaces(memory: Memory) -> Iterable[Check]:
@@ -139,28 +131,14 @@ def _fix(visit: Visit, fix: str) -> Html | None:
     return html.p(html.code(fix)) if fix else None
 
 
-def _bad() -> Html:
-    return html.span("bad", class_="chip bad")
-
-
-def _table(heads: Iterable[str], rows: Iterable[Html]) -> Html:
-    table = html.table(
-        html.thead(html.tr(html.th(head, scope="col") if head else html.td() for head in heads)),
-        html.tbody(rows),
-    )
-    return html.div(table, class_="wide")
-
-
 def _rows(heads: Iterable[str], rows: list[tuple[Any, ...]], nothing: str) -> Html:
     if not rows:
         return empty(nothing)
-    return _table(
-        heads,
-        (
-            html.tr(html.th(first, scope="row"), [html.td(cell) for cell in rest])
-            for first, *rest in rows
-        ),
+    lines = (
+        html.tr(html.th(first, scope="row"), [html.td(cell) for cell in rest])
+        for first, *rest in rows
     )
+    return table(heads, lines)
 
 
 def _daemon(state: Mapping[str, Any]) -> Html:

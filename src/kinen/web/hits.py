@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from kinen.model.records import Hits
+from kinen.memory import Memory
+from kinen.model.records import Chunk, Hit, Hits, Record
 from kinen.recall.floor import strength_word
 from kinen.recall.passages import best_line
 from kinen.recall.search import with_surroundings
@@ -22,16 +23,10 @@ from kinen.render.text import (
 )
 from kinen.text import terms
 from kinen.web import html, votes
+from kinen.web.html import Html
 from kinen.web.markdown import code_line, passage
-from kinen.web.page import ALL, date
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kinen.memory import Memory
-    from kinen.model.records import Chunk, Hit, Record
-    from kinen.web.html import Html
-    from kinen.web.page import Visit
+from kinen.web.page import ALL, Visit, about, date
+from kinen.web.records import is_prose
 
 AROUND = 2
 """Neighbours of a hit on each side."""
@@ -41,11 +36,6 @@ NEIGHBOUR = 1_500
 """Characters of a neighbour."""
 WIDTH = 1_200
 """Characters of a line."""
-PROSE = ("memory", "summary", "pin", "capsule")
-"""Kinds of records outside files whose text is markdown."""
-SPOKEN = ("message", "prompt", "decision")
-"""Kinds of observations whose text is markdown."""
-SUFFIXES = (".md", ".markdown", ".mdx")
 _BEGIN = "\ue000"
 _MATCH = re.compile(f"{_BEGIN}[0-9;]+m(.*?){_BEGIN}0m")
 _STYLE = Style(colour=True, mark=_BEGIN)
@@ -67,7 +57,6 @@ def with_neighbours(memory: Memory, visit: Visit, hits: Hits) -> Hits:
 
 
 def hit_item(visit: Visit, hit: Hit, query_terms: Sequence[str]) -> Html:
-    """A hit in a list."""
     hit = readable(hit)
     record = hit.record
     space = hit.space or visit.space
@@ -78,7 +67,7 @@ def hit_item(visit: Visit, hit: Hit, query_terms: Sequence[str]) -> Html:
     return html.li(
         html.article(
             html.h2(html.a(code_line(title), href=visit.record(record.ref, line, space))),
-            html.p(html.join(_about(visit, hit, space, line), " "), class_="about"),
+            about(_about(visit, hit, space, line)),
             html.div(_text(hit, query_terms), class_="passage"),
             _neighbours(visit, hit),
             _evidence(visit, hit),
@@ -152,13 +141,6 @@ def _neighbour(record: Record, chunk: Chunk) -> Html:
     if is_prose(record):
         return html.div(passage(text), class_="neighbour")
     return html.div(html.p(text, class_="said"), class_="neighbour")
-
-
-def is_prose(record: Record) -> bool:
-    """Whether the text of a record is markdown, and not code, data or output."""
-    if record.kind == "observation":
-        return (record.metadata or {}).get("event") in SPOKEN
-    return record.kind in PROSE or record.path.lower().endswith(SUFFIXES)
 
 
 def _text(hit: Hit, query_terms: Sequence[str]) -> Html:

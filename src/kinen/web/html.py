@@ -86,23 +86,24 @@ def element(name: str, /, *children: Child, **attributes: object) -> Html:
     return Html(start if name in VOID else f"{start}{join(children)}</{name}>")
 
 
+def hidden_inputs(pairs: Iterable[tuple[str, object]]) -> list[Html]:
+    """Fields of a form that nobody sees."""
+    return [input_(type="hidden", name=name, value=value) for name, value in pairs]
+
+
 a = partial(element, "a")
 article = partial(element, "article")
 aside = partial(element, "aside")
 button = partial(element, "button")
-caption = partial(element, "caption")
 code = partial(element, "code")
 dd = partial(element, "dd")
 details = partial(element, "details")
 div = partial(element, "div")
 dl = partial(element, "dl")
 dt = partial(element, "dt")
-em = partial(element, "em")
-footer = partial(element, "footer")
 form = partial(element, "form")
 h1 = partial(element, "h1")
 h2 = partial(element, "h2")
-h3 = partial(element, "h3")
 header = partial(element, "header")
 input_ = partial(element, "input")
 label = partial(element, "label")

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kinen.journal.ledger_queries import Injection, Total
 from kinen.memory import Memory
 from kinen.text import excerpt, iso
 from kinen.times import milliseconds
 from kinen.web import html
+from kinen.web.html import Html
 from kinen.web.markdown import code_line
-from kinen.web.page import Page, Visit, date, empty, entry, fields_form, ref_link
+from kinen.web.page import Page, Visit, about, date, empty, entry, fields_form, ref_link, table
 from kinen.web.records import title_of
-
-if TYPE_CHECKING:
-    from kinen.journal.ledger_queries import Injection, Total
-    from kinen.web.html import Html
 
 MOST = 100
 FILTERS = ("session", "agent", "event", "since")
@@ -23,9 +19,9 @@ FILTERS = ("session", "agent", "event", "since")
 def page(memory: Memory, visit: Visit) -> Page:
     chosen = {name: visit.fields.get(name) for name in FILTERS}
     since = milliseconds(chosen["since"])
-    about = {name: chosen[name] for name in ("session", "agent", "event")}
-    injections, count = memory.ledger.injections(**about, since=since, limit=MOST)
-    totals = memory.ledger.totals(**about, since=since)
+    filters = {name: chosen[name] for name in ("session", "agent", "event")}
+    injections, count = memory.ledger.injections(**filters, since=since, limit=MOST)
+    totals = memory.ledger.totals(**filters, since=since)
     fields = [entry(name, name.capitalize(), chosen[name]) for name in FILTERS]
     form = fields_form(visit.url(), "Filter", *fields)
     if not injections:
@@ -36,16 +32,7 @@ def page(memory: Memory, visit: Visit) -> Page:
     more = f"{count - len(rows):,} older ones are not shown" if count > len(rows) else ""
     body = [
         form,
-        html.div(
-            html.table(
-                html.thead(html.tr(html.th(head, scope="col") for head in heads)),
-                html.tbody(rows),
-            ),
-            class_="wide",
-            tabindex="0",
-            role="region",
-            aria_label="What was sent",
-        ),
+        table(heads, rows, "What was sent"),
         html.p(more, class_="quiet") if more else None,
         html.h2("By session"),
         _totals(visit, totals),
@@ -82,10 +69,7 @@ def _totals(visit: Visit, totals: list[Total]) -> Html:
         )
         for total in totals[:MOST]
     ]
-    heads = ("session", "agent", "times", "tokens")
-    return html.table(
-        html.thead(html.tr(html.th(head, scope="col") for head in heads)), html.tbody(rows)
-    )
+    return table(("session", "agent", "times", "tokens"), rows)
 
 
 def injection_page(memory: Memory, visit: Visit) -> Page:
@@ -108,10 +92,7 @@ def injection_page(memory: Memory, visit: Visit) -> Page:
         for ref, reason in injection.dropped
     ]
     body = html.div(
-        html.div(
-            html.p(html.join(facts, " "), class_="about"),
-            html.pre(injection.text, tabindex="0"),
-        ),
+        html.div(about(facts), html.pre(injection.text, tabindex="0")),
         html.aside(
             html.h2(f"Entries ({len(entries)})"),
             html.ul(entries) if entries else empty("none"),

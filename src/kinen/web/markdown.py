@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,6 @@ from kinen.characters import visible
 from kinen.web.html import Html, a, code, join, p, pre, safe_url, span, strong, text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kinen.consolidation.rivals import rivals
+from kinen.consolidation.rivals import Rivals, rivals
 from kinen.memory import Memory
+from kinen.memory.past import Moment
+from kinen.model.journal import Learned
 from kinen.model.kinds import MEMORY_TYPES
 from kinen.render.text import counted
 from kinen.text import excerpt, iso
 from kinen.web import asof, html
+from kinen.web.html import Html
 from kinen.web.markdown import inline
-from kinen.web.page import Page, Visit, chips, date, empty, mutation, notes, of_all_spaces, ref_link
-
-if TYPE_CHECKING:
-    from kinen.consolidation.rivals import Rivals
-    from kinen.memory.past import Moment
-    from kinen.model.journal import Learned
-    from kinen.web.html import Html
+from kinen.web.page import (
+    Page,
+    Visit,
+    about,
+    banner,
+    cards,
+    chips,
+    date,
+    empty,
+    mutation,
+    notes,
+    of_all_spaces,
+    ref_link,
+)
 
 MOST = 200
 """Memories on a page."""
@@ -47,19 +55,17 @@ def page(memory: Memory, visit: Visit) -> Page:
     pinned = {pin.target for pin in memory.journal.entries("pins")[0]}
     body = html.join(
         [
-            _banner(visit),
+            banner(visit, DONE, _undo(visit)),
             asof.form(memory, visit),
             _tabs(visit, memory, chosen),
             None if visit.reader else _next(memory, visit),
             None if hidden or visit.reader else _pairs(visit, rivals(memories)[:PAIRS]),
             None if hidden else _superseded(memories),
-            html.ol(
+            cards(
                 [_card(visit, memory, entry, pinned, hidden) for entry in memories[:MOST]],
-                class_="cards",
+                "No memories here. `kinen consolidate` draws them from sessions and notes.",
                 id="memories",
-            )
-            if memories
-            else empty("No memories here. `kinen consolidate` draws them from sessions and notes."),
+            ),
             None
             if visit.reader
             else html.p(
@@ -85,9 +91,7 @@ def _past_page(memory: Memory, visit: Visit, at: Moment) -> Page:
         [
             asof.banner(memory, at, html.span("; ".join(since))),
             asof.form(memory, visit),
-            html.ol(items, class_="cards", id="memories")
-            if items
-            else empty("No memory was drawn from anything before this time."),
+            cards(items, "No memory was drawn from anything before this time.", id="memories"),
         ]
     )
     return Page("Memories", body, ("memories.js",))
@@ -118,27 +122,17 @@ def _tabs(visit: Visit, memory: Memory, chosen: str) -> Html:
     return html.ul(links, class_="legend", aria_label="Types of memories")
 
 
-def _banner(visit: Visit) -> Html | None:
-    """What the last form did, with a way back."""
-    done = visit.fields.get("done")
-    if done not in DONE:
-        return None
+def _undo(visit: Visit) -> Html | None:
+    """A way back from what the last form did."""
     undo = visit.fields.get("undo")
-    other = visit.fields.get("other")
-    button = None
-    if undo in ("hide", "restore", "unpin", "unedit", "unsupersede"):
-        fields = {"ref": visit.fields.get("ref"), "other": other}
-        button = mutation(visit, undo, "Undo", fields=fields, id="undo", aria_keyshortcuts="u")
-    return html.div(html.span(DONE[done], role="status"), button, class_="banner")
+    if undo not in ("hide", "restore", "unpin", "unedit", "unsupersede"):
+        return None
+    fields = {name: visit.fields.get(name) for name in ("ref", "other")}
+    return mutation(visit, undo, "Undo", fields=fields, id="undo", aria_keyshortcuts="u")
 
 
 def _card(
-    visit: Visit,
-    memory: Memory,
-    entry: Learned,
-    pinned: set[str],
-    hidden: bool,
-    past: bool = False,
+    visit: Visit, memory: Memory, entry: Learned, pinned: set[str], hidden: bool, past: bool = False
 ) -> Html:
     origin = memory.consolidation.origin(entry)
     facts = [
@@ -160,7 +154,7 @@ def _card(
     return html.li(
         html.article(
             html.p(html.a(inline(entry.content), href=visit.record(entry.ref), class_="content")),
-            html.p(html.join(facts, " "), class_="about"),
+            about(facts),
             newer,
             html.details(
                 html.summary(counted(len(entry.derived_from), "sources")),
@@ -191,22 +185,20 @@ def _actions(visit: Visit, entry: Learned, pinned: bool, hidden: bool) -> Html:
             fields=ref,
             form_class="stacked",
         ),
-        mutation(
-            visit,
-            "merge",
-            "Merge into",
-            html.label("Id of the memory that stays", html.input_(name="other", required=True)),
-            fields=ref,
-            form_class="fields",
-        ),
-        mutation(
-            visit,
-            "supersede",
-            "Superseded by",
-            html.label("Id of the newer memory", html.input_(name="other", required=True)),
-            fields=ref,
-            form_class="fields",
-        ),
+        [
+            mutation(
+                visit,
+                action,
+                button,
+                html.label(label, html.input_(name="other", required=True)),
+                fields=ref,
+                form_class="fields",
+            )
+            for action, button, label in (
+                ("merge", "Merge into", "Id of the memory that stays"),
+                ("supersede", "Superseded by", "Id of the newer memory"),
+            )
+        ],
     )
     return html.div(
         mutation(visit, *pin, fields=ref, data_key="p", aria_keyshortcuts="p"),
@@ -279,23 +271,17 @@ def page_of_all(visit: Visit) -> Page:
                     class_="content",
                 )
             ),
-            html.p(
-                html.join(
-                    [
-                        html.span(space, class_="chip"),
-                        html.span(entry.type, class_="chip"),
-                        date(iso(entry.created_at / 1000)),
-                        html.span("superseded", class_="chip bad") if entry.superseded_by else None,
-                    ],
-                    " ",
-                ),
-                class_="about",
+            about(
+                (
+                    *chips((space, entry.type)),
+                    date(iso(entry.created_at / 1000)),
+                    html.span("superseded", class_="chip bad") if entry.superseded_by else None,
+                )
             ),
         )
         for space, entry in pairs[:MOST]
     ]
-    shown = html.ol(items, class_="cards") if items else empty("No memories in any space.")
-    return Page("Memories", html.join([notes(remarks), shown]))
+    return Page("Memories", html.join([notes(remarks), cards(items, "No memories in any space.")]))
 
 
 def _superseded(memories: list[Learned]) -> Html | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode
 
 from kinen.errors import QueryError
+from kinen.memory import Memory
 from kinen.memory.federation import ask_spaces
 from kinen.model.records import KINDS
 from kinen.recall.tiers import short_id
@@ -15,10 +17,6 @@ from kinen.web.html import Html
 from kinen.web.markdown import code_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from kinen.memory import Memory
-
     T = TypeVar("T")
 
 ROOT = "/web"
@@ -107,7 +105,6 @@ class Visit:
         return f"{self.url(as_of='')}?{query}" if query else self.url(as_of="")
 
     def record(self, ref: str, line: int = 0, space: str = "") -> str:
-        """The address of a record."""
         kind, _, key = ref.partition(":")
         if kind == "capsule":
             return self.url("session", space, id=key)
@@ -197,7 +194,7 @@ def _space_menu(visit: Visit) -> Html:
 
 def _sign_out(visit: Visit) -> Html:
     return html.form(
-        html.input_(type="hidden", name="token", value=visit.token),
+        html.hidden_inputs([("token", visit.token)]),
         html.span(visit.reader, class_="quiet"),
         " ",
         html.button("Sign out", type="submit"),
@@ -231,7 +228,7 @@ def sign_in_page(action: str, target: str, problem: str = "") -> bytes:
                     type="password", name="token", required=True, autocomplete="current-password"
                 ),
             ),
-            html.input_(type="hidden", name="next", value=target),
+            html.hidden_inputs([("next", target)]),
             html.button("Sign in", type="submit"),
             method="post",
             action=action,
@@ -277,12 +274,8 @@ def mutation(
     place = attributes.pop("page", visit.page)
     hidden = attributes.pop("fields", {})
     classes = attributes.pop("form_class", "inline")
-    inputs = [
-        html.input_(type="hidden", name=name, value=value)
-        for name, value in {"token": visit.token, **hidden}.items()
-    ]
     return html.form(
-        inputs,
+        html.hidden_inputs({"token": visit.token, **hidden}.items()),
         children,
         html.button(label, type="submit", **attributes),
         method="post",
@@ -305,6 +298,31 @@ def ref_link(visit: Visit, ref: str, title: str = "") -> Html:
         return html.code(ref)
     label = title if isinstance(title, Html) else code_line(title or short_id(ref))
     return html.a(label, href=visit.record(ref))
+
+
+def about(facts: Iterable[object]) -> Html:
+    """Facts about something on one line; those that are None are left out."""
+    return html.p(html.join(facts, " "), class_="about")
+
+
+def cards(items: Sequence[Html], nothing: str, **attributes: object) -> Html:
+    """A list of entries, or what to say where there are none."""
+    return html.ol(items, class_="cards", **attributes) if items else empty(nothing)
+
+
+def table(heads: Iterable[str], rows: Iterable[object], label: str = "") -> Html:
+    """Rows under their heads; with a label, a region that keys can scroll."""
+    head = html.tr(html.th(name, scope="col") if name else html.td() for name in heads)
+    region = {"tabindex": "0", "role": "region", "aria_label": label} if label else {}
+    return html.div(html.table(html.thead(head), html.tbody(rows)), class_="wide", **region)
+
+
+def banner(visit: Visit, messages: Mapping[str, str], button: Html | None = None) -> Html | None:
+    """What the last form did, and a way back."""
+    done = visit.fields.get("done")
+    if done not in messages:
+        return None
+    return html.div(html.span(messages[done], role="status"), button, class_="banner")
 
 
 def chips(names: Iterable[object]) -> list[Html]:

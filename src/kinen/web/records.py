@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 from urllib.parse import unquote
 
 from kinen.api.refs import resolve
@@ -13,28 +13,26 @@ from kinen.characters import visible_line
 from kinen.cli import editor
 from kinen.errors import GitError, NotFound, QueryError
 from kinen.markdown.frontmatter import read_frontmatter
+from kinen.memory import Memory
+from kinen.model.documents import Revision
+from kinen.model.records import Edge, Record
 from kinen.render.text import counted, untitled
 from kinen.text import excerpt
 from kinen.web import asof, html
+from kinen.web.html import Html
 from kinen.web.markdown import code_block, code_line, markdown
-from kinen.web.page import Page, chips, date, empty, mutation, ref_link
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from kinen.memory import Memory
-    from kinen.model.documents import Revision
-    from kinen.model.records import Edge, Record
-    from kinen.web.html import Html
-    from kinen.web.page import Visit
+from kinen.web.page import Page, Visit, about, chips, date, empty, mutation, ref_link
 
 REVISIONS = 20
 COMPANIONS = 8
 MOST_EDGES = 200
 PREVIEW = 6_000
 """Characters of a text in a preview."""
-PROSE = ("memory", "summary", "pin", "commit")
+PROSE = ("memory", "summary", "pin", "capsule", "commit")
 """Kinds of records outside files whose text is markdown."""
+SPOKEN = ("message", "prompt", "decision")
+"""Kinds of observations whose text is markdown."""
+SUFFIXES = (".md", ".markdown", ".mdx")
 EDGES = {
     "links": ("links to", "linked from"),
     "derived_from": ("drawn from", "memories drawn from it"),
@@ -88,20 +86,20 @@ def preview(memory: Memory, visit: Visit, ref: str) -> Html:
 
 
 def _about(visit: Visit, record: Record) -> Html:
-    about = record.metadata or {}
+    metadata = record.metadata or {}
     parts = [
         html.span(record.kind, class_=f"chip kind-{record.kind}"),
         html.code(record.path or record.ref),
         date(record.at),
-        html.span(about["agent"], class_="chip") if about.get("agent") else None,
-        html.span(f"by {about['by']}") if about.get("by") else None,
-        html.span(about["author"]) if about.get("author") else None,
-        html.a("its session", href=visit.record(str(about["parent"])))
-        if about.get("parent")
+        *chips([metadata.get("agent")]),
+        html.span(f"by {metadata['by']}") if metadata.get("by") else None,
+        html.span(metadata["author"]) if metadata.get("author") else None,
+        html.a("its session", href=visit.record(str(metadata["parent"])))
+        if metadata.get("parent")
         else None,
         *chips(f"#{tag}" for tag in record.tags),
     ]
-    return html.p(html.join(parts, " "), class_="about")
+    return about(parts)
 
 
 def _actions(memory: Memory, visit: Visit, record: Record) -> Html:
@@ -110,7 +108,7 @@ def _actions(memory: Memory, visit: Visit, record: Record) -> Html:
     buttons = [
         mutation(visit, "unpin", "Unpin", fields=ref)
         if pins
-        else mutation(visit, "pin", "Pin", fields=ref),
+        else mutation(visit, "pin", "Pin", fields=ref)
     ]
     buttons.append(html.a("Neighbourhood", href=visit.url("graph", ref=record.ref)))
     if record.path:
@@ -145,7 +143,7 @@ def _text(
         return html.join(parts)
     with contextlib.suppress(NotFound):
         chunks = memory.records.show(record.ref)[1]
-        if record.kind in PROSE:
+        if is_prose(record):
             text = "\n\n".join(chunk.text for chunk in chunks)
             return markdown(_cut(text, most), follow)
         parts = []
@@ -211,6 +209,13 @@ def _edges(memory: Memory, visit: Visit, record: Record, edges: Sequence[Edge]) 
         html.section(html.h2(heading.capitalize()), html.ul([*dict.fromkeys(items)]))
         for heading, items in groups.items()
     ]
+
+
+def is_prose(record: Record) -> bool:
+    """Whether the text of a record is markdown, and not code, data or output."""
+    if record.kind == "observation":
+        return (record.metadata or {}).get("event") in SPOKEN
+    return record.kind in PROSE or record.path.lower().endswith(SUFFIXES)
 
 
 def title_of(memory: Memory, ref: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pydantic import ValidationError
 
 from kinen.api import requests
@@ -11,35 +9,19 @@ from kinen.api.complaints import complaint
 from kinen.api.refs import resolve
 from kinen.errors import QueryError
 from kinen.http.queries import search_of
+from kinen.memory import Memory
 from kinen.memory.federation import search_spaces
+from kinen.memory.search import Standing
 from kinen.model.kinds import MODES
-from kinen.model.records import KINDS
+from kinen.model.records import KINDS, Hits
 from kinen.render.text import counted
 from kinen.text import plural, terms
 from kinen.web import asof, html, records, votes
 from kinen.web.hits import hit_item, with_neighbours
-from kinen.web.page import ALL, Page, choices, empty, entry, notes
+from kinen.web.html import Html
+from kinen.web.page import ALL, Page, Visit, choices, empty, entry, notes
 
-if TYPE_CHECKING:
-    from kinen.memory import Memory
-    from kinen.memory.search import Standing
-    from kinen.model.records import Hits
-    from kinen.web.html import Html
-    from kinen.web.page import Visit
-
-FILTERS = (
-    "types",
-    "agent",
-    "tags",
-    "since",
-    "until",
-    "as_of",
-    "mode",
-    "kinds",
-    "author",
-    "session",
-    "paths",
-)
+FILTERS = "types agent tags since until as_of mode kinds author session paths".split()
 """Parameters of a search that the form has, or that a link may set."""
 BY = {"hybrid": "", "fulltext": ", by words", "semantic": ", by meaning"}
 """How hits were found, by mode; hybrid goes without saying."""
@@ -166,11 +148,7 @@ def _form(visit: Visit, memory: Memory | None) -> Html:
             asof.fields(memory, visit),
             open=any(chosen.values()),
         ),
-        [
-            html.input_(type="hidden", name=name, value=chosen[name])
-            for name in hidden
-            if chosen[name]
-        ],
+        html.hidden_inputs((name, chosen[name]) for name in hidden if chosen[name]),
         method="get",
         action=visit.url("search"),
         role="search",
@@ -183,10 +161,7 @@ def _missing(visit: Visit, standing: Standing | None) -> Html | None:
     if visit.space == ALL:
         return None
     form = html.form(
-        [
-            html.input_(type="hidden", name=name, value=value)
-            for name, value in visit.fields.pairs("why", "open")
-        ],
+        html.hidden_inputs(visit.fields.pairs("why", "open")),
         entry("why", "Why is this not here?", visit.fields.get("why"), placeholder="ref or path"),
         html.button("Explain", type="submit"),
         method="get",

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from kinen.characters import visible_line
 from kinen.journal import events
-from kinen.journal.timeline import Gap, Step, fold, overview, select
+from kinen.journal.timeline import (
+    Gap,
+    SessionOverview,
+    SessionTimeline,
+    Step,
+    fold,
+    overview,
+    select,
+)
 from kinen.memory import Memory
-from kinen.memory.report import handoff_text
+from kinen.memory.report_text import handoff_text
+from kinen.model.journal import Observation
 from kinen.render.sessions import duration
 from kinen.text import excerpt, iso
 from kinen.times import milliseconds
 from kinen.web import html
+from kinen.web.html import Html
 from kinen.web.markdown import code_block, code_line, inline, markdown, passage
 from kinen.web.page import (
     Page,
     Visit,
+    about,
+    cards,
     choices,
     date,
     empty,
@@ -26,13 +38,6 @@ from kinen.web.page import (
     of_all_spaces,
     ref_link,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kinen.journal.timeline import SessionOverview, SessionTimeline
-    from kinen.model.journal import Observation
-    from kinen.web.html import Html
 
 MOST = 30
 """Sessions on a page at first."""
@@ -59,8 +64,8 @@ def list_page(memory: Memory, visit: Visit) -> Page:
     form = fields_form(
         visit.url(),
         "Filter",
-        entry("q", "Words or id", visit.fields.get("q"), type="search"),
-        entry("agent", "Agent", visit.fields.get("agent")),
+        entry("q", "Words or id", words, type="search"),
+        entry("agent", "Agent", agent),
         entry("since", "Since", since, placeholder="2w, 2026-03-01"),
     )
     items = [card(visit, session) for session in chosen[:most]]
@@ -68,7 +73,7 @@ def list_page(memory: Memory, visit: Visit) -> Page:
     body = html.join(
         [
             form,
-            html.ol(items, class_="cards") if items else empty("No session matches."),
+            cards(items, "No session matches."),
             html.p(html.a("older ones too", href=visit.here(n=2 * most + MOST)))
             if more > 0
             else None,
@@ -83,8 +88,8 @@ def page_of_all(visit: Visit) -> Page:
         lambda memory: memory.sessions.overviews(MOST), lambda session: session.started
     )
     items = [card(visit, session, space) for space, session in pairs[:MOST]]
-    cards = html.ol(items, class_="cards") if items else empty("No session in any space.")
-    return Page("Sessions", html.join([notes(remarks), cards]), live=True)
+    body = html.join([notes(remarks), cards(items, "No session in any space.")])
+    return Page("Sessions", body, live=True)
 
 
 def card(visit: Visit, session: SessionOverview, space: str = "") -> Html:
@@ -92,7 +97,7 @@ def card(visit: Visit, session: SessionOverview, space: str = "") -> Html:
     where = html.span(space, class_="chip") if space else None
     return html.li(
         html.h2(html.a(code_line(title), href=visit.url("session", space, id=_name(session)))),
-        html.p(html.join([where, *_facts(session)], " "), class_="about"),
+        about([where, *_facts(session)]),
         html.p("→ ", code_line(visible_line(session.outcome))) if session.outcome else None,
     )
 
@@ -118,7 +123,6 @@ def _facts(session: SessionOverview) -> list[object]:
 
 
 def page(memory: Memory, visit: Visit) -> Page:
-    """A session as a timeline."""
     timeline = memory.sessions.timeline(visit.fields.get("id", "last"))
     session = timeline.overview
     contents: dict[str, Observation] = {}
@@ -128,15 +132,12 @@ def page(memory: Memory, visit: Visit) -> Page:
     title = excerpt(visible_line(session.title), 160) or "(no prompt)"
     body = html.div(
         html.div(
-            html.p(html.join([*_facts(session), html.code(session.ref)], " "), class_="about"),
+            about([*_facts(session), html.code(session.ref)]),
             _filters(visit),
             _steps(visit, timeline, contents),
         ),
         html.aside(
-            _outcome(timeline),
-            _memories(visit, timeline),
-            _handoff(memory),
-            aria_label="Outcome",
+            _outcome(timeline), _memories(visit, timeline), _handoff(memory), aria_label="Outcome"
         ),
         class_="split",
     )
@@ -244,14 +245,11 @@ def _content(step: Step, observation: Observation | None) -> Html | None:
 
 
 def _outcome(timeline: SessionTimeline) -> list[Html]:
-    sections = []
-    for name in LABELS:
-        text = timeline.parts.get(name, "").strip()
-        if text:
-            sections.append(
-                html.section(html.h2(name.capitalize()), html.div(markdown(text), class_="prose"))
-            )
-    return sections
+    return [
+        html.section(html.h2(name.capitalize()), html.div(markdown(text), class_="prose"))
+        for name in LABELS
+        if (text := timeline.parts.get(name, "").strip())
+    ]
 
 
 def _memories(visit: Visit, timeline: SessionTimeline) -> Html | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from kinen.memory import Memory
 from kinen.web import (
     budget,
     changes,
@@ -17,13 +18,8 @@ from kinen.web import (
     sessions,
     timeline,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kinen.memory import Memory
-    from kinen.web.changes import Change
-    from kinen.web.page import Page, Visit
+from kinen.web.changes import Change
+from kinen.web.page import Page, Visit
 
 VIEWS: dict[str, Callable[[Memory, Visit], Page]] = {
     "search": search.page,

@@ -7,22 +7,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING
 
 from kinen.characters import visible_line
 from kinen.errors import QueryError
 from kinen.memory import Memory
 from kinen.memory.federation import ask_spaces
+from kinen.model.records import Record
 from kinen.text import excerpt, now
 from kinen.web import html
+from kinen.web.html import Html
 from kinen.web.markdown import code_line
 from kinen.web.page import ALL, Page, Visit, empty, notes
 from kinen.web.page import date as moment
 from kinen.web.sessions import card
-
-if TYPE_CHECKING:
-    from kinen.model.records import Record
-    from kinen.web.html import Html
 
 LEVELS = (2, 7, 14, 30, 90, 180, 365, 1_095, 3_650)
 """Days that the zoom goes through."""
@@ -132,11 +129,7 @@ def page_of_all(visit: Visit) -> Page:
 
 
 def _page(
-    visit: Visit,
-    period: Period,
-    counts: Counts,
-    entries: list[Entry],
-    remarks: Sequence[str] = (),
+    visit: Visit, period: Period, counts: Counts, entries: list[Entry], remarks: Sequence[str] = ()
 ) -> Page:
     day = visit.fields.get("day")
     title = f"On {day}" if day else "Lately"

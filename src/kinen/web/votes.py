@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from kinen.model.records import Vote
 from kinen.web import html
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kinen.model.records import Vote
-    from kinen.web.html import Html
+from kinen.web.html import Html
+from kinen.web.page import table as page_table
 
 MEANINGS = {
     "fulltext": "words of the query",
@@ -94,14 +91,7 @@ def table(votes: Sequence[Vote], score: float) -> Html:
         html.td(),
         html.td(html.strong(points(score)), class_="number"),
     )
-    heads = ("vote", "for", "rank", "points")
-    return html.div(
-        html.table(
-            html.thead(html.tr(html.th(name, scope="col") for name in heads)),
-            html.tbody(rows, total),
-        ),
-        class_="wide",
-    )
+    return page_table(("vote", "for", "rank", "points"), [*rows, total])
 
 
 def _class(retriever: str) -> str:

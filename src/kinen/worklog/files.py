@@ -37,7 +37,6 @@ class Folder:
         return []
 
     def folders(self, folder: str) -> list[str]:
-        """The names of the folders in a folder."""
         with self.warn(folder):
             return inside.folders(self.root, folder)
         return []

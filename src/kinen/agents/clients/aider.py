@@ -1,7 +1,5 @@
 """Aider: no MCP; conventions that it reads with each message."""
 
-from __future__ import annotations
-
 from kinen.agents.client import Client, Setting
 
 CLIENT = Client(
@@ -13,7 +11,7 @@ CLIENT = Client(
         "project": (
             Setting("rules", "{top}/CONVENTIONS.md", form="block"),
             Setting("read", "{top}/.aider.conf.yml", ("read",), "yaml"),
-        ),
+        )
     },
     imports=True,
     proved="settings only",

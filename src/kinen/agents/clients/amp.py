@@ -1,7 +1,5 @@
 """Amp: an MCP server under a key with a dot, and a block in AGENTS.md."""
 
-from __future__ import annotations
-
 from kinen.agents.client import Client, Setting
 
 CLIENT = Client(

@@ -1,7 +1,5 @@
 """Claude Code: hooks in its settings, whose shape is the one that kinen shares."""
 
-from __future__ import annotations
-
 from kinen.agents.client import SHARED_EVENTS, Client, Setting
 
 CLIENT = Client(

@@ -1,7 +1,5 @@
 """Cline in VS Code: an MCP server and a file of rules."""
 
-from __future__ import annotations
-
 from kinen.agents.client import Client, Setting
 
 CLIENT = Client(

@@ -1,7 +1,5 @@
 """Codex CLI: hooks in a file of their own, and `notify` for what happens without them."""
 
-from __future__ import annotations
-
 from kinen.agents.client import Client, Result, Setting
 
 CLIENT = Client(

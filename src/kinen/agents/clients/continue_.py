@@ -1,7 +1,5 @@
 """Continue: an MCP server in a file of its own, and a file of rules."""
 
-from __future__ import annotations
-
 from kinen.agents.client import Client, Setting
 
 CLIENT = Client(

@@ -1,7 +1,5 @@
 """GitHub Copilot CLI: a file of hooks that is all ours; the event stands in the command."""
 
-from __future__ import annotations
-
 from kinen.agents.client import Client, Result, Setting, Trust
 
 CLIENT = Client(

@@ -1,7 +1,5 @@
 """Cursor: hooks.json with flat entries; only the start of a session can be answered."""
 
-from __future__ import annotations
-
 from kinen.agents.client import Client, Result, Setting
 
 CLIENT = Client(

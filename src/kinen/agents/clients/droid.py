@@ -1,7 +1,5 @@
 """Factory Droid: an MCP server and a block in AGENTS.md."""
 
-from __future__ import annotations
-
 from kinen.agents.client import Client, Setting
 
 CLIENT = Client(

@@ -1,7 +1,5 @@
 """Gemini CLI: hooks in its settings, with names of its own; times are milliseconds."""
 
-from __future__ import annotations
-
 from kinen.agents.client import Client, Result, Setting, Trust
 
 SETTINGS = "{config}/settings.json"

@@ -1,7 +1,5 @@
 """goose: an extension in YAML and a block in its hints."""
 
-from __future__ import annotations
-
 from kinen.agents.client import Client, Setting
 
 CLIENT = Client(

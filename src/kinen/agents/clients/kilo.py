@@ -1,7 +1,5 @@
 """Kilo Code: a fork of OpenCode, with the same plugins in folders of its own."""
 
-from __future__ import annotations
-
 from kinen.agents.client import Setting
 from kinen.agents.clients import opencode
 

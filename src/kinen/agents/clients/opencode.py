@@ -1,7 +1,5 @@
 """OpenCode: a plugin of ours in its plugin folder, which speaks the shared shape."""
 
-from __future__ import annotations
-
 from kinen.agents.client import SHARED_EVENTS, Client, Result, Setting
 
 CLIENT = Client(

@@ -1,7 +1,5 @@
 """pi: an extension of ours, which speaks the shared shape; it has no MCP client."""
 
-from __future__ import annotations
-
 from kinen.agents.client import Client, Result, Setting
 
 CLIENT = Client(

@@ -3,8 +3,6 @@
 It reports the end of a session only if that was interactive; others are closed when idle.
 """
 
-from __future__ import annotations
-
 from kinen.agents.client import Trust
 from kinen.agents.clients import gemini
 

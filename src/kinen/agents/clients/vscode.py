@@ -1,7 +1,5 @@
 """VS Code with Copilot: an MCP server and a block in its instructions."""
 
-from __future__ import annotations
-
 from kinen.agents.client import Client, Setting
 
 CLIENT = Client(

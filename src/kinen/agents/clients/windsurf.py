@@ -1,7 +1,5 @@
 """Windsurf: an MCP server and a block in its rules."""
 
-from __future__ import annotations
-
 from kinen.agents.client import Client, Setting
 
 CLIENT = Client(

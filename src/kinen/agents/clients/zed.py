@@ -1,7 +1,5 @@
 """Zed: a context server in settings that may have comments."""
 
-from __future__ import annotations
-
 from kinen.agents.client import Client, Setting
 
 CLIENT = Client(

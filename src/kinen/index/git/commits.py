@@ -10,7 +10,7 @@ from kinen.index.git.lineage import Step, Touch, tag_operations
 from kinen.index.schema import LATE, TRIGGERS
 from kinen.index.writer import Writer, above, encode
 from kinen.model.documents import Commit
-from kinen.storage.database import statements, translated, writing
+from kinen.storage.database import statements, writing
 from kinen.text import digest, identifier_parts
 
 SOURCE = "git"
@@ -39,7 +39,7 @@ class Hand(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """The rules and hands that tag files, besides the commits."""
+    """What decides about a history besides its commits."""
 
     derived: Callable[[str], Iterable[str]]
     rules: str
@@ -47,6 +47,8 @@ class Settings(NamedTuple):
     hands: Sequence[Hand] = ()
     hidden: frozenset[str] = frozenset()
     """Refs that are not shown."""
+    snapshot_frequency: int = 0
+    """After how many commits the index is copied; 0 for never."""
 
 
 class History:
@@ -86,22 +88,25 @@ class History:
         """
         count = 0
         added = 0
-        if not self.fresh:
-            commits = (commit for commit in commits if not self._has(commit.sha))
-        for batch in _batches(commits):
+        for batch in _batches(self.missing(commits)):
             self.loading.wait()
-            with translated(self.writer.path), writing(self.db):
-                added += self._batch(batch, inside)
+            with writing(self.db):
+                added += self.write(batch, inside)
                 self.writer.bump()
             self.loading.text()
             count += len(batch)
             done(count)
         return added
 
-    def _has(self, sha: str) -> bool:
-        return bool(self.scalar("SELECT EXISTS (SELECT 1 FROM commits WHERE sha = ?)", sha))
+    def missing(self, commits: Iterable[Commit]) -> Iterator[Commit]:
+        """The commits that the index does not have."""
+        sql = "SELECT EXISTS (SELECT 1 FROM commits WHERE sha = ?)"
+        for commit in commits:
+            if self.fresh or not self.scalar(sql, commit.sha):
+                yield commit
 
-    def _batch(self, batch: list[Commit], inside: bool) -> int:
+    def write(self, batch: list[Commit], inside: bool) -> int:
+        """Index new commits in the current transaction; see `add`."""
         record = self.scalar("SELECT MAX(id) FROM records") + 1
         first = self.scalar("SELECT MAX(id) FROM commits") + 1
         rows: list[tuple[object, ...]] = []
@@ -192,7 +197,7 @@ class History:
     def drop_commits(self, shas: Iterable[str]) -> None:
         """Remove commits, so that they are read again."""
         ids = [self.scalar("SELECT id FROM commits WHERE sha = ?", sha) for sha in shas]
-        with translated(self.writer.path), writing(self.db):
+        with writing(self.db):
             self.remove(id_ for id_ in ids if id_)
 
     def hide(self) -> bool:
@@ -201,7 +206,7 @@ class History:
         Returns whether there are commits of the second sort: they have to be read again.
         """
         hidden = self.settings.hidden
-        with translated(self.writer.path), writing(self.db):
+        with writing(self.db):
             rows = self.db.execute("SELECT id, sha, record FROM commits WHERE record = -1")
             again = [(id_,) for id_, sha, _ in rows.fetchall() if f"commit:{sha}" not in hidden]
             for table, key in (("commits", "id"), ("touches", "commit_id"), ("cites", "commit_id")):
@@ -230,7 +235,7 @@ class History:
 
     def void(self) -> None:
         """Remove the whole git part."""
-        with translated(self.writer.path), writing(self.db):
+        with writing(self.db):
             self.writer.void(SOURCE)
             for table in ("commits", "touches", "cites", "paths", "files", "names"):
                 self.db.execute(f"DELETE FROM {table}")
@@ -286,19 +291,18 @@ class Loading:
 
     def begin(self) -> None:
         db = self._writer.db
-        with translated(self._writer.path):
-            self._writer.triggers(on=True)
-            self._indexed()  # a process that was killed while it loaded leaves some missing
-            if self._bulk:
-                # Pages are kept until they are full, and moved from the log a few times only.
-                db.execute("PRAGMA cache_size=-65536")
-                db.execute("PRAGMA wal_autocheckpoint=16384")
-                # After a power failure the index is damaged and is built again.
-                db.execute("PRAGMA synchronous=OFF")
-                self._done = db.execute("SELECT IFNULL(MAX(id), 0) FROM chunks").fetchone()[0]
-                self._writer.triggers(on=False)
-                for name in LATE:
-                    db.execute(f"DROP INDEX IF EXISTS {name}")
+        self._writer.triggers(on=True)
+        self._indexed()  # a process that was killed while it loaded leaves some missing
+        if self._bulk:
+            # Pages are kept until they are full, and moved from the log a few times only.
+            db.execute("PRAGMA cache_size=-65536")
+            db.execute("PRAGMA wal_autocheckpoint=16384")
+            # After a power failure the index is damaged and is built again.
+            db.execute("PRAGMA synchronous=OFF")
+            self._done = db.execute("SELECT IFNULL(MAX(id), 0) FROM chunks").fetchone()[0]
+            self._writer.triggers(on=False)
+            for name in LATE:
+                db.execute(f"DROP INDEX IF EXISTS {name}")
 
     def text(self, *, last: bool = False) -> None:
         """Start to build the full text of what was added; `last` also restores the triggers."""
@@ -325,7 +329,7 @@ class Loading:
     def _build(self, last: bool) -> None:
         db = self._writer.db
         try:
-            with translated(self._writer.path), writing(db):
+            with writing(db):
                 end = db.execute("SELECT IFNULL(MAX(id), 0) FROM chunks").fetchone()[0]
                 db.execute(
                     "INSERT INTO search(rowid, title, heading, path, body, extra) SELECT id, title,"

@@ -20,14 +20,15 @@ from kinen.index.git.settle import (
     tags_json,
 )
 from kinen.index.writer import encode
-from kinen.storage.database import translated, writing
+from kinen.storage.database import writing
 
 
 def grow(history: History, head: str, old: str, tree: Tree) -> bool:
     """Continue from the state before the new commits; False if that is not possible."""
-    before = history.scalar("SELECT id FROM commits WHERE sha = ?", old) if old else 0
-    if not before or head not in history.new:
+    row = history.db.execute("SELECT id, place FROM commits WHERE sha = ?", (old,)).fetchone()
+    if not row or head not in history.new:
         return False
+    before, last = row
     ids = {sha: id_ for sha, (id_, _) in history.new.items()}
     ids[old] = before
     above = {id_: [ids.get(sha, 0) for sha in shas] for id_, shas in history.new.values()}
@@ -46,7 +47,6 @@ def grow(history: History, head: str, old: str, tree: Tree) -> bool:
     owners = dict(lineage.owner)
     touched = [lineage.commit(*step) for step in steps]
     affected = _present(history, steps, tree() if needs_tree else None)
-    last = history.scalar("SELECT place FROM commits WHERE id = ?", before)
     placed = [(place, id_) for place, id_ in enumerate(order, last + 1)]
     history.db.executemany("UPDATE commits SET place = ? WHERE id = ?", placed)
     _own_more(history, lineage, owners, order)
@@ -75,10 +75,10 @@ def _state(history: History, touches: set[Touch]) -> Lineage:
     """The state after the last replay, as far as the touches need it."""
     lineage = Lineage(history.derived, history.scalar("SELECT MAX(id) FROM files") + 1)
     for path in {t.path for t in touches} | {t.before for t in touches if t.before}:
-        file = history.scalar("SELECT file FROM paths WHERE id = ?", path)
-        if file:
-            lineage.owner[path] = file
-            lineage.files[file] = _stored(history, "id", file)[file].file
+        row = history.db.execute("SELECT file FROM paths WHERE id = ?", (path,)).fetchone()
+        if row and row[0]:
+            lineage.owner[path] = row[0]
+            lineage.files[row[0]] = _stored(history, "id", row[0])[row[0]].file
     return lineage
 
 
@@ -161,8 +161,8 @@ def _write(history: History, lineage: Lineage, affected: set[int], counts: dict[
         if id_ not in lineage.retired and not row.extra:
             files.setdefault(id_, row.file)
     paths = {file.path for file in files.values()}
-    sql = "SELECT present FROM paths WHERE id = ?"
-    present = {path for path in affected | paths if history.scalar(sql, path)}
+    sql = "SELECT 1 FROM paths WHERE id = ? AND present"
+    present = {path for path in affected | paths if db.execute(sql, (path,)).fetchone()}
     totals = {id_: row.commits for id_, row in stored.items()}
     totals.update((id_, totals.get(id_, 0) + count) for id_, count in counts.items())
     at = {}
@@ -216,7 +216,7 @@ def _update(
 
 def retag(history: History, hands: Iterable[Hand]) -> bool:
     """Apply tags that were just set by hand; False if no commit has a file at such a path."""
-    with translated(history.writer.path), writing(history.db):
+    with writing(history.db):
         lineage = Lineage(history.derived)
         for hand in hands:
             path = history.path(hand.path)

@@ -42,7 +42,8 @@ def follow(writer: Writer, past: Past, settings: Settings, done: Callable[[int],
     # There is no garbage before the end, and looking for it takes a tenth of the time.
     gc.disable()
     try:
-        return _follow(writer, past, settings, done)
+        with translated(writer.path):
+            return _follow(writer, past, settings, done)
     except GitError as error:
         with translated(writer.path), writing(writer.db):
             row = (SOURCE, "history", "", "", str(error))
@@ -71,8 +72,9 @@ def _follow(writer: Writer, past: Past, settings: Settings, done: Callable[[int]
     if mark == before and not broken:
         return Report()
     if not head:
-        history.void()
-        _remember(writer, Mark(), {}, {})
+        with writing(writer.db):
+            history.void()
+            _remember(writer, Mark(), {}, {})
         return Report()
     gaps = bool(broken)
     if before.hidden and mark.hidden != before.hidden:
@@ -86,11 +88,16 @@ def _follow(writer: Writer, past: Past, settings: Settings, done: Callable[[int]
     added = _step(history, past, before, mark, cuts, done) if grew else -1
     if added < 0 and now and retag(history, tagged):
         added = 0
-        _remember(writer, mark, {}, cuts)
+        with writing(writer.db):
+            _remember(writer, mark, {}, cuts)
     elif added < 0:
         added = _read(history, past, "" if gaps else before.head, done) if not now else 0
-        _settle(history, head, before.head, lambda: past.tree(head), anew=not grew)
-        _remember(writer, mark, past.notes, cuts | past.cuts | _cut_tree(history))
+        plan = None
+        if history.fresh and not settings.hands:  # while full text is built
+            plan = settle.plan(history, head, lambda: past.tree(head))
+        history.loading.wait()
+        with writing(writer.db):
+            _settle(history, past, before, mark, cuts, plan, anew=not grew)
     notes = (*past.remarks, *(f"{what}: {why}" for what, why in past.notes.items()))
     return Report(added=added, skipped=len(past.notes), notes=notes)
 
@@ -113,11 +120,12 @@ def _step(
         return -1
     if len(commits) == BATCH:
         return -1
-    with translated(history.writer.path), writing(history.db):
+    with writing(history.db):
         history.loading.begin()
-        added = history.add(commits, inside=past.inside, done=done)
-        _settle(history, mark.head, before.head, lambda: past.tree(mark.head), anew=False)
-        _remember(history.writer, mark, past.notes, cuts | past.cuts | _cut_tree(history))
+        commits = list(history.missing(commits))
+        added = history.write(commits, past.inside)
+        done(len(commits))
+        _settle(history, past, before, mark, cuts, anew=False)
     return added
 
 
@@ -143,17 +151,29 @@ def _read(history: History, past: Past, old: str, done: Callable[[int], None]) -
     return added
 
 
-def _settle(history: History, head: str, old: str, tree: settle.Tree, *, anew: bool) -> None:
-    """Derive files from the commits: from the new ones if the history only grew, else from all."""
-    # Commits that were just read are replayed without the database, which is busy with full text.
-    plan = (
-        settle.plan(history, head, tree) if history.fresh and not history.settings.hands else None
-    )
-    history.loading.wait()
-    with translated(history.writer.path), writing(history.db):
-        if plan is not None or anew or not grow(history, head, old, tree):
-            settle.build(history, plan or settle.plan(history, head, tree))
-        history.writer.bump()
+def _settle(
+    history: History,
+    past: Past,
+    before: Mark,
+    mark: Mark,
+    cuts: dict[str, str],
+    plan: settle.Plan | None = None,
+    *,
+    anew: bool,
+) -> None:
+    """Derive files from the commits, and store the mark: to be called in a transaction.
+
+    If the history only grew, the new commits are enough, unless a `plan` was made or `anew` asks
+    for all of them.
+    """
+
+    def tree() -> list[str] | None:
+        return past.tree(mark.head)
+
+    if plan is not None or anew or not grow(history, mark.head, before.head, tree):
+        settle.build(history, plan or settle.plan(history, mark.head, tree))
+    history.writer.bump()
+    _remember(history.writer, mark, past.notes, cuts | past.cuts | _cut_tree(history))
 
 
 def _cut_tree(history: History) -> dict[str, str]:
@@ -182,13 +202,12 @@ def _remember(writer: Writer, mark: Mark, notes: dict[str, str], cuts: dict[str,
     rows = [(HEAD, mark.head, mark.rules, "")] if mark.head else []
     rows += [(key, getattr(mark, key), "", "") for key in _FACTS]
     rows += [(what, "", "", why) for what, why in notes.items()]
-    with translated(writer.path), writing(writer.db):
-        rows += [
-            (sha, CUT, "", why)
-            for sha, why in cuts.items()
-            if why and sha not in notes
-            if sha == TREE or writer.db.execute(exists, (sha,)).fetchone()
-        ]
-        writer.count_chunks()
-        writer.db.execute("DELETE FROM states WHERE source = ?", (SOURCE,))
-        writer.db.executemany(f"INSERT INTO states VALUES ('{SOURCE}', ?, ?, ?, ?)", rows)
+    rows += [
+        (sha, CUT, "", why)
+        for sha, why in cuts.items()
+        if why and sha not in notes
+        if sha == TREE or writer.db.execute(exists, (sha,)).fetchone()
+    ]
+    writer.count_chunks()
+    writer.db.execute("DELETE FROM states WHERE source = ?", (SOURCE,))
+    writer.db.executemany(f"INSERT INTO states VALUES ('{SOURCE}', ?, ?, ?, ?)", rows)

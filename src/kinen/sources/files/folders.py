@@ -34,7 +34,9 @@ def stamp(folder: str) -> int:
 
 
 def save(path: str, stamps: Mapping[str, int]) -> None:
-    """Write the times of a space's folders, by their paths relative to it."""
+    """Write the times of a space's folders, by their paths relative to it, if they changed."""
+    if load(path) == stamps:
+        return
     lines = [f"{at}\t{folder}" for folder, at in stamps.items() if "\n" not in folder]
     text = "\n".join(lines) if len(lines) <= MOST_FOLDERS else ""
     private.write(path, os.fsencode(text))
@@ -60,9 +62,12 @@ def stamp_of(root: str, folder: str) -> int:
 
 
 def new_files(
-    root: str, folders: list[str], stamps: Mapping[str, int], is_new: Callable[[str], bool]
-) -> tuple[int, dict[str, int]]:
-    """How many files in some folders are new, and the folders' times; new folders are included.
+    root: str,
+    folders: list[str],
+    stamps: Mapping[str, int],
+    unindexed: Callable[[list[str]], list[str]],
+) -> tuple[list[str], dict[str, int]]:
+    """The new files in some folders, and the folders' times; new folders are included.
 
     At most `MOST_ENTRIES` entries are looked at.
     """
@@ -71,7 +76,7 @@ def new_files(
     from kinen.sources.files.ignore import Ignore
 
     ignore = Ignore(Path(root))
-    count = 0
+    files: list[str] = []
     left = MOST_ENTRIES
     waiting = list(folders)
     times: dict[str, int] = {}
@@ -83,9 +88,10 @@ def new_files(
             if is_folder:
                 if path not in stamps and _is_walked(path, ignore):
                     waiting.append(path)
-            elif is_new(path) and not ignore.ignored(path, directory=False):
-                count += 1
-    return count, times
+            else:
+                files.append(path)
+    new = [path for path in unindexed(files) if not ignore.ignored(path, directory=False)]
+    return new, times
 
 
 def _entries(root: str, folder: str) -> list[tuple[str, bool]]:

@@ -240,7 +240,7 @@ def _exclude_file(root: Path) -> Path:
 
 
 def _pointer(file: Path) -> str:
-    return regular.text(os.fspath(file), LONGEST_REF, "surrogateescape")
+    return regular.text(os.fspath(file), LONGEST_REF)
 
 
 def _patterns(data: bytes) -> Iterator[str]:

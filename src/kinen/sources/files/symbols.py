@@ -23,7 +23,6 @@ from kinen.sources.files.walk import (
 from kinen.text import spelled
 
 if TYPE_CHECKING:
-    from kinen.extract.child import Reader
     from kinen.extract.code import Symbol
     from kinen.sources.files.ignore import Ignore
     from kinen.sources.files.walk import Files
@@ -43,7 +42,6 @@ class Symbols:
     def __init__(
         self,
         files: Files,
-        reader: Reader,
         *,
         enabled: bool = True,
         suppressed: Container[str] = (),
@@ -51,7 +49,6 @@ class Symbols:
     ) -> None:
         """Not `enabled`, the index has no symbols: those that it has are removed."""
         self._files = files
-        self._reader = reader
         self._enabled = enabled
         self._suppressed = suppressed
         self._masked = masked
@@ -111,7 +108,7 @@ class Symbols:
             for path in sorted(changed):
                 yield self._read(path, known.get(path, _NEVER))
         finally:
-            self._reader.close()
+            self._files.reader.close()
         if states.get(RULES) != rules:  # last, so that an interrupted run begins again
             yield Change(RULES, rules)
 
@@ -132,7 +129,7 @@ class Symbols:
         lines = decode(data).replace("\r\n", "\n").replace("\r", "\n").split("\n")
         names: dict[str, int] = {}
         documents = []
-        for symbol in self._reader.symbols(data, suffix_of(path)):
+        for symbol in self._files.reader.symbols(data, suffix_of(path)):
             count = names.get(symbol.name, 0) + 1
             names[symbol.name] = count
             key = f"{symbol.name}~{count}" if count > 1 else symbol.name

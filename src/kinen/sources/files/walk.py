@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kinen.errors import Unreadable
-from kinen.extract import budget, plain
+from kinen.extract import budget
 from kinen.extract.child import Reader
 from kinen.extract.decode import decode
 from kinen.extract.formats import extractor_for
@@ -61,12 +61,15 @@ class Files:
         max_bytes: int = 64 << 20,
         max_text: int = budget.TEXT,
         reader: Reader | None = None,
-        texts: MutableMapping[str, str] | None = None,
+        texts: Callable[[], MutableMapping[str, str]] = dict,
         only: str = "",
         suppressed: Container[str] = (),
         masked: bool = False,
     ) -> None:
-        """With `masked`, secrets in the content of files are masked before it is indexed."""
+        """With `masked`, secrets in the content of files are masked before it is indexed.
+
+        `texts` opens the cache of extracted texts.
+        """
         self.root = root
         self._suppressed = suppressed
         self.only = only
@@ -81,8 +84,9 @@ class Files:
         self._max = max_bytes
         self._masked = masked
         self._most = max_text
-        self._reader = reader or Reader()
-        self._texts: MutableMapping[str, str] = {} if texts is None else texts
+        self.reader = reader or Reader()
+        """Reads PDFs and source files in another process."""
+        self._texts = texts
         self._manifest = Manifest()
         self._odd: dict[str, str] = {}
 
@@ -128,7 +132,7 @@ class Files:
         return State(stamp, ignore.digest)
 
     def _hidden(self, path: str) -> bool:
-        return f"{kind_of(path)}:{path}" in self._suppressed
+        return bool(self._suppressed) and f"{kind_of(path)}:{path}" in self._suppressed
 
     def _changes(
         self, changed: list[str], gone: list[str], states: Mapping[str, State], rules: State
@@ -139,7 +143,7 @@ class Files:
             for path in sorted(changed):
                 yield self._read(path, states.get(path, _NEVER))
         finally:
-            self._reader.close()
+            self.reader.close()
         # Last, so that a run that was interrupted finds the rules changed again.
         if states.get(RULES) != rules and not self.only:
             problem = self._manifest.problem
@@ -264,21 +268,22 @@ class Files:
             from kinen.extract.data import describe
 
             return describe(Path(self.root, path), size, data)
-        extractor = extractor_for(path) or plain.extract
+        extractor = extractor_for(path)
         if not path.lower().endswith((".pdf", ".epub")):
             return extractor(Path(path), data, self._most)
         key = f"extract:{'masked' if self._masked else 2}:{self._most}:{content}"
-        if key in self._texts:
-            return _from_json(self._texts[key])
+        texts = self._texts()
+        if key in texts:
+            return _from_json(texts[key])
         whole = True
         if path.lower().endswith(".pdf"):
-            extract, whole = self._reader.pdf(data, self._most)
+            extract, whole = self.reader.pdf(data, self._most)
         else:
             extract = extractor(Path(path), data, self._most)
         if self._masked:
             extract = masked_extract(extract)
         if whole:
-            self._texts[key] = _to_json(extract)
+            texts[key] = _to_json(extract)
         return extract
 
 

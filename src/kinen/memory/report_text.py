@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kinen.characters import visible
+from kinen.journal.closing import count_results
+from kinen.journal.statements import points_back
 from kinen.journal.summary import UNANSWERED, on_one_line
 from kinen.recall.clip import cut
 from kinen.recall.tiers import cited, short_id
@@ -210,8 +212,9 @@ def _block(report: SessionReport, tokens: int) -> str:
     lines.append(f"- Outcome: {outcome.strip()}".replace("\n", "\n  "))
     if report.state:
         lines.append(f"- State: {excerpt(report.state, LINE)}")
-    each = max(EARLIER, EARLIER_ROOM // max(1, len(report.earlier)))
-    lines += [f"- Before that: {excerpt(line, each)}" for line in report.earlier]
+    earlier = [line for line in report.earlier if not points_back(line) or count_results(line)]
+    each = max(EARLIER, EARLIER_ROOM // max(1, len(earlier)))
+    lines += [f"- Before that: {excerpt(line, each)}" for line in earlier]
     return "\n".join(lines)
 
 
