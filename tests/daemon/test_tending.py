@@ -203,9 +203,9 @@ def test_new_spaces_are_met_and_removed_ones_left(
     other.mkdir()
     (other / "a.md").write_text("# A\n\nfirstword\n")
     assert kinen("init", cwd=other).code == 0
-    assert kinen("search", "firstword", cwd=other).code == 0
-    assert kinen("search", "firstword", cwd=other).code == 0
+    daemon.until(lambda _: kinen("search", "firstword", cwd=other).code == 0)
     daemon.settled(other)
+    assert kinen("search", "firstword", cwd=other).code == 0
     (other / "b.md").write_text("# B\n\nsecondword\n")
     daemon.until(lambda _: has_word(other, "secondword"))
     assert kinen("space", "remove", "other", cwd=other).code == 0

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,6 +95,23 @@ def test_who_waits_goes_on_when_the_other_ends(space: Path, lock: str) -> None:
     out, _ = process.communicate(timeout=HANGING)
     assert process.returncode == 0
     assert "1 added" in out
+
+
+def test_a_first_search_waits_for_who_indexes(space: Path) -> None:
+    (space / "tea.md").write_text("# Tea\n\nThe kettle whistles.\n")
+    taken = threading.Event()
+
+    def hold(path: str) -> None:
+        with sync_lock(path, 0):
+            taken.set()
+            time.sleep(1)
+
+    with Memory.open(space) as memory:
+        holder = threading.Thread(target=hold, args=[memory.core.file("sync.lock")])
+        holder.start()
+        assert taken.wait(HANGING)
+        assert memory.search("kettle")
+        holder.join()
 
 
 def test_python_learns_who_is_waited_for(space: Path, held: str) -> None:

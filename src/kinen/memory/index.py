@@ -285,8 +285,10 @@ class Index:
 
         if was_damaged(self._core.reader.db):
             self._report_repair("index.db")
+        # Another process may be indexing it: what it has so far is searched, if it has anything.
+        wait = 0.2 if self._core.reader.chunk_count() else FIRST_SEARCH_SECONDS
         try:
-            report = self.sync(embed=not self.vectors_off, seconds=FIRST_SEARCH_SECONDS, wait=0.2)
+            report = self.sync(embed=not self.vectors_off, seconds=FIRST_SEARCH_SECONDS, wait=wait)
         except Busy:
             return ["the first indexing is still under way: more will be found later"]
         if not report.added:  # an interrupted sync may have left documents
