@@ -57,7 +57,7 @@ SLOW_HOOKS = {"hooks/background.py"}
 """What hooks start in a process of its own, or only where a setting asks for it."""
 
 RARELY_SEARCHED = {
-    *("dataclasses", "datetime", "inspect", "subprocess", "markdown_it"),
+    *("typing", "dataclasses", "datetime", "inspect", "subprocess", "markdown_it"),
     *("kinen.model.documents", "kinen.model.journal"),
     *("kinen.ipc.client", "kinen.journal.write", "kinen.privacy.masking", "kinen.recall.spelling"),
     *("kinen.render.graph", "kinen.render.json", "kinen.storage.inside"),
@@ -291,7 +291,7 @@ def test_a_full_text_search_loads_nothing_that_slows_its_start(tmp_path: Path) -
     loaded_by(tmp_path, *log)
     loaded_by(tmp_path, *search)  # begins to follow the journal
     loaded_by(tmp_path, *log)
-    needed = {"kinen.journal.write", "kinen.model.documents", "kinen.model.journal"}
+    needed = {"typing", "kinen.journal.write", "kinen.model.documents", "kinen.model.journal"}
     assert not loaded_by(tmp_path, *search) & ({*HEAVY, *RARELY_SEARCHED} - needed)
 
 

@@ -1,7 +1,8 @@
 """The parameters of a search or recall from any surface → Query, checked here once."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
 
 from kinen.characters import storable
 from kinen.errors import QueryError
@@ -9,7 +10,10 @@ from kinen.model.kinds import CHECKPOINT_TYPES, EVENTS, MEMORY_TYPES, MODE_ALIAS
 from kinen.model.records import KINDS, WITHOUT_FILE, Query
 from kinen.text import nearest, now, parse_time, plural, spelled
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from kinen.config.keys import SearchSection
 
 PATHS = ("paths", "near", "files")
@@ -59,7 +63,7 @@ def _check_size(text: str, names: Mapping[str, Collection[str]], numbers: dict[s
 
 def search_query(
     text: str,
-    settings: "SearchSection",
+    settings: SearchSection,
     *,
     mode: str = "",
     types: Iterable[str] = (),
@@ -116,7 +120,7 @@ def search_query(
     )
 
 
-def _chunks_around(context: int, settings: "SearchSection") -> int:
+def _chunks_around(context: int, settings: SearchSection) -> int:
     """The chunks to show around a hit; -1 means as configured."""
     if context < -1:
         raise QueryError(f"{context} is negative", "use 0 or more", parameter="context")

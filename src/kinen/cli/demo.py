@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 import tempfile
-from typing import NamedTuple
 
 import click
 
@@ -15,6 +14,7 @@ from kinen.cli.run import colours
 from kinen.errors import GitError
 from kinen.memory import Memory
 from kinen.model.records import Query
+from kinen.model.tuples import NamedTuple
 from kinen.render.graph import links_text
 from kinen.render.history import companions_text, revisions_text
 from kinen.render.journal import recall_text

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 from kinen import paths
 from kinen.cli.output import MARK, coloured
 from kinen.errors import KinenError
 from kinen.render.style import Style
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TextIO

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
 
 from kinen.config import file as configfile
 from kinen.config.file import settings
@@ -14,8 +13,10 @@ from kinen.errors import ConfigError
 from kinen.paths import user_file
 from kinen.space.repository import main_folder
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Any
 
     from kinen.config.file import Path, Settings
     from kinen.config.values import Raw

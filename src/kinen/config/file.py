@@ -8,15 +8,16 @@ from __future__ import annotations
 import json
 import os
 import time
-from typing import TYPE_CHECKING, Any
 
 from kinen.config.keys import ROWS
 from kinen.errors import ConfigError, UnsafeFile
 from kinen.paths import user_file
 from kinen.storage import private
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
     from kinen.config.values import Raw
 

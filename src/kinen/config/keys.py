@@ -1,19 +1,20 @@
 """Every key of the configuration: its type, default, limits and help, each in one place."""
 
-# Annotations are evaluated, as in `kinen.model.records`: the rows stand in them.
+# Annotations are evaluated: the rows stand in them.
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.model.kinds import MODES, PROVIDERS
+from kinen.model.tuples import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Annotated
+    from typing import Annotated, Any
 else:
 
     class Annotated:
         """`Annotated[type, row]` is the row. That of `typing` takes a search 2 ms."""
 
-        def __class_getitem__(cls, item: tuple[Any, Any]) -> Any:
+        def __class_getitem__(cls, item):
             return item[1]
 
 
@@ -43,7 +44,7 @@ class Row(NamedTuple):
     """The environment variable: `KINEN_INDEX_PATH`."""
 
     @property
-    def default(self) -> Any:
+    def default(self) -> "Any":
         return getattr(getattr(Config(), self.section), self.key)
 
 

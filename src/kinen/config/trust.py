@@ -6,11 +6,11 @@ A file that came by `git clone` may not choose endpoints or models until the use
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from kinen.config.file import content, digest_of
 from kinen.storage import tables
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     Path = str | os.PathLike[str]
 

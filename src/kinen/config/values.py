@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
 
 from kinen.errors import ConfigError
 from kinen.model.kinds import MODE_ALIASES, MODES
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from kinen.config.keys import Row
 
     Raw = str | list[str] | dict[str, Any]

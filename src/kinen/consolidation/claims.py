@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from typing import NamedTuple
 
 from kinen.consolidation.values import differ_in_one, valued
+from kinen.model.tuples import NamedTuple
 from kinen.text import STOP_WORDS, words
 
 MOST = 2 / 3

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from kinen.journal import events
 from kinen.journal.action import bare_command
 from kinen.markdown.sentences import statement
 from kinen.model.journal import Finding, Observation
+from kinen.model.tuples import NamedTuple
 from kinen.privacy.injected import asks_kinen, is_kinen_tool
 from kinen.text import excerpt, iso
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from kinen.consolidation.claims import (
     HALF,
@@ -24,6 +24,7 @@ from kinen.consolidation.claims import (
     without_reason,
 )
 from kinen.model.journal import Clock, Finding, Learned
+from kinen.model.tuples import NamedTuple
 from kinen.text import digest, words
 
 Embed = Callable[[Sequence[str]], Any]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from kinen.consolidation.claims import Claim, Claims, claim, opposed, revised, share
 from kinen.model.journal import Learned
+from kinen.model.tuples import NamedTuple
 
 ALIKE = 0.6
 """Share of common terms from which two memories may be the same."""

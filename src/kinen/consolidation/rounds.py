@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from markdown_it.tree import SyntaxTreeNode
 
@@ -23,6 +22,7 @@ from kinen.markdown.sentences import (
     weight,
 )
 from kinen.model.journal import Finding
+from kinen.model.tuples import NamedTuple
 from kinen.sources.files.layout import date_in
 
 Drawn = tuple[str, str, str, float]

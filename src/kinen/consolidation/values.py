@@ -7,7 +7,8 @@ one is right. A number that is a name (`issue 12`, `ADR 3`) belongs to what the 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+from kinen.model.tuples import NamedTuple
 
 _WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split()
 _DIGITS = {word: str(number) for number, word in enumerate(_WORDS)}

@@ -7,12 +7,13 @@ import json
 import os
 import signal
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 from kinen import __version__, paths
 from kinen.daemon import diary
 from kinen.errors import KinenError
 from kinen.ipc import client
+from kinen.model.tuples import NamedTuple
 from kinen.storage import private
 
 START_SECONDS = 60.0

@@ -12,7 +12,9 @@ import re
 import socket
 import sys
 from collections.abc import MutableMapping
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+from kinen.model.tuples import NamedTuple
 
 if TYPE_CHECKING:
     import asyncio

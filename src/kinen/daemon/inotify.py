@@ -10,7 +10,8 @@ import select
 import struct
 from collections.abc import Iterator
 from threading import RLock
-from typing import NamedTuple
+
+from kinen.model.tuples import NamedTuple
 
 MODIFY = 0x2
 ATTRIB = 0x4

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from kinen.errors import KinenError
+from kinen.model.tuples import NamedTuple
 from kinen.storage import atomic
 
 LABEL = "dev.kinen.daemon"

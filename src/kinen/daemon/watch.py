@@ -11,9 +11,10 @@ from itertools import islice
 from threading import Event as Flag
 from threading import RLock, Thread, current_thread
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 from kinen.daemon.inotify import COMING, CREATE, EVERYTHING, FOLDER, ITSELF, Event, Inotify
+from kinen.model.tuples import NamedTuple
 from kinen.space.repository import parents
 
 Counts = Callable[[str, bool], bool]

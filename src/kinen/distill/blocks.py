@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import chain, pairwise
-from typing import NamedTuple
 
+from kinen.model.tuples import NamedTuple
 from kinen.text import STOP_WORDS, lazy_pattern, parts, spaced_cjk, weight, words
 
 Span = tuple[int, int]

@@ -6,9 +6,10 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from kinen.distill.process import Failed, run
+from kinen.model.tuples import NamedTuple
 from kinen.privacy.masking import mask
 from kinen.text import estimate, excerpt
 

@@ -9,10 +9,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from math import inf, log
-from typing import Any, NamedTuple
+from typing import Any
 
 from kinen.distill.blocks import Block, stems
 from kinen.model.journal import Passage
+from kinen.model.tuples import NamedTuple
 from kinen.text import estimate, lazy_pattern
 
 WEIGHTS = {

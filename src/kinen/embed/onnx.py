@@ -6,10 +6,11 @@ import json
 import os
 import threading
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kinen.characters import storable
 from kinen.errors import EmbedError
+from kinen.model.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from kinen.model.tuples import NamedTuple
 from kinen.text import lazy_pattern
 
 if TYPE_CHECKING:

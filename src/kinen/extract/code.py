@@ -11,11 +11,12 @@ import ast
 import importlib
 import inspect
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from kinen.errors import Unreadable
 from kinen.extract.decode import decode
 from kinen.extract.languages import LANGUAGES, LARGEST, PYTHON, Language
+from kinen.model.tuples import NamedTuple
 
 SYMBOLS = 2_000
 """Symbols of a file."""

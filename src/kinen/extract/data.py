@@ -10,12 +10,13 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from itertools import islice, zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kinen.errors import Unreadable
 from kinen.extract.decode import decode
 from kinen.extract.suffixes import suffix_of
 from kinen.model.documents import Extract, Part
+from kinen.model.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path

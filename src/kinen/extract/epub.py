@@ -11,7 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from kinen.errors import Unreadable
@@ -19,6 +19,7 @@ from kinen.extract import budget, html
 from kinen.extract.decode import decode
 from kinen.extract.suffixes import PAGES, suffix_of
 from kinen.model.documents import Extract, Part
+from kinen.model.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
 
 from kinen.extract.suffixes import suffix_of
 from kinen.ipc.extras import importable
+from kinen.model.tuples import NamedTuple
 
 LARGEST = 1 << 20
 """Bytes of a source file; larger ones are generated."""

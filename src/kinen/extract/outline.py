@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kinen.errors import Unreadable
 from kinen.extract import budget
 from kinen.extract.decode import decode
 from kinen.extract.suffixes import OUTLINES, suffix_of
 from kinen.model.documents import Extract, Part
+from kinen.model.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path

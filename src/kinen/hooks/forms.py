@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from kinen.config import file as yamltext
 from kinen.errors import ConfigError, KinenError
 from kinen.hooks import jsontext
+from kinen.model.tuples import NamedTuple
 
 Keys = tuple[str | int | None, ...]
 

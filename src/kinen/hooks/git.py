@@ -7,9 +7,9 @@ import re
 import shlex
 import shutil
 import sys
-from typing import NamedTuple
 
 from kinen.errors import KinenError
+from kinen.model.tuples import NamedTuple
 from kinen.space import gitcommand
 from kinen.space.repository import git_above
 from kinen.storage import inside, regular

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from kinen.agents.client import Client, Setting, clients
 from kinen.errors import KinenError, QueryError, SpaceError
 from kinen.hooks import entries as ours
 from kinen.hooks.forms import FORMS, Keys, put_block, value_at, without_block
+from kinen.model.tuples import NamedTuple
 from kinen.paths import default_home, user_folder
 from kinen.space.repository import git_above
 from kinen.storage import atomic, inside, private, regular

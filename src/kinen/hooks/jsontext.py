@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, NamedTuple
+from typing import Any
+
+from kinen.model.tuples import NamedTuple
 
 Path = tuple[str | int | None, ...]
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from typing import Any, NamedTuple
+from typing import Any
 
 from kinen.errors import KinenError
 from kinen.hooks.entries import command_files
 from kinen.hooks.install import AGENTS, Done, backup_path, locations
+from kinen.model.tuples import NamedTuple
 from kinen.storage import inside, private
 from kinen.text import digest
 

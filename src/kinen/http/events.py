@@ -8,7 +8,9 @@ import json
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
+
+from kinen.model.tuples import NamedTuple
 
 RECENT = 256
 """Events that a listener may be behind before it loses the oldest."""

@@ -14,11 +14,13 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
+
+from kinen.model.tuples import NamedTuple
 
 if TYPE_CHECKING:
     Failure = Callable[[int, str, str], bytes]

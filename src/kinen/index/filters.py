@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
 
 from kinen.index.match import expression
 from kinen.storage.scopes import begins
 from kinen.text import words
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from kinen.model.records import Query
 

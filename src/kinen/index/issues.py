@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kinen.index.reader import RECORD, to_record
 from kinen.model.issues import (
@@ -22,6 +22,7 @@ from kinen.model.issues import (
     tracked_ids,
 )
 from kinen.model.records import Edge, Record
+from kinen.model.tuples import NamedTuple
 
 if TYPE_CHECKING:
     import sqlite3

@@ -10,9 +10,10 @@ import contextlib
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kinen.errors import Busy
+from kinen.model.tuples import NamedTuple
 from kinen.storage import private
 from kinen.storage.database import translated
 from kinen.storage.sqlite import sqlite3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
 
 from kinen.index.filters import conditions
 from kinen.index.match import begun, expression, statement
@@ -12,8 +11,10 @@ from kinen.model.records import FILE_KINDS, KINDS, Chunk, Record
 from kinen.storage.database import integrity, translated
 from kinen.text import contains, words
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Any
 
     from kinen.model.documents import Counts
     from kinen.model.records import Query

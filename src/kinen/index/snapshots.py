@@ -9,11 +9,11 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from kinen.errors import Ambiguous, NotFound, StoreError
 from kinen.index.schema import SCHEMA
 from kinen.index.writer import Writer
+from kinen.model.tuples import NamedTuple
 from kinen.storage import private
 from kinen.storage.database import BUSY_MS, remove_database, translated
 from kinen.text import iso, now

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from kinen.model.tuples import NamedTuple
 from kinen.storage import atomic, private
 
 if TYPE_CHECKING:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from kinen.model.tuples import NamedTuple
 
 if TYPE_CHECKING:
     import sqlite3

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
-from typing import NamedTuple
 
 from kinen.journal.shorten import LABELS
 from kinen.journal.statements import goes_on, is_step, spoken
 from kinen.markdown.sentences import plain, sentences
+from kinen.model.tuples import NamedTuple
 from kinen.text import estimate, excerpt, lazy_pattern
 
 LENGTH = 400

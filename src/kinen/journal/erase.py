@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kinen.errors import NotFound
 from kinen.journal import queries
 from kinen.model.kinds import REDACTED
+from kinen.model.tuples import NamedTuple
 from kinen.text import spelled
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from kinen.characters import storable
 from kinen.errors import Ambiguous, NotFound
@@ -15,6 +15,7 @@ from kinen.journal import events, ledger, queries
 from kinen.journal.short import beginnings
 from kinen.model.journal import Observation
 from kinen.model.kinds import REDACTED
+from kinen.model.tuples import NamedTuple
 from kinen.privacy import entrance
 from kinen.storage.database import scrub, translated, writing
 from kinen.storage.scopes import begins

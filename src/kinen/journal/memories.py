@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from kinen.journal import queries
 from kinen.model.journal import Clock, Learned, Scope
+from kinen.model.tuples import NamedTuple
 from kinen.privacy.entrance import name, names
 from kinen.storage.database import writing
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kinen.characters import storable
 from kinen.errors import Ambiguous, NotFound, QueryError
 from kinen.ids import padded
 from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
+from kinen.model.tuples import NamedTuple
 from kinen.privacy.entrance import name
 from kinen.storage.scopes import begins
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kinen.journal.tables import TABLES, TARGETS
+from kinen.model.tuples import NamedTuple
 from kinen.storage.database import path_of, snapshot, translated
 from kinen.storage.scopes import begins
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from kinen.markdown.sentences import is_certain, paragraphs, sentences, stands_alone
+from kinen.model.tuples import NamedTuple
 from kinen.text import excerpt, lazy_pattern
 
 Kind = Literal["decision", "lesson", "pattern", "next"]

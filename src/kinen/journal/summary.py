@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence, Sized
-from typing import NamedTuple
 
 from kinen.errors import QueryError
 from kinen.journal.account import (
@@ -33,6 +32,7 @@ from kinen.journal.closing import (
 )
 from kinen.journal.timeline import headline
 from kinen.model.journal import Capsule, Observation
+from kinen.model.tuples import NamedTuple
 from kinen.text import estimate, excerpt, iso, terms
 
 LIMIT = 1_000

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from kinen.model.kinds import REDACTED
+from kinen.model.tuples import NamedTuple
 
 
 class Table(NamedTuple):

@@ -8,10 +8,11 @@ failed, or cannot be read so easily, is read and counted by that rule.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kinen.journal.queries import NOUNS, decode
 from kinen.journal.timeline import counts
+from kinen.model.tuples import NamedTuple
 from kinen.privacy.injected import own_words
 
 if TYPE_CHECKING:

@@ -10,12 +10,13 @@ import re
 from bisect import bisect_left
 from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kinen.markdown.frontmatter import aliases_of, summary_of, tags_of, text_of
 from kinen.markdown.passages import is_lead_in
 from kinen.model.documents import Part
 from kinen.model.records import Chunk
+from kinen.model.tuples import NamedTuple
 from kinen.text import QUARTERS
 from kinen.text import weight as weigh
 

@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any
 
 from kinen.config.file import check_depth
+from kinen.model.tuples import NamedTuple
 
 MAX_SIZE = 256_000
 MAX_VALUES = 20_000

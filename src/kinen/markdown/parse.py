@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
@@ -28,6 +28,7 @@ from kinen.markdown.links import ALIAS, WIKI, show_wiki_links
 from kinen.markdown.spans import Places, Span
 from kinen.markdown.tables import light_table
 from kinen.model.documents import Link
+from kinen.model.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from markdown_it.rules_inline import StateInline

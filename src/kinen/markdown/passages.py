@@ -9,11 +9,11 @@ search longer than all passages.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
+from kinen.model.tuples import NamedTuple
 from kinen.text import QUARTERS
 from kinen.text import weight as weigh
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from kinen.model.tuples import NamedTuple
 
 
 class Span(NamedTuple):

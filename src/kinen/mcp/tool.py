@@ -2,13 +2,14 @@
 
 import json
 import re
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
 from kinen.api.responses import Response
 from kinen.memory import Memory
 from kinen.memory.pool import ASK
+from kinen.model.tuples import NamedTuple
 
 
 class Answer(NamedTuple):

@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kinen.errors import EmbedError, QueryError, UnsafeFile
 from kinen.journal import memories as learn
@@ -15,6 +15,7 @@ from kinen.journal.origin import Origin, origin
 from kinen.memory.corrections import Corrections
 from kinen.model.journal import Clock, Finding, Learned
 from kinen.model.kinds import DISTILLERS, MEMORY_TYPES
+from kinen.model.tuples import NamedTuple
 from kinen.sources.journal.documents import session_of_sources
 from kinen.storage import inside
 from kinen.text import iso, now

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from kinen.errors import NotFound
 from kinen.space import find as spaces
 from kinen.storage import private
 from kinen.text import path_bytes, spelled
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from kinen import config as configuration
 from kinen.errors import KinenError
@@ -15,9 +15,13 @@ from kinen.index.metafile import subfolders
 from kinen.index.reader import Reader
 from kinen.journal.capsules import note_count
 from kinen.memory.core import Core
+from kinen.model.tuples import NamedTuple
 from kinen.space import registry
-from kinen.space.registry import Space, Table
+from kinen.space.registry import Space
 from kinen.storage.sqlite import sqlite3
+
+if TYPE_CHECKING:
+    from kinen.space.registry import Table
 
 KEPT = ("journal.", "ledger.")
 """Prefixes of files that cannot be built again; only deleting the space removes them."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from typing import TYPE_CHECKING
 
 from kinen.errors import Busy, EmbedError, QueryError, SpaceError, StoreError
 from kinen.memory.core import FILES, Core
@@ -13,6 +12,7 @@ from kinen.memory.sources import Sources
 from kinen.storage import private
 from kinen.text import spelled
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeVar

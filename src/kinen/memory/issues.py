@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kinen.errors import Busy, NotFound, StoreError
 from kinen.index import issues as stored
 from kinen.memory.sources import ISSUES
 from kinen.model.issues import Issue, ready, references, urgency
+from kinen.model.tuples import NamedTuple
 from kinen.storage import private, regular
 from kinen.text import iso, nearest, now
 

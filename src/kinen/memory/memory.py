@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 from kinen import config as configuration
 from kinen import paths
@@ -16,9 +15,10 @@ from kinen.errors import SpaceError
 from kinen.memory.core import Core
 from kinen.space import find as spaces
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Self
+    from typing import Any, Self
 
     from kinen.config.keys import Config
     from kinen.memory.answers import Answers

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kinen.errors import GitError, NotFound, QueryError, Unreadable
 from kinen.journal import memories as learn
 from kinen.journal import queries
 from kinen.journal.activity import first_at
+from kinen.model.tuples import NamedTuple
 from kinen.text import iso, now, parse_time
 from kinen.times import milliseconds
 from kinen.worklog.checkpoints import read_plan

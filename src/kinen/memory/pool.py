@@ -12,11 +12,12 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kinen import config
 from kinen.errors import SpaceError
 from kinen.memory.memory import Memory
+from kinen.model.tuples import NamedTuple
 from kinen.space import route
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kinen.errors import Busy
 from kinen.journal import queries
@@ -15,6 +15,7 @@ from kinen.memory import issue_recall
 from kinen.memory.candidates import candidates_of
 from kinen.model.journal import Item, Recall, Scope
 from kinen.model.records import Hit, Hits, Query
+from kinen.model.tuples import NamedTuple
 from kinen.paths import inside
 from kinen.query import storable_query
 from kinen.recall import tiers

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING, NamedTuple
 
 from kinen.errors import Busy, EmbedError, QueryError
 from kinen.model.records import FILE_KINDS, Hit, Hits, Query, Record
+from kinen.model.tuples import NamedTuple
 from kinen.paths import inside
 from kinen.query import storable_query
 from kinen.text import iso, now, terms
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 

@@ -5,9 +5,10 @@ Apart from `model.records` because a plain search does not need them.
 
 # Annotations are evaluated, as in `kinen.model.records`: named tuples would compile each of them.
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from kinen.model.records import Chunk, Record
+from kinen.model.tuples import NamedTuple
 
 
 class Link(NamedTuple):

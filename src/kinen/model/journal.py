@@ -4,7 +4,9 @@ Apart from `model.records` because a plain search does not need them.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
+
+from kinen.model.tuples import NamedTuple
 
 
 class Scope(NamedTuple):

@@ -2,12 +2,17 @@
 
 They are named tuples and not dataclasses because `kinen search` starts a process per question:
 importing `dataclasses` and building these classes with it costs more than the search itself
-(docs/decisions/0002-cold-start.md). Annotations are evaluated and not stored as text: `NamedTuple`
-would compile each of them.
+(docs/decisions/0002-cold-start.md).
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, Self
+from __future__ import annotations
+
+from kinen.model.tuples import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any, Self
 
 FILE_KINDS = ("round", "artifact", "resource", "note", "checkpoint", "plan")
 JOURNAL_KINDS = ("observation", "capsule", "summary", "pin", "memory")

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import log
-from typing import NamedTuple
 
+from kinen.model.tuples import NamedTuple
 from kinen.postgres.connection import Connection
 from kinen.postgres.filters import Clause
 from kinen.postgres.words import LABEL_WEIGHTS, phrase_query

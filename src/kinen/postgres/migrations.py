@@ -10,11 +10,11 @@ begin at 1:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from psycopg import sql
 
 from kinen.errors import StoreError
+from kinen.model.tuples import NamedTuple
 from kinen.postgres.connection import Connection, Database, translated
 
 LOCK = 0x6B696E656E

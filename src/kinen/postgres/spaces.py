@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from kinen.errors import SpaceError
+from kinen.model.tuples import NamedTuple
 from kinen.postgres.connection import Connection, Database
 from kinen.postgres.schema import add_partitions
 

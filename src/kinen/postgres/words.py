@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from kinen.index.match import WEIGHTS
 from kinen.index.schema import TOKENIZE
+from kinen.model.tuples import NamedTuple
 from kinen.storage.sqlite import sqlite3
 
 COLUMNS = ("title", "heading", "path", "body", "extra")

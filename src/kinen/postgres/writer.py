@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from kinen.characters import storable
 from kinen.index.writer import batches, chunk_row, encode, scope_columns
 from kinen.model.documents import Change, Document, Report, State
+from kinen.model.tuples import NamedTuple
 from kinen.postgres.connection import Connection, Database
 from kinen.postgres.schema import PARTITIONED
 from kinen.postgres.spaces import StoredSpace

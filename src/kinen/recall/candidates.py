@@ -7,11 +7,11 @@ what was wrong. A recall is read instead of the session, so what a hit is worth 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from kinen.journal.closing import ends_in_step
 from kinen.journal.statements import is_step, spoken
 from kinen.model.records import Hit, Vote
+from kinen.model.tuples import NamedTuple
 from kinen.model.updates import dependency_of, updates_line
 from kinen.text import lazy_pattern, terms
 

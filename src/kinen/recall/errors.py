@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from kinen.journal import events
 from kinen.model.journal import Observation
+from kinen.model.tuples import NamedTuple
 from kinen.text import excerpt
 
 LONGEST_TEXT = 100_000

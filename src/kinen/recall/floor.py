@@ -7,11 +7,11 @@ A search always finds something that is nearest. Two floors were measured (docs/
 from __future__ import annotations
 
 from math import log
-from typing import TYPE_CHECKING
 
 from kinen.model.records import Hits
 from kinen.text import terms, words
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 

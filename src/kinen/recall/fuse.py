@@ -5,9 +5,9 @@ The constants were chosen on labelled sets: docs/decisions/0004-ranking.md.
 
 from collections.abc import Iterable, Mapping
 from math import log
-from typing import NamedTuple
 
 from kinen.model.records import Vote
+from kinen.model.tuples import NamedTuple
 
 LEXICAL_WEIGHT = 0.5
 CODE_DISCOUNT = 0.75

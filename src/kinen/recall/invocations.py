@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from kinen.journal import events
 from kinen.model.journal import Observation
+from kinen.model.tuples import NamedTuple
 
 
 class Invocation(NamedTuple):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from kinen.markdown.passages import LIMIT, SHORT, is_heading, passage
+from kinen.model.tuples import NamedTuple
 from kinen.text import estimate, words
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from kinen.distill.blocks import sentences, stems, unwrapped
 from kinen.journal.statements import is_step
+from kinen.model.tuples import NamedTuple
 from kinen.recall.states import Source, names_in
 from kinen.text import excerpt, lazy_pattern
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import log
-from typing import NamedTuple
 
 from kinen.distill.blocks import stems
+from kinen.model.tuples import NamedTuple
 from kinen.recall.spelling import is_english
 from kinen.text import excerpt, terms
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from kinen.journal import events
 from kinen.journal.action import bare_command
 from kinen.model.journal import Observation
+from kinen.model.tuples import NamedTuple
 from kinen.text import excerpt
 
 WITHIN = 6

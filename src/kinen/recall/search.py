@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
 from kinen.errors import QueryError
 from kinen.index.match import depth
 from kinen.model.kinds import MODES
 from kinen.model.records import GIT_KINDS, Hit, Hits
+from kinen.model.tuples import NamedTuple
 from kinen.query import LONGEST
 from kinen.recall import fuse
 from kinen.recall.floor import Yardstick, close_only, with_strengths
 from kinen.recall.wording import exact_wording, read_wording, run_strength, telling_runs
 from kinen.text import code_density, is_identifier, terms
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
 
     from kinen.model.records import Query
     from kinen.ports import Index, Vectors

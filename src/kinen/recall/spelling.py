@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from kinen.model.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kinen.distill.blocks import sentences, stems, unwrapped
 from kinen.journal.statements import is_step
+from kinen.model.tuples import NamedTuple
 from kinen.text import excerpt, lazy_pattern
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+
+from kinen.model.tuples import NamedTuple
 
 FEW = 30
 """Entries below which a share says nothing."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 import unicodedata
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kinen.characters import visible_line
+from kinen.model.tuples import NamedTuple
 from kinen.render.style import PLAIN, Style
 from kinen.text import iso
 

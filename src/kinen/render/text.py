@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from kinen.paths import openable
 from kinen.recall.floor import strength_word
@@ -11,6 +10,7 @@ from kinen.recall.passages import best_line
 from kinen.render.style import PLAIN, Style, readable
 from kinen.text import excerpt, plural, terms, words
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 

@@ -11,7 +11,7 @@ import contextlib
 import json
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from kinen.characters import storable
 from kinen.errors import QueryError, UnsafeFile
@@ -19,6 +19,7 @@ from kinen.markdown.chunks import chunk_parts
 from kinen.model.documents import Change, Delta, Document, Part, State
 from kinen.model.issues import NO_PRIORITY, VALID_ID
 from kinen.model.records import Record
+from kinen.model.tuples import NamedTuple
 from kinen.privacy import entrance
 from kinen.privacy.injected import without_wrappers
 from kinen.sources.files.walk import SUPPRESSED

@@ -13,11 +13,11 @@ import ipaddress
 import re
 import socket
 import time
-from typing import NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit
 
 from kinen.errors import QueryError, Unreadable
 from kinen.extract.suffixes import suffix_of
+from kinen.model.tuples import NamedTuple
 from kinen.text import excerpt
 
 SECONDS = 60.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from kinen import config, paths
 from kinen.config.file import settings as read_settings
@@ -13,6 +12,7 @@ from kinen.space import registry
 from kinen.space.registry import Identity, Space
 from kinen.space.repository import git_above, main_folder, parents
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 

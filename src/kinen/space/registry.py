@@ -1,18 +1,23 @@
 """The table of spaces in kinen's home: by id, name and root."""
 
-# Annotations are evaluated, as in `kinen.model.records`: named tuples would compile each of them.
+from __future__ import annotations
+
 import os
 import time
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
 
 from kinen.config.keys import clean_name
 from kinen.errors import SpaceError
+from kinen.model.tuples import NamedTuple
 from kinen.storage import tables
 
-T = TypeVar("T")
-Entry = dict[str, Any]
-Table = dict[str, Entry]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
+    Entry = dict[str, Any]
+    Table = dict[str, Entry]
 
 KINDS = ("path", "commit", "origin", "config")
 """What the id of a space can be made of, the weakest first."""

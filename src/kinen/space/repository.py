@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, NamedTuple
 
+from kinen.model.tuples import NamedTuple
 from kinen.space.head import LONGEST_REF, PACKED_REFS
 from kinen.storage import regular
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

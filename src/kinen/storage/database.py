@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING
 
 from kinen.errors import Busy, DiskFull, StoreError
 from kinen.storage import private
 from kinen.storage.sqlite import sqlite3
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any, TypeVar
 
 from kinen.errors import StoreError, Untrusted
 from kinen.storage import private
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any, TypeVar
 
     T = TypeVar("T")
     Table = dict[str, Any]

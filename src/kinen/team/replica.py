@@ -11,11 +11,12 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from kinen.errors import InvalidEntry
 from kinen.journal import erase
 from kinen.model.team import ERASED, WITHDRAWN, Stamp, Version
+from kinen.model.tuples import NamedTuple
 from kinen.storage.database import writing
 from kinen.team import rows
 from kinen.team.merge import NOUNS, digest, encode, join, redact, tombstone

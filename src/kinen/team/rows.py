@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from kinen.errors import InvalidEntry
 from kinen.journal import erase
 from kinen.model.kinds import REDACTED
 from kinen.model.team import WITHDRAWN, Version
+from kinen.model.tuples import NamedTuple
 from kinen.team.merge import TEXTS, change, redact
 from kinen.transfer.fields import Masker
 from kinen.transfer.intake import Intake

@@ -6,13 +6,14 @@ import contextlib
 import re
 import sqlite3
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from kinen import errors
 from kinen.errors import StoreError
 from kinen.journal.bulk import Bulk, State
 from kinen.journal.tables import TARGETS
 from kinen.model.kinds import REDACTED
+from kinen.model.tuples import NamedTuple
 from kinen.privacy.entrance import plain
 from kinen.transfer.fields import LONGEST_ID, SCOPE, Masker, UnfitValue
 from kinen.transfer.sections import SECTIONS, Field, Section

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kinen.errors import QueryError
 from kinen.ids import short_ref
 from kinen.memory import Memory
+from kinen.model.tuples import NamedTuple
 
 if TYPE_CHECKING:
     Undo = Callable[[Memory], object]

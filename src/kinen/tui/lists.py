@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from kinen.characters import visible, visible_line
 from kinen.errors import NotFound
@@ -12,6 +11,7 @@ from kinen.journal.timeline import SessionOverview
 from kinen.memory import Memory
 from kinen.model.journal import Learned
 from kinen.model.records import Hit
+from kinen.model.tuples import NamedTuple
 from kinen.query import place as named_place
 from kinen.query import recall_query, search_query
 from kinen.recall.floor import close_only

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from kinen.model.tuples import NamedTuple
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]

@@ -6,11 +6,12 @@ import contextlib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from kinen.errors import Ambiguous, NotFound, QueryError, Unreadable
 from kinen.extract.decode import decode
 from kinen.model.journal import Plan
+from kinen.model.tuples import NamedTuple
 from kinen.storage import inside
 from kinen.text import digest, iso
 from kinen.text import now as clock

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from kinen.errors import NotFound, QueryError, SpaceError, UnsafeFile
 from kinen.markdown.frontmatter import read_frontmatter, text_of
+from kinen.model.tuples import NamedTuple
 from kinen.privacy import entrance
 from kinen.storage import inside
 from kinen.text import iso

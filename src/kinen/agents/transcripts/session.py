@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from kinen.agents import tool_use as rules
 from kinen.agents.tool_use import Draft, Sieve, ToolUse
 from kinen.agents.transcripts.values import text
 from kinen.ids import timed_id
+from kinen.model.tuples import NamedTuple
 from kinen.privacy.entrance import name
 from kinen.privacy.masking import mask
 from kinen.text import excerpt

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from threading import Thread
-from typing import NamedTuple
 
 from kinen.index.git.lineage import Step, Touch, tag_operations
 from kinen.index.schema import LATE, TRIGGERS
 from kinen.index.writer import Writer, above, encode
 from kinen.model.documents import Commit
+from kinen.model.tuples import NamedTuple
 from kinen.storage.database import statements, writing
 from kinen.text import digest, identifier_parts
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from kinen.extract import budget
 from kinen.index.git.commits import Hand, History
@@ -20,6 +19,7 @@ from kinen.index.git.settle import (
     tags_json,
 )
 from kinen.index.writer import encode
+from kinen.model.tuples import NamedTuple
 from kinen.storage.database import writing
 
 

@@ -7,7 +7,8 @@ the same through renames. Whether a file exists is not decided here but by git's
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+
+from kinen.model.tuples import NamedTuple
 
 Derived = Callable[[int], Iterable[str]]
 Ops = Sequence[str]

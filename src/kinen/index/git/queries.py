@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from kinen.errors import Ambiguous
 from kinen.index.filters import conditions, literal
@@ -15,6 +15,7 @@ from kinen.index.match import expression
 from kinen.index.reader import RECORD, Reader, to_record
 from kinen.model.documents import Revision
 from kinen.model.records import Edge, Query, Record
+from kinen.model.tuples import NamedTuple
 
 # The touches of a file: at paths that are its own, and at paths that another file has now.
 TOUCHED = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from itertools import islice
-from typing import NamedTuple
 
 from kinen.errors import GitError
 from kinen.extract import budget
@@ -15,6 +14,7 @@ from kinen.index.git.grow import grow, retag
 from kinen.index.schema import CUT
 from kinen.index.writer import Writer
 from kinen.model.documents import Report, State
+from kinen.model.tuples import NamedTuple
 from kinen.ports import Past
 from kinen.storage.database import translated, writing
 from kinen.text import digest

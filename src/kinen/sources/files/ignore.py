@@ -12,9 +12,10 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kinen.errors import UnsafeFile
+from kinen.model.tuples import NamedTuple
 from kinen.sources.files.globs import SPECIAL, Ends, Glob
 from kinen.space.head import LONGEST_REF
 from kinen.storage import inside, regular

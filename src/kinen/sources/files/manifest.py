@@ -6,10 +6,11 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import Any
 
 from kinen.errors import ConfigError, UnsafeFile
 from kinen.markdown.frontmatter import load_yaml
+from kinen.model.tuples import NamedTuple
 from kinen.privacy import entrance
 from kinen.sources.files.layout import MANIFEST
 from kinen.storage import inside, regular

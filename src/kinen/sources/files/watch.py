@@ -6,9 +6,9 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from kinen.extract.languages import is_code
+from kinen.model.tuples import NamedTuple
 from kinen.sources.files.ignore import Ignore
 from kinen.sources.files.layout import MANIFEST, is_read
 from kinen.sources.git.tagging import KISTE, VARP

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from kinen.extract import budget
+from kinen.model.tuples import NamedTuple
 from kinen.text import lazy_pattern
 
 _HEAD = lazy_pattern(

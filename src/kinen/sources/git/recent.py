@@ -5,8 +5,7 @@ Reports work before anything is indexed, so they do not wait for the index to ha
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from kinen.model.tuples import NamedTuple
 from kinen.privacy import entrance
 from kinen.space import gitcommand
 from kinen.space.repository import Git

@@ -7,8 +7,9 @@ import queue
 import threading
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING
 
+from kinen.model.tuples import NamedTuple
 from kinen.space import gitcommand
 from kinen.space.repository import Git
 

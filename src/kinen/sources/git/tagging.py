@@ -9,13 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from operator import methodcaller
-from typing import Any, NamedTuple
+from typing import Any
 
 from kinen import config
 from kinen.config import file as configfile
 from kinen.config.keys import GitSection
 from kinen.errors import ConfigError
 from kinen.markdown.frontmatter import unique
+from kinen.model.tuples import NamedTuple
 from kinen.sources.files.ignore import Patterns
 from kinen.text import digest
 

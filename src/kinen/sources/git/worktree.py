@@ -14,9 +14,9 @@ import re
 import stat
 import time
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from kinen.errors import GitError, UnsafeFile
+from kinen.model.tuples import NamedTuple
 from kinen.space import gitcommand
 from kinen.space.head import read_head
 from kinen.space.repository import Git, git_above

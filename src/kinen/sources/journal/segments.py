@@ -6,7 +6,8 @@ A left fold over the observations: new ones can only change the last segment.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+
+from kinen.model.tuples import NamedTuple
 
 THRESHOLD = 30
 """Tokens of user messages after which the next user message opens a segment."""
