@@ -111,7 +111,7 @@ def named_in(db: sqlite3.Connection, record: Record) -> list[tuple[str, str]]:
 def summaries(db: sqlite3.Connection, sessions: Sequence[str]) -> list[str]:
     """The refs of the summaries of sessions."""
     rows = db.execute(
-        "SELECT ref FROM records WHERE kind = 'summary'"
+        "SELECT ref FROM records WHERE kind = 'summary' AND parent != ''"
         " AND parent IN (SELECT value FROM json_each(?)) ORDER BY ref",
         (json.dumps(sessions),),
     )

@@ -8,6 +8,7 @@ from kinen.index.filters import conditions
 from kinen.index.match import begun, expression, statement
 from kinen.index.schema import CUT, SCHEMA, TABLES, TOKENIZE, open_database
 from kinen.model.records import FILE_KINDS, KINDS, Chunk, Record
+from kinen.model.tuples import NamedTuple
 from kinen.storage.database import integrity, translated
 from kinen.text import contains, words
 
@@ -21,6 +22,15 @@ if TYPE_CHECKING:
 
 RECORD = "r.ref, r.kind, r.title, r.path, r.at, r.session, r.tags, r.metadata"
 _CHUNK = "c.n, c.body, c.heading, c.start_line, c.end_line, c.page"
+
+
+class Message(NamedTuple):
+    """What was said in a session."""
+
+    ref: str
+    at: str
+    session: str
+    text: str
 
 
 class Reader:
@@ -162,15 +172,20 @@ class Reader:
         )
         return dict(rows.fetchall())
 
-    def last_said(self, parent: str, count: int) -> list[Record]:
+    def last_said(self, parent: str, count: int) -> list[Message]:
         """The last messages of the agent in a session, the newest first."""
         rows = self.db.execute(
-            f"SELECT {RECORD} FROM records r WHERE r.parent = ? AND r.event = 'message'"
-            " AND json_extract(r.metadata, '$.role') = 'assistant'"
-            " ORDER BY r.at DESC, r.ref DESC LIMIT ?",
+            "SELECT r.ref, r.at, r.session, c.body FROM chunks c JOIN"
+            " (SELECT id, ref, at, session FROM records WHERE parent = ? AND parent != ''"
+            " AND event = 'message' AND json_extract(metadata, '$.role') = 'assistant'"
+            " ORDER BY at DESC, ref DESC LIMIT ?) r ON r.id = c.record"
+            " ORDER BY r.at DESC, r.ref DESC, c.n",
             (parent, count),
         )
-        return [to_record(row) for row in rows]
+        bodies: dict[tuple[str, str, str], list[str]] = {}
+        for *message, body in rows:
+            bodies.setdefault((*message,), []).append(body)
+        return [Message(*message, "\n".join(texts)) for message, texts in bodies.items()]
 
     def load(self, ids: Sequence[int]) -> dict[int, tuple[Record, Chunk]]:
         marks = ", ".join("?" * len(ids))

@@ -118,7 +118,6 @@ def _endings(
     sessions = list(dict.fromkeys(filter(None, parents)))[:SESSIONS]
     seen = set(refs)
     for parent in sessions:
-        for record in reader.last_said(parent, CLOSING):
-            if record.ref not in seen:
-                text = "\n".join(chunk.text for chunk in reader.between(record.ref, 0, 1 << 31))
-                yield Source(text, record.at, record.session)
+        for message in reader.last_said(parent, CLOSING):
+            if message.ref not in seen:
+                yield Source(message.text, message.at, message.session)

@@ -38,6 +38,7 @@ LONGEST = 400
 
 _SIGNS = lazy_pattern(r"[*`]{1,3}(?=[\w/.<-])|(?<=[\w/.>%)+])[*`]{1,3}")
 _BULLET = lazy_pattern(r"^[\s>]*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?(?:#{1,6}\s+)?")
+_DIGIT = lazy_pattern(r"\d")
 _COUNT = lazy_pattern(
     r"(?<![\w.,:/#$-])(?P<value>\d[\d,]*)\+? (?P<between>(?:[\w-]+ ){0,2}?)"
     r"(?P<noun>[a-z-]{2,}[a-rt-z]s)\b"
@@ -134,7 +135,7 @@ class States:
     def _add(self, statement: Statement) -> None:
         for unit in {count.unit for count in statement.counts}:
             self._counted.setdefault(unit, []).append(statement)
-        for match in _GIVEN_UP.finditer(statement.text):
+        for match in _GIVEN_UP.finditer(statement.text) if "`" in statement.text else ():
             self._given_up.setdefault(match[1].lower(), []).append(statement)
         passing = _UNFINISHED.search(statement.text)
         if passing:
@@ -214,7 +215,7 @@ class States:
         newer = self._passing.get((old.session, unfinished[0].lower())) if unfinished else None
         if newer and newer.at > old.at:
             return newer
-        for match in _HELD.finditer(old.text):
+        for match in _HELD.finditer(old.text) if "`" in old.text else ():
             for new in self._given_up.get((match[1] or match[2]).lower(), ()):
                 if new.at > old.at and new.session == old.session:
                     return new
@@ -281,6 +282,8 @@ def _words(text: str) -> frozenset[str]:
 
 def _counts(sentence: str) -> Iterator[Count]:
     """The numbers of a sentence that say how much there is of something, or which version."""
+    if not _DIGIT.search(sentence):
+        return
     text = _plain(sentence)
     for match in _COUNT.finditer(text):
         start = match.start()
@@ -302,7 +305,7 @@ def _counts(sentence: str) -> Iterator[Count]:
 
 def _versions(sentence: str) -> set[tuple[str, str]]:
     """The versions that a sentence names, each with what it is a version of."""
-    matches = _COUNT.finditer(_plain(sentence))
+    matches = _COUNT.finditer(_plain(sentence)) if _DIGIT.search(sentence) else ()
     return {
         (_only(stems(match["product"])) or match["product"].lower(), match["version"])
         for match in matches
