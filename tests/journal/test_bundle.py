@@ -13,7 +13,7 @@ from kinen.errors import StoreError
 from kinen.model.kinds import REDACTED
 from kinen.privacy.masking import VERSION
 from kinen.transfer import stream
-from kinen.transfer.bundle import Filter, export, load
+from kinen.transfer.bundle import Filter, export, is_bundle, load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -132,6 +132,17 @@ def test_a_bundle_reads_like_this() -> None:
         '[{"id": "t0", "path": "src/é.py", "op": "+", "tag": "auth", "head": "abc",'
         ' "createdAt": 8}]'
     )
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl"])
+def test_an_export_is_known_by_its_beginning(tmp_path: Path, form: str) -> None:
+    file = tmp_path / "bundle"
+    file.write_bytes(exported(filled(), form=form))
+    assert is_bundle(str(file))
+    file.write_bytes(b'{"version": "1.0", "messages": []}')
+    assert not is_bundle(str(file))
+    assert not is_bundle(str(tmp_path))
+    assert not is_bundle(str(tmp_path / "missing"))
 
 
 @pytest.mark.parametrize("form", ["json", "jsonl"])

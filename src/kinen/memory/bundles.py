@@ -137,7 +137,7 @@ class Bundles:
             with store.translated():
                 return self._load_bundle(file, on_conflict, dry_run=dry_run, progress=progress)
         path = os.fspath(file)
-        if goldfish.is_goldfish(path):
+        if not bundle.is_bundle(path) and goldfish.is_goldfish(path):
             return self._load_checkpoints(path, dry_run=dry_run)
         if os.path.isdir(path):
             hint = "give a bundle, a Kindling database, or a folder with checkpoints of Goldfish"

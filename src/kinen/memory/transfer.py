@@ -20,7 +20,7 @@ from kinen.model.journal import Capsule, Scope
 from kinen.privacy.masking import evidence
 from kinen.space import find as spaces
 from kinen.space.repository import git_above, main_folder, parents
-from kinen.transfer import goldfish
+from kinen.transfer import bundle, goldfish
 from kinen.transfer.intake import Conflict, Intake, Loaded
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ def _holds_sessions(file: Path | IO[bytes]) -> TypeGuard[Path]:
     if not isinstance(file, (str, os.PathLike)):
         return False
     path = os.fspath(file)
-    return not goldfish.is_goldfish(path) and recognises(path)
+    return not bundle.is_bundle(path) and not goldfish.is_goldfish(path) and recognises(path)
 
 
 def _project_names(root: str) -> tuple[str, str]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from kinen.errors import StoreError
+from kinen.errors import StoreError, UnsafeFile
 from kinen.journal.selection import Filter, Selection
 from kinen.privacy.masking import VERSION as MASKING
+from kinen.storage import regular
 from kinen.text import plural
 from kinen.transfer import stream
 from kinen.transfer.fields import SCOPE, encode
@@ -21,9 +24,11 @@ from kinen.transfer.sections import SECTIONS, Section
 if TYPE_CHECKING:
     Write = Callable[[str], object]
 
-__all__ = ["VERSION", "Filter", "Loaded", "export", "load"]
+__all__ = ["VERSION", "Filter", "Loaded", "export", "is_bundle", "load"]
 
 VERSION = "1.0"
+_HEAD = 200
+_BEGIN = re.compile(rb'\s*\{\s*"version"\s*:\s*"[^"]*+"\s*,\s*"exported_at"\s*:')
 _TAIL = 200
 _SEAL = re.compile(rb'(?:,\n|(?<=\n)\{)"digest": "([0-9a-f]{64})"\n?\}\n\Z')
 
@@ -128,6 +133,15 @@ def _filter_header(only: Filter) -> dict[str, str | int]:
         for name, value in only._asdict().items()
         if value and name != "shared"
     }
+
+
+def is_bundle(path: str) -> bool:
+    """Whether a file begins as kinen and Kindling write a bundle."""
+    if not os.path.isfile(path):
+        return False  # looking into a pipe would consume what is in it
+    with contextlib.suppress(OSError, UnsafeFile):
+        return bool(_BEGIN.match(regular.read(path, _HEAD, cut=True)))
+    return False
 
 
 def load(

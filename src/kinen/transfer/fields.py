@@ -142,7 +142,7 @@ def _is_evidence(value: Any) -> bool:
 
 
 def _store_json(value: object) -> tuple[str]:
-    return (encode(value),)
+    return ("{}" if value == {} else encode(value),)
 
 
 def _store_scope(scope: dict[str, str]) -> tuple[str, ...]:

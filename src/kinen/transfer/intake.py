@@ -198,12 +198,14 @@ class Intake:
 
     def _count_unknown(self, section: Section, item: dict[str, Any]) -> None:
         names = _NAMES[section.table]
-        for name in sorted(item.keys() - names):
-            self._ignore(f"{section.table}.{name}")
+        for name in item:
+            if name not in names:
+                self._ignore(f"{section.table}.{name}")
         scope = item.get("scopeIds")
         if "scopeIds" in names and type(scope) is dict:
-            for name in sorted(scope.keys() - SCOPE.keys()):
-                self._ignore(f"{section.table}.scopeIds.{name}")
+            for name in scope:
+                if name not in SCOPE:
+                    self._ignore(f"{section.table}.scopeIds.{name}")
 
     def _values(self, section: Section, item: dict[str, Any]) -> dict[str, Any]:
         """The values of an entry by field, checked and without secrets."""
