@@ -60,6 +60,29 @@ def test_errors_that_name_other_things_are_different(first: str, second: str) ->
     assert errors.likeness(errors.identifying_lines(first), lines) < errors.FLOOR
 
 
+LONG = (
+    "commit: cannot auto-sign commit: disable signing or set Signer: no ssh-agent is running and"
+    " no key was configured"
+)
+
+
+@pytest.mark.parametrize("typed", ["cannot auto-sign commit", "No ssh-agent", "was configured"])
+def test_a_part_of_an_error_finds_it_and_is_not_the_same_error(typed: str) -> None:
+    text = f"Exit code 1\n  {LONG}\nfatal: nothing was committed"
+    assert errors.compared([typed], text) == (errors.PART, LONG)
+    assert errors.FLOOR <= errors.PART < errors.SAME
+
+
+@pytest.mark.parametrize("typed", ["commit was configured", "cannot sign the commit"])
+def test_words_that_do_not_stand_together_find_nothing(typed: str) -> None:
+    assert errors.compared([typed], LONG)[0] < errors.FLOOR
+
+
+def test_the_closest_line_of_an_error_is_shown() -> None:
+    text = "error: the build stopped early\nKeyError: 'colour of k'"
+    assert errors.compared(["KeyError: 'colour of k'"], text)[1] == "KeyError: 'colour of k'"
+
+
 def test_lines_that_every_failure_has_do_not_identify_one() -> None:
     text = "Exit code 1\nTraceback (most recent call last):\n  x = d['k']\nKeyError: 'colour of k'"
     assert errors.identifying_lines(text) == ["KeyError: 'colour of k'"]

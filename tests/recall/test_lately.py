@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kinen.model.records import Chunk, Hit, Hits, Query, Record
-from kinen.recall.lately import with_work, without_merges
+from kinen.recall.lately import with_work, without_routine
 
 
 def latest(*refs: str) -> Hits:
@@ -34,4 +34,26 @@ def test_a_session_that_is_shown_already_takes_no_place_of_a_commit() -> None:
 def test_merges_are_left_out() -> None:
     hits = latest("commit:28", "commit:27")
     merge = hits[0]._replace(record=hits[0].record._replace(title="Merge branch 'a'"))
-    assert refs_of(without_merges(Hits([merge, hits[1]], Query(""), "recent"))) == ["commit:27"]
+    assert refs_of(without_routine(Hits([merge, hits[1]], Query(""), "recent"))) == ["commit:27"]
+
+
+def by_bot(hit: Hit, title: str) -> Hit:
+    record = hit.record._replace(title=title, metadata={"author": "release-robot[bot]"})
+    return hit._replace(record=record)
+
+
+def test_commits_of_bots_are_left_out_unless_they_update_dependencies() -> None:
+    first, second, third = latest("commit:28", "commit:27", "commit:26")
+    bots = (
+        by_bot(first, "docs: update the list of sponsors"),
+        by_bot(second, "Bump vite from 5.0 to 5.1"),
+    )
+    assert refs_of(without_routine(Hits([*bots, third], Query(""), "recent"))) == [
+        "commit:27",
+        "commit:26",
+    ]
+
+
+def test_where_bots_do_everything_it_is_shown() -> None:
+    (hit,) = latest("commit:28")
+    assert refs_of(without_routine(Hits([by_bot(hit, "1.2.0")], Query(""), "recent")))

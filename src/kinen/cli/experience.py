@@ -28,12 +28,13 @@ NOT_RECORDED = "no commands recorded yet: `kinen install` records what agents ru
 def fix(memory: Memory, error: tuple[str, ...], limit: int) -> Output:
     """Show how an error was fixed before: what was changed or run until it was gone.
 
-    ERROR is the text of the error, as an argument or on standard input. Numbers, folders, times and
-    addresses in it are ignored. Exit 1 if the error is unknown.
+    ERROR is the text of the error or a part of one of its lines, as an argument or on standard
+    input. Numbers, folders, times and addresses in it are ignored. Exit 1 if the error is unknown.
 
     \b
     Examples:
       kinen fix "ModuleNotFoundError: No module named 'yaml'"
+      kinen fix no upstream branch
       pytest -q 2>&1 | kinen fix
       kinen fix --json 'error[E0382]: borrow of moved value'
     """

@@ -57,15 +57,15 @@ class Experience:
         if not self._core.store.exists:
             return []
         self._index.prepare()
-        alike = [
-            (score, event)
-            for event in self._failures(lines)
-            if (score := errors.likeness(lines, errors.error_lines(event))) >= errors.FLOOR
-        ]
-        alike.sort(key=lambda pair: (pair[1].ts, pair[1].id))
+        alike: list[tuple[Observation, float, str]] = []
+        for event in sorted(self._failures(lines), key=lambda event: (event.ts, event.id)):
+            score, line = errors.compared(lines, events.body(event))
+            if score >= errors.FLOOR:
+                alike.append((event, score, line or events.error_line(event)))
         fixes: dict[tuple[str, int, str], Fix] = {}
-        for score, event in alike:
-            fix = self._fix(score, event, alike)
+        failures = [event for event, _, _ in alike]
+        for event, score, line in alike:
+            fix = self._fix(event, line, score, failures)
             earlier = fixes.get((fix.session, fix.fixed_at, fix.command))
             if earlier is None or fix.likeness >= earlier.likeness:
                 fixes[(fix.session, fix.fixed_at, fix.command)] = fix
@@ -91,12 +91,15 @@ class Experience:
             if entry and not entry.redacted and not entry.forgotten_at:
                 yield entry
 
-    def _fix(self, score: float, event: Observation, alike: list[tuple[float, Observation]]) -> Fix:
+    def _fix(
+        self, event: Observation, line: str, score: float, failures: Iterable[Observation]
+    ) -> Fix:
+        """What was done about a failure; others may show that it came back."""
         lines = errors.error_lines(event)
         outcome = self._outcome(event)
         success = outcome.success
         fix = errors.Fix(
-            error=lines[0] if lines else events.error_line(event),
+            error=line,
             ref=event.ref,
             at=event.ts,
             session=event.scope.session,
@@ -107,7 +110,7 @@ class Experience:
             return fix
         again = [
             other.ts
-            for _, other in alike
+            for other in failures
             if other.ts > success.ts
             and errors.likeness(lines, errors.error_lines(other)) >= errors.SAME
         ]

@@ -24,7 +24,7 @@ from kinen.recall.clip import cut, cut_output, plan_text, readable_output, said_
 from kinen.recall.excerpts import excerpts, left_out
 from kinen.recall.floor import UNKNOWN, is_known, unknown_note, without_weak
 from kinen.recall.fuse import RECENCY_WEIGHT
-from kinen.recall.lately import WORKED, with_work, without_merges
+from kinen.recall.lately import WORKED, with_work, without_routine
 from kinen.recall.passages import shown_text
 from kinen.recall.search import recent
 from kinen.recall.tiers import item
@@ -254,12 +254,12 @@ class Recaller:
         """
         narrowed = query._replace(limit=0, context=0, recency=0.0, budget=0, omitted=())
         if narrowed == Query("", limit=0):
-            # most of them may be merges or updates of dependencies
+            # most of them may be merges, or commits of bots
             hits = self.latest(query._replace(kinds=LATELY, limit=READS + query.limit))
             if hits:
                 worked = self.latest(query._replace(kinds=WORKED))
                 count = query.limit // 2 - MOST_EDITED  # the query asks for twice as many
-                return self._with_edited(with_work(without_merges(hits), worked, count), query)
+                return self._with_edited(with_work(without_routine(hits), worked, count), query)
         return self.latest(query)
 
     def _with_edited(self, hits: Hits, query: Query) -> Hits:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kinen.journal import events
 from kinen.model.journal import Observation
@@ -24,6 +24,8 @@ BEST = 0.7
 """How much the closest two lines count, beside the mean over all lines."""
 DISTINCT = 3
 """What a quoted name or a code weighs, where another word weighs 1."""
+PART = 0.75
+"""Similarity to an error with a line that has all of another one: somebody typed a part of it."""
 LEAST_WORDS = 2
 """Words that a line has at least that tells one error from another."""
 MOST_STEPS = 12
@@ -166,6 +168,22 @@ def likeness(asked: Iterable[str], lines: Iterable[str]) -> float:
     if not closest:
         return 0.0
     return BEST * max(closest) + (1 - BEST) * sum(closest) / len(closest)
+
+
+def compared(asked: Sequence[str], text: str) -> tuple[float, str]:
+    """How alike an error and a recorded one are, and the closest line of the recorded one.
+
+    Of one line a part is enough, since people type the words that they remember.
+    """
+    lines = identifying_lines(text)
+    score = likeness(asked, lines)
+    if len(asked) == 1 and score < PART:
+        part = normalised(asked[0])
+        for line in plain_text(text).splitlines():
+            if f" {part} " in f" {normalised(line)} ":
+                return PART, line.strip()[:LONGEST_LINE]
+    closest = max(lines, key=lambda line: likeness(asked, [line]), default="")
+    return score, closest
 
 
 def outcome(failure: Observation, later: Iterable[Observation]) -> Outcome:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kinen.model.records import Hits
+from kinen.model.records import Hits, Record
+from kinen.model.updates import dependency_of
 
 WORKED = ("summary", "checkpoint", "round")
 """Kinds that tell what was worked on."""
@@ -10,12 +11,23 @@ SHARE = 4
 """The part of the entries that such records have, however many commits are newer."""
 MERGES = ("Merge pull request ", "Merge branch ", "Merge remote-tracking branch ")
 """Titles that git and GitHub give to merges."""
+BOT = "[bot]"
+"""How the names of bots end on GitHub."""
 
 
-def without_merges(hits: Hits) -> Hits:
-    """The hits without merges that only repeat which commits they brought."""
-    chosen = (hit for hit in hits if not hit.record.title.startswith(MERGES))
+def without_routine(hits: Hits) -> Hits:
+    """The hits without merges, which repeat what they brought, and without commits of bots.
+
+    Updates of dependencies stay: they become one line. So does everything where bots do all.
+    """
+    merged = [hit for hit in hits if not hit.record.title.startswith(MERGES)]
+    chosen = [hit for hit in merged if not _by_bot(hit.record)] or merged
     return Hits(tuple(chosen), hits.query, hits.mode, hits.notes)
+
+
+def _by_bot(record: Record) -> bool:
+    author = str((record.metadata or {}).get("author", ""))
+    return author.endswith(BOT) and not dependency_of(record.title)
 
 
 def with_work(hits: Hits, worked: Hits, count: int) -> Hits:
