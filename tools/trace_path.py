@@ -3,8 +3,9 @@
     tools/trace_path.py [PATH ...] [--source DIR] [--json] [--list]
 
 Each path runs in a fresh process with its own home and space, without model and daemon. Counted are
-the functions of kinen that are called (not the bodies of modules and classes, nor comprehensions),
-the modules they are in, and how often two calls in a row are in different modules.
+the functions of kinen that are called (not the bodies of modules and classes, what makes a named
+tuple, nor comprehensions), the modules they are in, and how often two calls in a row are in
+different modules.
 MCP and HTTP answer the same search once before it is counted, then five times, of which the one
 with the fewest changes counts: a server also works in the background. `--source` takes the `src`
 folder of another checkout, to compare with.
@@ -40,6 +41,8 @@ PATHS = {
 SOURCE = Path(__file__).parents[1] / "src"
 FUNCTION = 0x1
 """CO_OPTIMIZED: set for the code of functions, not of modules and classes."""
+TUPLES = "model/tuples"
+"""Named tuples; those of the standard library do not count either."""
 SECONDS = 120
 TIMES = 5
 """Searches of a server that are counted."""
@@ -104,7 +107,8 @@ class Tracer:
             ours = path.startswith(self._root) and code.co_flags & FUNCTION
             plain = code.co_name == "<lambda>" or not code.co_name.startswith("<")
             module = path.removeprefix(self._root).removesuffix(".py")
-            self._names[code] = (module, code.co_qualname) if ours and plain else None
+            counts = ours and plain and module != TUPLES
+            self._names[code] = (module, code.co_qualname) if counts else None
         return self._names[code]
 
 
