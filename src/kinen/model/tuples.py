@@ -55,7 +55,7 @@ else:
         def _replace(self, /, **changes):
             changed = self._make(map(changes.pop, self._fields, self))
             if changes:
-                raise ValueError(f"Got unexpected field names: {list(changes)!r}")
+                raise TypeError(f"Got unexpected field names: {list(changes)!r}")
             return changed
 
         __replace__ = _replace
