@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kinen.model.journal import Plan
@@ -60,6 +60,8 @@ def _plan(title: str, text: str) -> Plan:
 
 
 @given(texts)
+@example(f"{'a' * REPEATED} \n{'a' * REPEATED} ")
+@example(f"{'a' * REPEATED}…\n{'a' * REPEATED}…")
 def test_repeated_long_lines_are_shown_once(text: str) -> None:
     lines = text.splitlines()
     once = said_once(text).split("\n")

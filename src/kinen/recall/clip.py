@@ -76,7 +76,7 @@ def said_once(text: str) -> str:
             line in seen or (n < HEAD and _begins(line, lines[n + 1 :]))
         ):
             kept.append(line)
-        seen.add(line)
+            seen.add(line)
     return "\n".join(kept)
 
 
