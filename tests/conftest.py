@@ -42,9 +42,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # a shell starts background jobs so, and every process of a test would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A busy machine is no defect of what is tested.
-settings.register_profile("kinen", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("kinen")
+# A busy machine is no defect of what is tested. Every run has the same examples: whoever changes
+# something else should not meet a new failure by chance. `make stress` looks for new ones.
+settings.register_profile(
+    "kinen", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+settings.register_profile(
+    "stress", settings.get_profile("kinen"), derandomize=False, max_examples=1000
+)
+settings.load_profile("stress" if os.environ.get("KINEN_STRESS") else "kinen")
 
 
 SLOW = (
