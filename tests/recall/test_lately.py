@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kinen.model.records import Chunk, Hit, Hits, Query, Record
-from kinen.recall.lately import with_work, without_routine
+from kinen.recall.lately import prose, with_work, without_routine
 
 
 def latest(*refs: str) -> Hits:
@@ -57,3 +57,22 @@ def test_commits_of_bots_are_left_out_unless_they_update_dependencies() -> None:
 def test_where_bots_do_everything_it_is_shown() -> None:
     (hit,) = latest("commit:28")
     assert refs_of(without_routine(Hits([by_bot(hit, "1.2.0")], Query(""), "recent")))
+
+
+def test_a_small_budget_still_shows_the_latest_session() -> None:
+    hits = with_work(latest("commit:28", "commit:27", "commit:26"), latest("summary:12"), 2)
+    assert refs_of(hits) == ["commit:28", "summary:12"]
+
+
+def test_of_a_note_the_prose_is_shown() -> None:
+    text = """<!-- prettier-ignore-start -->
+import Tabs from "@theme/Tabs";
+<table>
+:::warning Beta
+Streaming shows the prompt at once.
+import what you need, and export nothing
+:::"""
+    assert prose(text).splitlines() == [
+        "Streaming shows the prompt at once.",
+        "import what you need, and export nothing",
+    ]

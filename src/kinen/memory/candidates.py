@@ -9,6 +9,7 @@ from kinen.distill.blocks import unwrapped
 from kinen.journal.shorten import without_cut, without_earlier
 from kinen.model.records import Hit, Hits, Query
 from kinen.recall import candidates, problems
+from kinen.recall.lately import prose
 from kinen.recall.states import Source, States
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ def candidates_of(
         if record.ref in outdated or record.ref in texts:
             continue
         text = readable(hit)
+        if record.path and not query.text.strip():
+            text = prose(text)
         if record.kind == "summary" and query.text.strip():
             text = without_cut(text)
         later = record.at < latest.get(record.session, "")

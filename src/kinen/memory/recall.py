@@ -24,7 +24,14 @@ from kinen.recall.clip import cut, cut_output, plan_text, readable_output, said_
 from kinen.recall.excerpts import excerpts, left_out
 from kinen.recall.floor import UNKNOWN, is_known, unknown_note, without_weak
 from kinen.recall.fuse import RECENCY_WEIGHT
-from kinen.recall.lately import WORKED, with_work, without_routine
+from kinen.recall.lately import (
+    ENTRY,
+    SHARE_OF_WORK,
+    WORKED,
+    by_bot,
+    with_work,
+    without_routine,
+)
 from kinen.recall.passages import shown_text
 from kinen.recall.search import recent
 from kinen.recall.tiers import item
@@ -202,7 +209,7 @@ class Recaller:
                 notes.append(self._past().remark(past))
                 until = min(query.until or past.at, past.at)
                 wider = wider._replace(as_of="", until=until, kinds=query.kinds or LATELY)
-            hits = self._lately(wider._replace(limit=2 * query.limit))
+            hits = self._lately(wider._replace(limit=2 * query.limit), budget)
             hits = issue_recall.in_turns(hits) if issue else hits
         drawn = self._core.config.recall.memories or "memory" in query.kinds or query.events
         hidden = ("pin",) if drawn else ("pin", "memory")  # pins have a tier of their own
@@ -247,7 +254,7 @@ class Recaller:
             return hits
         return Hits((), hits.query, hits.mode, (*hits.notes, unknown_note(counts)))
 
-    def _lately(self, query: Query) -> Hits:
+    def _lately(self, query: Query, budget: int) -> Hits:
         """The latest summaries, checkpoints, commits, rounds and memories.
 
         With a filter, or if there are none, the newest records of any kind.
@@ -258,16 +265,24 @@ class Recaller:
             hits = self.latest(query._replace(kinds=LATELY, limit=READS + query.limit))
             if hits:
                 worked = self.latest(query._replace(kinds=WORKED))
-                count = query.limit // 2 - MOST_EDITED  # the query asks for twice as many
-                return self._with_edited(with_work(without_routine(hits), worked, count), query)
+                # the query asks for twice as many
+                count = max(SHARE_OF_WORK, min(query.limit // 2, budget // ENTRY))
+                files = min(MOST_EDITED, count // SHARE_OF_WORK)
+                chosen = with_work(without_routine(hits), worked, count - files)
+                bots = {hit.record.at for hit in hits if by_bot(hit.record)}
+                return self._with_edited(chosen, query, files, bots)
         return self.latest(query)
 
-    def _with_edited(self, hits: Hits, query: Query) -> Hits:
-        """The hits, and the files that were edited since the last session ended."""
+    def _with_edited(self, hits: Hits, query: Query, count: int, bots: set[str]) -> Hits:
+        """The hits, and some files that were edited since the last session ended.
+
+        A file has the time of its last commit; what bots did at some times is left out.
+        """
         since = self._core.reader.last_session_end()
         if not since:
             return hits
-        files = self.latest(query._replace(kinds=EDITED, since=since, limit=MOST_EDITED))
+        edited = self.latest(query._replace(kinds=EDITED, since=since))
+        files = [hit for hit in edited if hit.record.at not in bots][:count]
         both = sorted((*hits, *files), key=lambda hit: hit.record.at, reverse=True)
         return Hits(tuple(both[: query.limit]), query, hits.mode, hits.notes)
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from kinen.model.records import Hits, Record
 from kinen.model.updates import dependency_of
+from kinen.text import lazy_pattern
 
 WORKED = ("summary", "checkpoint", "round")
 """Kinds that tell what was worked on."""
-SHARE = 4
-"""The part of the entries that such records have, however many commits are newer."""
+SHARE_OF_WORK = 4
+"""Every fourth entry tells of work, however many commits are newer."""
 MERGES = ("Merge pull request ", "Merge branch ", "Merge remote-tracking branch ")
 """Titles that git and GitHub give to merges."""
 BOT = "[bot]"
 """How the names of bots end on GitHub."""
+ENTRY = 80
+"""Tokens of an entry, about."""
+_MARKUP = lazy_pattern(r"\s*(?:<!--.*-->|</?[A-Za-z][^<>]*>|:::.*|(?:import|export) .*[\"'{;])\s*")
+"""A line of a note that only sets it up: HTML, directives, imports of MDX."""
 
 
 def without_routine(hits: Hits) -> Hits:
@@ -21,19 +26,28 @@ def without_routine(hits: Hits) -> Hits:
     Updates of dependencies stay: they become one line. So does everything where bots do all.
     """
     merged = [hit for hit in hits if not hit.record.title.startswith(MERGES)]
-    chosen = [hit for hit in merged if not _by_bot(hit.record)] or merged
+    chosen = [hit for hit in merged if not by_bot(hit.record)] or merged
     return Hits(tuple(chosen), hits.query, hits.mode, hits.notes)
 
 
-def _by_bot(record: Record) -> bool:
+def by_bot(record: Record) -> bool:
+    """Whether a bot made a commit that is more than an update of a dependency."""
     author = str((record.metadata or {}).get("author", ""))
     return author.endswith(BOT) and not dependency_of(record.title)
+
+
+def prose(text: str) -> str:
+    """The beginning of a note as a reader sees it, without lines that only set it up."""
+    lines = (line for line in text.splitlines() if not _MARKUP.fullmatch(line))
+    return "\n".join(lines)
 
 
 def with_work(hits: Hits, worked: Hits, count: int) -> Hits:
     """The latest hits, of which `count` are displayed, with the latest work among them."""
     first = {hit.record.ref for hit in hits[:count]}
-    absent = [hit for hit in worked[: count // SHARE] if hit.record.ref not in first]
+    absent = [
+        hit for hit in worked[: max(1, count // SHARE_OF_WORK)] if hit.record.ref not in first
+    ]
     if not absent:
         return hits
     chosen = (*hits[: max(0, count - len(absent))], *absent)
