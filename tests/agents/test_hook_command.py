@@ -161,11 +161,13 @@ def test_a_space_without_sessions_tells_its_latest_commits(tmp_path: Path, hook:
     assert hook({**start, "session_id": "s0"}) == ""
     repo.commit("feat: sign cookies", {"auth.py": "1"})
     repo.commit("Bump vite from 5.0 to 5.1", {"package.json": "1"})
+    repo.commit("docs: list sponsors", {"README.md": "1"}, GIT_AUTHOR_NAME="robot[bot]")
     with Memory.open(repo.root) as memory:
         memory.sync()
     output = context(hook(start))
     assert "## Latest commits\n- feat: sign cookies [commit:" in output
     assert "vite" not in output
+    assert "sponsors" not in output
     assert "kinen recall" in output
 
 

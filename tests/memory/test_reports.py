@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kinen import Memory
 from kinen.memory.report_text import SessionReport, _block, _story, standup_text
 from kinen.memory.reports import _still_true
+from sources.repositories import Repository
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,3 +77,13 @@ def test_sessions_without_an_answer_are_left_out_but_for_the_latest(space: Path)
     assert "→ not answered: Please look at last." in text
     assert "next: Please look" not in text
     assert "ask old" not in text
+
+
+def test_commits_of_bots_come_last(tmp_path: Path) -> None:
+    repo = Repository(tmp_path / "repo")
+    repo.commit("feat: sign cookies", {"auth.py": "1"})
+    repo.commit("docs: list sponsors", {"README.md": "1"}, GIT_AUTHOR_NAME="robot[bot]")
+    with Memory.open(repo.root) as memory:
+        report = memory.reports.standup_report("2000-01-01T00:00:00+00:00")
+    subjects = [group.subject for group in report.commits]
+    assert subjects == ["feat: sign cookies", "docs: list sponsors"]

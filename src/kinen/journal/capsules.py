@@ -291,13 +291,13 @@ def issue_in_progress(data: str) -> str:
 def latest_commits(db: sqlite3.Connection, data: str) -> list[tuple[str, str, str]]:
     """The latest commits of substance that the index in a folder has: ref, subject and day.
 
-    No merges, and no updates of dependencies.
+    No merges, no updates of dependencies, and nothing of bots.
     """
     row = _from_index(
         data,
         "SELECT group_concat(ref || char(31) || title || char(31) || substr(at, 1, 10), char(10))"
         " FROM (SELECT ref, title, at FROM records WHERE kind = 'commit'"
-        " AND title NOT LIKE 'Merge %' ORDER BY at DESC LIMIT ?)",
+        " AND title NOT LIKE 'Merge %' AND user NOT LIKE '%[bot]' ORDER BY at DESC LIMIT ?)",
         (READ_COMMITS,),
     )
     if not row or not row[0]:

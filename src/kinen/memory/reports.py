@@ -16,7 +16,7 @@ from kinen.memory.report_text import Commits, Point, Report, SessionReport, item
 from kinen.memory.sessions import Sessions, title_of
 from kinen.model.journal import Capsule, Checkpoint, Plan
 from kinen.model.kinds import REDACTED
-from kinen.model.updates import dependency_of, updates_line
+from kinen.model.updates import BOT, dependency_of, updates_line
 from kinen.recall.clip import plan_text
 from kinen.recall.states import Source, States
 from kinen.recall.tiers import short_id
@@ -216,11 +216,11 @@ def _in_points(line: str) -> list[str]:
 def _groups(subjects: Iterable[Subject], hidden: set[str]) -> tuple[Commits, ...]:
     """Commits grouped by subject, each group at the position of its newest commit.
 
-    Those that only update a dependency are one group.
+    Those that only update a dependency are one group. Commits of bots come last.
     """
     groups: dict[str, Commits] = {}
     dependencies: list[str] = []
-    for commit in subjects:
+    for commit in sorted(subjects, key=lambda commit: commit.author.endswith(BOT)):
         if f"commit:{commit.sha}" in hidden:
             continue
         dependency = dependency_of(commit.text)

@@ -9,6 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+BOT = "[bot]"
+"""How the names of bots end on GitHub."""
 NAMED = 5
 """Dependencies that a line names."""
 SCOPES = ("(deps)", "(deps-dev)", "(dependencies)")

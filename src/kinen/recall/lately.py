@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kinen.model.records import Hits, Record
-from kinen.model.updates import dependency_of
+from kinen.model.updates import BOT, dependency_of
 from kinen.text import lazy_pattern
 
 WORKED = ("summary", "checkpoint", "round")
@@ -12,8 +12,6 @@ SHARE_OF_WORK = 4
 """Every fourth entry tells of work, however many commits are newer."""
 MERGES = ("Merge pull request ", "Merge branch ", "Merge remote-tracking branch ")
 """Titles that git and GitHub give to merges."""
-BOT = "[bot]"
-"""How the names of bots end on GitHub."""
 ENTRY = 80
 """Tokens of an entry, about."""
 _MARKUP = lazy_pattern(r"\s*(?:<!--.*-->|</?[A-Za-z][^<>]*>|:::.*|(?:import|export) .*[\"'{;])\s*")

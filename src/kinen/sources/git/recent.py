@@ -17,7 +17,7 @@ TIMEOUT = 5.0
 """Seconds for one git command."""
 EARLIEST = 100_000_000
 """git reads a smaller number as a date of another form, not as epoch seconds."""
-_FORMAT = "--format=%H%x1f%ct%x1f%s"
+_FORMAT = "--format=%H%x1f%ct%x1f%an%x1f%s"
 
 
 class Subject(NamedTuple):
@@ -26,6 +26,7 @@ class Subject(NamedTuple):
     sha: str
     at: str
     """ISO 8601, UTC."""
+    author: str
     text: str
 
 
@@ -59,5 +60,5 @@ def _subjects(git: Git, folder: str, *arguments: str) -> list[Subject]:
 
 
 def _subject(row: str) -> Subject:
-    sha, seconds, text = row.split("\x1f", 2)
-    return Subject(sha=sha, at=iso(int(seconds)), text=entrance.name(text))
+    sha, seconds, author, text = row.split("\x1f", 3)
+    return Subject(sha, iso(int(seconds)), entrance.name(author), entrance.name(text))
