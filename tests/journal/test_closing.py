@@ -90,6 +90,9 @@ def test_an_offer_is_left_to_the_user() -> None:
 def test_a_word_that_only_sounds_open_is_no_point() -> None:
     assert not next_points("- `flush()` emits any remaining partial content as a final line")
     assert not next_points("All pushed, nothing left to do.")
+    assert not next_points("Waiting on completion.")
+    assert not next_points("Still waiting for the background task to finish.")
+    assert next_points("Waiting for your approval of the schema.")
     assert not next_points("Ready for your next review run.")
 
 

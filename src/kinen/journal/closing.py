@@ -87,6 +87,11 @@ _COMPLETE = lazy_pattern(
     r"|further)"
     r"|all (?:\w+ ){0,3}(?:done|complete|closed|finished|merged))\b"
 )
+_WAITS = lazy_pattern(
+    r"(?i)(?:still |now )?waiting (?:for|on) (?:completion|it|them|both|all|results?|the (?:\w+ )?"
+    r"(?:(?:sub)?agents?|tasks?|results?|build|tests?|command|process|implementer|notification))\b"
+)
+"""An agent waits for what it began itself: nobody else has to do anything."""
 
 
 class Line(NamedTuple):
@@ -206,7 +211,7 @@ def next_points(text: str) -> list[str]:
     points = listed_points(text)
     for sentence in spoken(text):
         is_open = _OPEN.search(sentence) and not (
-            _COMPLETE.search(sentence) or _SHA.match(sentence)
+            _COMPLETE.search(sentence) or _SHA.match(sentence) or _WAITS.match(sentence)
         )
         repeated = any(sentence in point for point in points)
         if is_open and not repeated and not sentence.endswith(":"):
