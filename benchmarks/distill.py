@@ -290,7 +290,7 @@ def has(text: str, string: str) -> bool:
 
 
 def speed(data: Path, hits: int) -> dict[str, Any]:
-    """Processor time of a digest of the beginnings of so many checkpoints."""
+    """Processor time of a digest of the beginnings of `hits` checkpoints."""
     folder = data / "goldfish-memories"
     texts = sorted(path.read_text().split("\n---\n", 1)[-1] for path in folder.rglob("2026*/*.md"))
     cut = [Passage(f"checkpoint:{n}.md", text[:640]) for n, text in enumerate(texts[-hits:])]

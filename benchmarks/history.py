@@ -225,7 +225,7 @@ def _by_support(memory: Memory, paths: list[str]) -> list[str]:
     return sorted(shared, key=lambda path: (-len(shared[path]), path))
 
 
-# Fixes and what they mend
+# Fixes and what they repair
 
 
 def gold(source: str, folder: Path, every: int) -> dict[str, Any]:
@@ -325,7 +325,7 @@ def main() -> None:
     parser.add_argument("repositories", nargs="+")
     parser.add_argument("--times", type=int, default=5)
     parser.add_argument("--gold", type=Path)
-    parser.add_argument("--every", type=int, default=1, help="of the fixes, only every so many")
+    parser.add_argument("--every", type=int, default=1, help="only every Nth fix")
     parser.add_argument("--home", type=Path)
     options = parser.parse_args()
     if options.what == "peak":

@@ -197,7 +197,7 @@ class Bench:
         return space, home
 
     def memory(self, count: int = 0, **settings: Any) -> Memory:
-        """The memory of a new space with so many observations."""
+        """The memory of a new space with `count` observations."""
         space, home = self.space()
         memory = Memory.open(space, home=home, settings=settings)
         if count:

@@ -58,7 +58,7 @@ MAY_COST = 0.003
 ROOM = 1000
 """Tokens that a reader has for turns."""
 COMMON = 100
-"""So many of a conversation's words are too frequent to be what a turn is about."""
+"""The most frequent words of a conversation, which no turn is about."""
 AGES = {"30 days": 30, "90 days": 90, "older": 100_000}
 
 

@@ -99,7 +99,7 @@ class Fake:
         write(self.path, f"#!/bin/sh\n{script}\n")
 
     def calls(self, count: int) -> list[str]:
-        """What was called, once that has happened so many times in the background."""
+        """What was called, once that has happened `count` times in the background."""
         until(lambda: self.log.exists() and len(self.log.read_text().splitlines()) >= count)
         lines = self.log.read_text().splitlines()
         assert len(lines) == count, lines

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def events(lines: Iterator[str], count: int) -> list[tuple[int, str, dict[str, object]]]:
-    """So many events of a stream."""
+    """The first `count` events of a stream."""
     results, about = [], dict[str, str]()
     for line in lines:
         name, _, value = line.partition(": ")

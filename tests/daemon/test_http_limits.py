@@ -71,7 +71,7 @@ def serve(space: Path, home: Path, descriptors: int) -> Iterator[Serve]:
 
 @contextlib.contextmanager
 def flood(connect: Any, count: int) -> Iterator[list[socket.socket]]:
-    """So many connections that stay open on this side and say nothing."""
+    """Connections, `count` of them, that stay open on this side and send nothing."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < count + 200:
         pytest.skip(f"this process may open only {hard} files")

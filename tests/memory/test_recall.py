@@ -47,7 +47,7 @@ def recalled_refs(memory: Memory, text: str = "", **filters: Any) -> list[str]:
 
 
 def aged(root: str | Path, path: str, days: float, *fields: str) -> None:
-    """Have a file say that it is so many days older."""
+    """Have a file say that it is `days` older."""
     full = Path(root, path)
     lines = full.read_text().splitlines()
     for n, line in enumerate(lines):

@@ -53,7 +53,7 @@ class KinenMemoryBlock(BaseMemoryBlock[str]):  # type: ignore[misc]
             await in_thread(None, self._history.add, scope, entries if message.content else [])
 
     async def atruncate(self, content: str, tokens_to_truncate: int) -> str | None:
-        """The beginning of a recall, shorter by so many tokens; its best parts come first."""
+        """The beginning of a recall, shorter by `tokens_to_truncate`; its best parts come first."""
         kept = content[: -4 * tokens_to_truncate].rpartition("\n")[0]
         return kept or None
 

@@ -25,7 +25,7 @@ class KinenSession:
         self._scope = self._history.scope(session_id)
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
-        """The history, oldest first; with a limit the newest so many."""
+        """The history, oldest first; with a limit only the newest."""
         items = await in_thread(list[Any](), self._history.values, self._scope)
         return items if limit is None else items[-limit:] if limit > 0 else []
 

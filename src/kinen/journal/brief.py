@@ -106,7 +106,7 @@ def _on(moment: int) -> str:
 
 
 def last_session(summary: Entry | None, room: float, author: str = "") -> str:
-    """What the last session came to, in so many tokens."""
+    """What the last session came to, in at most `room` tokens."""
     if summary is None:
         return ""
     ref, text, at = summary

@@ -97,7 +97,7 @@ def _shared(parts: dict[str, list[str]], tokens: float) -> dict[str, list[str]]:
 
 
 def trimmed(lines: list[str], tokens: float) -> list[str]:
-    """Lines that fit into so many tokens: cut to one length, and what matters least left out."""
+    """Lines that fit into `tokens`: cut to one length, and what matters least left out."""
     ranks = _ranks(lines)
     for deepest, width in STAGES:
         chosen = [n for n, rank in enumerate(ranks) if rank <= deepest]
@@ -204,7 +204,7 @@ def without_earlier(summary: str) -> tuple[str, str]:
 
 
 def section(title: str, lines: Iterable[str], room: float) -> str:
-    """A heading and the lines below it that fit into so many tokens; nothing if none does."""
+    """A heading and the lines below it that fit into `room` tokens; nothing if none does."""
     kept = [title]
     left = room - estimate(title)
     for line in lines:
@@ -218,7 +218,7 @@ def section(title: str, lines: Iterable[str], room: float) -> str:
 
 
 def cut(text: str, tokens: float) -> str:
-    """A text of about so many tokens: whole lines, and the beginning of the next."""
+    """A text of about `tokens`: whole lines, and the beginning of the next."""
     kept: list[str] = []
     for line in filter(str.strip, text.strip().splitlines()):
         cost = estimate(line)

@@ -159,7 +159,7 @@ def _sections(account: Account) -> list[Section]:
 
 
 def _outcome(account: Account, size: int) -> list[Line]:
-    """What came of the last request, in so many tokens."""
+    """What came of the last request, in `size` tokens."""
     if account.stopped:
         return _stopped(account)
     lines: list[Line] = []

@@ -184,7 +184,7 @@ def _checkpoint(point: Point) -> str:
 
 
 def _story(report: SessionReport, room: int) -> str:
-    """A session in a few lines: intent → outcome → next; the outcome in so many characters."""
+    """A session in a few lines: intent → outcome → next; the outcome in `room` characters."""
     outcome = on_one_line(report.outcome)
     if len(outcome) < SHORT:
         outcome = " ".join((outcome, *report.earlier[:1]))

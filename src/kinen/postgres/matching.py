@@ -77,7 +77,7 @@ def weigh(connection: Connection, corpus: Corpus, terms: Sequence[Sequence[str]]
 
 
 def idf(total: int, chunks: int) -> float:
-    """How much a word tells that is in so many chunks."""
+    """How much a word tells that is in `chunks` of all chunks."""
     value = log((total - chunks + 0.5) / (chunks + 0.5)) if chunks < total else 0.0
     return value if value > 0 else LEAST_IDF
 

@@ -15,7 +15,7 @@ CODED = 400
 """The least number of vectors that codes choose; the widest beam of the graph is 1,000."""
 WIDEST = 1000
 CODED_SHARE = 500
-"""Of so many vectors codes choose one at least: the more there are, the less codes tell apart."""
+"""Codes choose at least one vector of each 500: the more there are, the less codes tell apart."""
 MOST_CODED = 4000
 MOST_SCANNED = 20_000
 """Vectors that a filtered search takes from a graph at most: what pgvector scans by itself."""

@@ -123,7 +123,7 @@ _ALGORITHMS = tuple(
 
 JUDGED = 10_000
 """How many different values of one kind are judged in a text. All others are masked unseen: judging
-takes time, and a text with so many of them is neither prose nor code."""
+takes time, and a text with more of them is neither prose nor code."""
 
 
 def class_of(word: str) -> str:

@@ -64,7 +64,7 @@ class Candidate(NamedTuple):
 def choose(
     candidates: Iterable[Candidate], known: Iterable[str], most: int
 ) -> tuple[list[Candidate], list[tuple[str, str]]]:
-    """The candidates to tell, at most so many, and the others, each with the reason.
+    """The candidates to tell, at most `most`, and the others, each with the reason.
 
     Refs in `known` are in the agent's context already.
     """
@@ -92,7 +92,7 @@ def choose(
 
 
 def subject_words(prompt: str, most: int) -> tuple[str, ...]:
-    """The words that say what a prompt is about, at most so many."""
+    """The words that say what a prompt is about, at most `most`."""
     found = (word for word in terms(prompt[:READ], 4 * most) if word not in FILLERS)
     telling = [word for word in found if len(word) > 2 and not word.isdigit()]
     return tuple(telling[:most])
@@ -114,7 +114,7 @@ class Weights(NamedTuple):
 
 
 def weigh(words: Iterable[str], counts: Mapping[str, int], chunks: int) -> Weights:
-    """Weigh words by how rare they are among so many chunks; one in no chunk weighs nothing."""
+    """Weigh words by how rare they are among all `chunks`; one in no chunk weighs nothing."""
     by_stem: dict[str, float] = {}
     rare = set()
     names = set()

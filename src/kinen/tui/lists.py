@@ -63,7 +63,7 @@ class View(NamedTuple):
     name: str
     key: str
     entries: Callable[[Memory, str, int], list[Entry]]
-    """The entries for what is typed, at most so many."""
+    """The entries for what is typed, at most a given number."""
     text: Callable[[Memory, Entry], str]
     hint: str = ""
     """What to do where there is nothing."""

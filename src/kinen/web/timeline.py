@@ -41,7 +41,7 @@ TOP = 18
 """Height of the names of months or days."""
 COMMITS = "commits"
 STEPS = ((3, 1), (120, 24), (1_000, 7 * 24))
-"""The most days for columns of so many hours; those of more days are four weeks."""
+"""Days, and the hours of a column up to that number of days; beyond, a column is four weeks."""
 DAYS_WITH_NAMES = 30
 """The most days that have their number above them."""
 EPOCH = date(1970, 1, 1)
