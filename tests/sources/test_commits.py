@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinen.index.git.lineage import tag_operations
-from kinen.sources.git.messages import LONGEST, read_message, with_tags, without_trailers
+from kinen.sources.git.messages import (
+    LONGEST,
+    read_message,
+    readable_message,
+    with_tags,
+    without_trailers,
+)
 
 FULL = "0123456789abcdef0123456789abcdef01234567"
 
@@ -340,3 +346,10 @@ def test_trailers_are_left_out_and_nothing_else() -> None:
 def test_the_trailers_of_squashed_commits_are_left_out() -> None:
     text = "feat: a (#1)\n\n* one\n\nEntire-Checkpoint: 3f\n\n* two\n\nCause: a lock\n\nwas held"
     assert without_trailers(text) == text.replace("Entire-Checkpoint: 3f\n\n", "")
+
+
+def test_a_squash_does_not_repeat_its_subject() -> None:
+    text = "fix(battery): show 0% (#7)\n\n* fix(battery): show 0%\n\nIt was hidden.\n\nRefs: #1"
+    assert readable_message(text) == "fix(battery): show 0% (#7)\n\nIt was hidden."
+    assert readable_message("fix: a") == "fix: a"
+    assert readable_message("fix: a\n\n* fix: b") == "fix: a\n\n* fix: b"

@@ -35,7 +35,7 @@ from kinen.recall.lately import (
 from kinen.recall.passages import shown_text
 from kinen.recall.search import recent
 from kinen.recall.tiers import item
-from kinen.sources.git.messages import without_trailers
+from kinen.sources.git.messages import readable_message
 from kinen.text import iso, now, terms
 from kinen.times import milliseconds
 
@@ -165,7 +165,7 @@ class Recaller:
         if hit.record.kind == "summary":
             return outcome_only(self._records.whole_text(hit.record.ref)[:LONGEST])
         if hit.record.kind == "commit":
-            return without_trailers(self._records.whole_text(hit.record.ref)[:LONGEST])
+            return readable_message(self._records.whole_text(hit.record.ref)[:LONGEST])
         if not hit.record.path:
             text = readable_output(self._records.whole_text(hit.record.ref)[:LONGEST])
             return "\n".join((text, *_results_of_step(hit)))

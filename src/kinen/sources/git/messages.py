@@ -112,6 +112,13 @@ def without_trailers(text: str) -> str:
     return "\n\n".join([subject, *(part for part in paragraphs if not _is_signed(part))])
 
 
+def readable_message(text: str) -> str:
+    """A message without trailers, and without the subject where a squash repeats it."""
+    subject, *paragraphs = without_trailers(text).split("\n\n")
+    others = [part for part in paragraphs if not subject.startswith(part.strip("*- \n") or "\n")]
+    return "\n\n".join([subject, *others])
+
+
 def _is_signed(paragraph: str) -> bool:
     lines = paragraph.split("\n")
     return any(map(str.strip, lines)) and all(
