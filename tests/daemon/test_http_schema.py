@@ -9,29 +9,17 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from jsonschema import Draft202012Validator
-from schemathesis.checks import not_a_server_error
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    negative_data_rejection,
-    response_schema_conformance,
-    status_code_conformance,
-)
+from schemathesis.specs.openapi.checks import negative_data_rejection
 
 from daemon.served import Project, application
 from kinen.http.guard import FAULTS
+from openapi_checks import CHECKS, MODES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 STRESS = bool(os.environ.get("KINEN_STRESS"))
 EXAMPLES = 200 if STRESS else 10
-CHECKS = [
-    not_a_server_error,
-    status_code_conformance,
-    content_type_conformance,
-    response_schema_conformance,
-]
-MODES = (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE)
 
 
 def over_the_socket(app: Any) -> Any:

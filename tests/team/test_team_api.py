@@ -8,15 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
-from schemathesis.checks import not_a_server_error
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-)
 
 from kinen.http import team_gate
 from kinen.http.team_schema import SCHEMA
+from openapi_checks import CHECKS, MODES
 from team_service import SPACE, token
 
 if TYPE_CHECKING:
@@ -26,13 +21,6 @@ if TYPE_CHECKING:
 
 STRESS = bool(os.environ.get("KINEN_STRESS"))
 EXAMPLES = 200 if STRESS else 8
-CHECKS = [
-    not_a_server_error,
-    status_code_conformance,
-    content_type_conformance,
-    response_schema_conformance,
-]
-MODES = (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE)
 LABELS = [
     f"{method.upper()} {path}" for path, methods in SCHEMA["paths"].items() for method in methods
 ]

@@ -89,7 +89,7 @@ _COMPLETE = lazy_pattern(
 )
 _WAITS = lazy_pattern(
     r"(?i)(?:still |now )?waiting (?:for|on) (?:completion|it|them|both|all|results?|the (?:\w+ )?"
-    r"(?:(?:sub)?agents?|tasks?|results?|build|tests?|command|process|implementer|notification))\b"
+    r"(?:(?:sub)?agents?|tasks?|results?|build|tests?|command|process|notification))\b"
 )
 """An agent waits for what it began itself: nobody else has to do anything."""
 

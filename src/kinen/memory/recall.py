@@ -276,7 +276,7 @@ class Recaller:
     def _with_edited(self, hits: Hits, query: Query, count: int, bots: set[str]) -> Hits:
         """The hits, and some files that were edited since the last session ended.
 
-        A file has the time of its last commit; what bots did at some times is left out.
+        A file has the time of its last commit; one with a time in `bots` was changed by a bot.
         """
         since = self._core.reader.last_session_end()
         if not since:

@@ -25,7 +25,7 @@ BEST = 0.7
 DISTINCT = 3
 """What a quoted name or a code weighs, where another word weighs 1."""
 PART = 0.75
-"""Similarity to an error with a line that has all of another one: somebody typed a part of it."""
+"""Similarity of a line to a longer one that contains it."""
 LEAST_WORDS = 2
 """Words that a line has at least that tells one error from another."""
 MOST_STEPS = 12

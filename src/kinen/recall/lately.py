@@ -13,7 +13,7 @@ SHARE_OF_WORK = 4
 MERGES = ("Merge pull request ", "Merge branch ", "Merge remote-tracking branch ")
 """Titles that git and GitHub give to merges."""
 ENTRY = 80
-"""Tokens of an entry, about."""
+"""Approximate tokens of an entry."""
 _MARKUP = lazy_pattern(r"\s*(?:<!--.*-->|</?[A-Za-z][^<>]*>|:::.*|(?:import|export) .*[\"'{;])\s*")
 """A line of a note that only sets it up: HTML, directives, imports of MDX."""
 
@@ -21,7 +21,7 @@ _MARKUP = lazy_pattern(r"\s*(?:<!--.*-->|</?[A-Za-z][^<>]*>|:::.*|(?:import|expo
 def without_routine(hits: Hits) -> Hits:
     """The hits without merges, which repeat what they brought, and without commits of bots.
 
-    Updates of dependencies stay: they become one line. So does everything where bots do all.
+    Updates of dependencies stay: they become one line. If bots made every commit, all stay.
     """
     merged = [hit for hit in hits if not hit.record.title.startswith(MERGES)]
     chosen = [hit for hit in merged if not by_bot(hit.record)] or merged
