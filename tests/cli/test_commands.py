@@ -365,3 +365,9 @@ def test_doctor_is_content_with_vectors_that_were_switched_off(kinen, space: Pat
     ran = kinen("doctor")
     assert ran.code == 0
     assert "off since `kinen index --no-embed`" in ran.out
+
+
+def test_one_file_that_cannot_be_read_is_one_file(space: Path, kinen) -> None:
+    (space / "broken.pdf").write_bytes(b"%PDF-1.4 broken")
+    assert "note: 1 file could not be read in full" in kinen("index", "--no-embed").err
+    assert "1 file could not be read" in kinen("status").out

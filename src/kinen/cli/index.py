@@ -26,7 +26,7 @@ from kinen.cli.run import ERROR, colours, fail, note, synced_text
 from kinen.errors import Busy, KinenError
 from kinen.memory import Memory
 from kinen.render.json import counts_json, to_json
-from kinen.render.text import counts_text, report_text
+from kinen.render.text import counted, counts_text, report_text
 from kinen.space.find import is_several, resolve_names
 
 if TYPE_CHECKING:
@@ -144,7 +144,8 @@ def status(memory: Memory) -> Output:
         f"last synced {synced_text(state.synced)}" if state.synced else "never synced",
     ]
     if state.pending:
-        lines.append(f"{state.pending:,} chunks without a vector: run `kinen index`")
+        chunks = counted(state.pending, "chunks")
+        lines.append(f"{chunks} without a vector: run `kinen index`")
     style = colours()
     for path, reason in skipped:
         word = "cut" if path in partly else "skipped"
@@ -237,9 +238,8 @@ def _index(memory: Memory, options: Options, *, bar_shown: bool) -> tuple[Output
     counts = memory.index.counts()
     notes = list(report.notes)
     if counts.skipped:
-        notes.append(
-            f"{counts.skipped:,} files could not be read in full: see `kinen index status`"
-        )
+        files = counted(counts.skipped, "files")
+        notes.append(f"{files} could not be read in full: see `kinen index status`")
     data = {**report._asdict(), "counts": counts_json(counts)}
     text = f"{report_text(report)}\n{_counts_line(counts)}"
     return Output(data, text, notes=notes), report.failure

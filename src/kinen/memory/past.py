@@ -91,7 +91,7 @@ class Past:
         )
         hidden = len(self._hidden_since(moment))
         if hidden:
-            remarks.append(f"{hidden} memories hidden since then are listed, not searched")
+            remarks.append(f"memories hidden since then are listed, not searched: {hidden:,}")
         return remarks
 
     def text(self, path: str, moment: Moment) -> str | None:

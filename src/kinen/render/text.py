@@ -286,7 +286,7 @@ def status_text(status: Status, style: Style = PLAIN, synced: str = "") -> str:
     ]
     lines = [f"{style('dim', f'{name:<10}')} {value}" for name, value in rows]
     if counts.skipped:
-        warning = f"{counts.skipped:,} files could not be read: see `kinen index status`"
+        warning = f"{counted(counts.skipped, 'files')} could not be read: see `kinen index status`"
         lines.append(style("warn", warning))
     if status.untrusted:
         keys = ", ".join(status.untrusted)
