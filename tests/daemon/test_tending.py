@@ -212,6 +212,26 @@ def test_new_spaces_are_met_and_removed_ones_left(
     daemon.until(lambda _: not daemon.space(other))
 
 
+def test_a_space_is_met_when_somebody_indexes_it(
+    tended: Path, daemon: Running, tmp_path: Path, kinen: Any
+) -> None:
+    """Nobody had searched there when it was registered."""
+    later = tmp_path / "later"
+    later.mkdir()
+    (later / "a.md").write_text("# A\n\nfirstword\n")
+    assert kinen("init", cwd=later).code == 0
+    known = tmp_path / "known"
+    known.mkdir()
+    assert kinen("init", cwd=known).code == 0
+    assert kinen("index", cwd=known).code == 0
+    daemon.settled(known)  # so the daemon has read the registry since
+    assert not daemon.space(later)
+    assert kinen("index", cwd=later).code == 0
+    daemon.settled(later)
+    (later / "b.md").write_text("# B\n\nsecondword\n")
+    daemon.until(lambda _: has_word(later, "secondword"))
+
+
 def test_vectors_follow_by_themselves(
     tended: Path, daemon: Running, write: Callable[[str, str], Path]
 ) -> None:

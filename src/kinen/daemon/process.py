@@ -11,7 +11,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from logging.handlers import RotatingFileHandler
 from typing import Any
@@ -152,6 +152,8 @@ class Daemon:
         self._end_reason = ""
         self._journals: dict[str, JournalWatch] = {}
         """By the folder that each is in."""
+        self._missing: set[str] = set()
+        """Indexes of spaces in which nobody has searched yet."""
         self._team: TeamThreads | None = None
         self._pages: asyncio.Server | None = None
         """What accepts the browsers of the pages, once one has needed it."""
@@ -371,7 +373,7 @@ class Daemon:
             if root in self._journals:
                 self._tell_of_entries(self._journals[root])
                 return
-            if root != self.home:
+            if root != self.home and root not in self._missing:
                 changed(root, folders)
                 return
             with contextlib.suppress(RuntimeError):  # the loop has ended
@@ -404,11 +406,26 @@ class Daemon:
         except KinenError as error:
             self._diary.note(str(error))
             return
-        indexed = [space for space in checkouts if self._has_index(space)]
+        files = {space.root: self._index_file(space) for space in checkouts}
+        self._await_indexes(files.values())
+        indexed = [space for space in checkouts if files[space.root] not in self._missing]
         self._scheduler.replace(indexed)
         for space in indexed:
             self._watch_journal(space)
         self._share_spaces(checkouts)
+
+    def _await_indexes(self, files: Iterable[str]) -> None:
+        """Schedule the spaces anew as soon as one of these indexes is there that is missing."""
+        watch = self._scheduler.watch
+        before = self._missing
+        missing = {file for file in files if not os.path.exists(file)}
+        self._missing = before | missing
+        for file in missing - before:
+            watch.watch((file, (os.path.dirname(file),), _only(file), journals.never))
+        # One may have come before it was watched.
+        self._missing = {file for file in missing if not os.path.exists(file)}
+        for file in (before | missing) - self._missing:
+            watch.forget(file)
 
     def _share_spaces(self, checkouts: list[Space]) -> None:
         """Follow the teams of spaces, also where nobody has searched yet: hooks only write."""
@@ -417,12 +434,12 @@ class Daemon:
                 if config.load(self.home, space.root).team.url:
                     self._team_threads().follow(space.root)
 
-    def _has_index(self, space: Space) -> bool:
+    def _index_file(self, space: Space) -> str:
         try:
             settings = config.load(self.home, space.root)
         except KinenError:  # noted when the space is synced
             settings = Config()
-        return os.path.exists(Core(space, settings).index_file)
+        return Core(space, settings).index_file
 
     def _publish(self, kind: str, data: dict[str, Any]) -> None:
         self._diary.check_clock()
@@ -465,6 +482,11 @@ class Daemon:
             "spaces": states,
             "happened": self._diary.happened,
         }
+
+
+def _only(file: str) -> Callable[[str, bool], bool]:
+    """Whether a change is one of this file."""
+    return lambda path, _: path == file
 
 
 def resident() -> int:
