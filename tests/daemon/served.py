@@ -78,7 +78,8 @@ def application(**more: Any) -> Guard:
 def serving(
     app: Any, *doors: socket.socket, limits: httpserver.Limits | None = None
 ) -> Iterator[httpserver.IdleServer]:
-    """A server in a thread of its own, stopped at the end."""
+    """A server in a thread of its own, stopped at the end; folders of Unix sockets go with it."""
+    paths = [door.getsockname() for door in doors if door.family == socket.AF_UNIX]
     server = httpserver.make(app, failure, limits)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=list(doors))))
     thread.start()
@@ -89,6 +90,8 @@ def serving(
     finally:
         server.stop()
         thread.join(300)
+        for path in paths:
+            shutil.rmtree(Path(path).parent)
         assert not thread.is_alive()
 
 

@@ -92,6 +92,10 @@ def test_a_word_that_only_sounds_open_is_no_point() -> None:
     assert not next_points("All pushed, nothing left to do.")
     assert not next_points("Waiting on completion.")
     assert not next_points("Still waiting for the background task to finish.")
+    assert not next_points("Idle and waiting for team-lead's next assignment.")
+    assert not next_points("The remaining tasks belong to other team members.")
+    assert not next_points("Let me check the list for remaining work.")
+    assert next_points("Let me know which of the remaining tasks you want.")
     assert next_points("Waiting for your approval of the schema.")
     assert not next_points("Ready for your next review run.")
 

@@ -220,9 +220,29 @@ def intent(prompt: str) -> str:
 
 def message(role: str, text: str, sieve: Sieve) -> Draft | None:
     """A message of a user or an agent; None if no text of their own is left."""
+    if role == "user" and text.lstrip().startswith("<teammate-message "):
+        from kinen.agents.teammates import messages  # few sessions are those of a team
+
+        if pairs := messages(text):
+            return _from_team(pairs, sieve)
     words = own_words(text) if role == "user" else text
     content = clip(sieve.clean(words), MESSAGE)
     return Draft("message", content, {"role": role}) if content else None
+
+
+def _from_team(messages: Sequence[tuple[str, str]], sieve: Sieve) -> Draft | None:
+    """What is kept of the messages of other agents: a prompt if the lead wrote one, or a report."""
+    from kinen.agents.teammates import LEAD
+
+    messages = [(sender, text) for sender, text in messages if text]
+    senders = list(dict.fromkeys(sender for sender, _ in messages))
+    several = len(senders) > 1
+    texts = [f"{sender}: {text}" if several else text for sender, text in messages]
+    text = "\n\n".join(texts)
+    if LEAD not in senders:
+        return report(", ".join(senders), text, sieve)
+    content = clip(sieve.clean(text), MESSAGE)
+    return Draft("message", content, {"role": "user", "teammate": LEAD}) if content else None
 
 
 def report(agent_type: str, text: str, sieve: Sieve) -> Draft | None:

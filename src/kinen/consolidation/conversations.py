@@ -192,7 +192,7 @@ def read_messages(observations: Sequence[Observation], roles: Sequence[str]) -> 
 def speaker(event: Observation) -> str:
     """Whose words an observation has: `user`, `assistant`, or nobody's."""
     if event.kind == "message":
-        return events.role(event) or ""
+        return "assistant" if events.teammate(event) else events.role(event) or ""
     return "assistant" if event.kind in ("node_end", "node_output") else ""
 
 

@@ -233,7 +233,7 @@ def _take(account: Account, event: Observation) -> None:
         account.last = source
     speaker = events.role(event)
     if speaker:
-        _take_message(account, event.content.strip(), speaker, source)
+        _take_message(account, event, speaker, source)
     for path in events.files(event):
         if path in account.files or len(account.files) < TRACKED:
             account.files[path] = (account.files.get(path, (0, source))[0] + 1, source)
@@ -248,7 +248,8 @@ def _take(account: Account, event: Observation) -> None:
     _take_run(account, event, source)
 
 
-def _take_message(account: Account, text: str, speaker: Role, source: Source) -> None:
+def _take_message(account: Account, event: Observation, speaker: Role, source: Source) -> None:
+    text = event.content.strip()
     if not text:
         return
     quote = Quote(text, source)
@@ -263,7 +264,8 @@ def _take_message(account: Account, text: str, speaker: Role, source: Source) ->
         turn.last_words = quote
         if has_substance(text):
             turn.closings = [quote, *turn.closings[: CLOSINGS - 1]]
-    claims = [Claim(statement, speaker, source) for statement in statements(speaker, text)]
+    author = "assistant" if events.teammate(event) else speaker
+    claims = [Claim(statement, author, source) for statement in statements(author, text)]
     account.claims = [*account.claims, *claims][-STATEMENTS:]
 
 

@@ -85,13 +85,17 @@ _OPEN_HEAD = lazy_pattern(
 _COMPLETE = lazy_pattern(
     r"(?i)\b(?:unrelated|nothing (?:left|remaining|pending|else)|no (?:remaining|open|pending"
     r"|further)"
-    r"|all (?:\w+ ){0,3}(?:done|complete|closed|finished|merged))\b"
+    r"|all (?:\w+ ){0,3}(?:done|complete|closed|finished|merged)"
+    r"|belongs? to (?:an)?other (?:agents?|team|members?))\b"
 )
 _WAITS = lazy_pattern(
-    r"(?i)(?:still |now )?waiting (?:for|on) (?:completion|it|them|both|all|results?|the (?:\w+ )?"
+    r"(?i)(?:still |now |idle and )?waiting (?:for|on) (?:completion|it|them|both|all|results?"
+    r"|(?:the )?team[- ]?(?:lead|mates?)|the (?:\w+ )?"
     r"(?:(?:sub)?agents?|tasks?|results?|build|tests?|command|process|notification))\b"
 )
-"""An agent waits for what it began itself: nobody else has to do anything."""
+"""An agent waits for what it began itself, or for another agent: no person has to do anything."""
+
+_LOOKS = lazy_pattern(r"(?i)(?:now )?let me (?!know\b)")
 
 
 class Line(NamedTuple):
@@ -211,7 +215,10 @@ def next_points(text: str) -> list[str]:
     points = listed_points(text)
     for sentence in spoken(text):
         is_open = _OPEN.search(sentence) and not (
-            _COMPLETE.search(sentence) or _SHA.match(sentence) or _WAITS.match(sentence)
+            _COMPLETE.search(sentence)
+            or _SHA.match(sentence)
+            or _WAITS.match(sentence)
+            or _LOOKS.match(sentence)
         )
         repeated = any(sentence in point for point in points)
         if is_open and not repeated and not sentence.endswith(":"):

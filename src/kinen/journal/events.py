@@ -60,6 +60,11 @@ def role(event: Observation) -> Role | None:
     return "assistant" if string(event, "role") == "assistant" else "user"
 
 
+def teammate(event: Observation) -> str:
+    """The agent that wrote a prompt; empty if a user did."""
+    return string(event, "teammate")
+
+
 def failed(event: Observation) -> bool:
     """Did an action fail? A pipe can hide an exit code, so failed tests are counted too."""
     if event.kind not in ACTIONS:

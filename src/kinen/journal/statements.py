@@ -51,8 +51,8 @@ _GOES_ON = lazy_pattern(
 )
 """In a sentence: what its author does next, after the reason for it."""
 _WAITS = lazy_pattern(
-    r"(?i)\b(?:waiting (?:for|on) (?:the )?(?:you|users?|team|further|next|new|more|instructions?"
-    r"|confirmation|approval|feedback)\b|waiting (?:for|on) your\b|standing by\b"
+    r"(?i)\b(?:wait(?:ing)? (?:for|on) (?:the )?(?:your?|users?|team|further|next|new|more"
+    r"|instructions?|confirmation|approval|feedback)\b|standing by\b"
     r"|(?:if|once|when|whenever|after) you\b|just say\b|say the word\b)"
 )
 """Waits for somebody, and not for a command: nothing is done next unless they say so."""
@@ -99,7 +99,7 @@ _LESSON = (
     r"|\bknown (?:\w+ ){0,3}(?:bug|issue|conflict|limitation|problem)\b"
     r"|\b(?:doesn't|does not|don't|do not|cannot|can't|won't|isn't|is not|aren't) (?:\w+ ){0,2}"
     r"(?:support(?:ed)?|allow(?:ed)?|work|handle|accept|exist|match|access|include|persist"
-    r"|compatible|available|thread-safe|safe)\b"
+    r"|compatible|available|thread-safe|safe)\b(?! yet\b)"
     r"|\b(?:fail(?:s|ed|ing)?|broke(?:n)?|crash(?:es|ed)?|hangs?|hung|error(?:s|ed)?)\b.{0,160}"
     r"\b(?:because|since|due to|as soon as|unless|when|if)\b"
     r"|\bonly works?\b|\bworks? (?:only|because|around)\b|\bgotcha\b|\bworkaround\b"

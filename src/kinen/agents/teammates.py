@@ -1,0 +1,43 @@
+"""Messages between the agents of a team in Claude Code, which reach each of them as prompts.
+
+`<teammate-message teammate_id="NAME" …>` is around each message. The lead hands out tasks, the
+others report; what only says who is idle or has ended is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+LEAD = "team-lead"
+_MESSAGE = re.compile(
+    r"""\s*<teammate-message\s[^<>]{0,200}?teammate_id="(?P<sender>[^"<>]{1,100})"[^<>]{0,1000}>
+    (?P<text>(?:(?!</?teammate-message\b).)*)
+    </teammate-message>\s*""",
+    re.DOTALL | re.VERBOSE,
+)
+
+
+def messages(prompt: str) -> list[tuple[str, str]]:
+    """Sender and text of each message; none if a prompt has anything else.
+
+    The text of a message that only reports a state is empty.
+    """
+    pairs = []
+    place = 0
+    while message := _MESSAGE.match(prompt, place):
+        pairs.append((message["sender"], _readable(message["text"].strip())))
+        place = message.end()
+    return pairs if place == len(prompt) else []
+
+
+def _readable(text: str) -> str:
+    """A message as a person reads it: of an assigned task its subject and description."""
+    if not text.startswith("{"):
+        return text
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    texts = [fields.get(name) for name in ("subject", "description")]
+    return "\n\n".join(text for text in texts if isinstance(text, str) and text)
