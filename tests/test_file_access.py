@@ -38,6 +38,7 @@ ALLOWED = {
     "daemon/inotify.py": "/proc",
     "http/team_server.py": "names in the temporary folder",
     "http/routes_web.py": "scripts and styles of the package",
+    "daemon/logs.py": "its log in kinen's folder, by a private opener",
     "daemon/process.py": "its port in kinen's folder, and /proc",
     "daemon/units.py": "units of the user's service manager",
     "daemon/watch.py": "names and times only, links not followed; limits in /proc",

@@ -103,3 +103,10 @@ def test_statements_that_were_cut_are_left_to_their_messages() -> None:
     summary = "**Outcome**: All green.\nThe build failed because…; It runs now.\nThe rest was…"
     assert without_cut(summary) == "**Outcome**: All green.\nIt runs now."
     assert without_cut("Nothing but a beginning…") == "Nothing but a beginning…"
+
+
+def test_an_outcome_keeps_its_label_and_its_result_before_files_in_bold() -> None:
+    first = "**Outcome**: 52/52 tests pass. Here's a summary of what changed:"
+    assert trimmed([first, "**`src/a.ts`**", "- `show` opens a terminal"], 60)[0] == first
+    alone = trimmed([first, "Everything else is as it was before."], 60)
+    assert alone == ["**Outcome**: 52/52 tests pass.", "Everything else is as it was before."]

@@ -15,6 +15,7 @@ from kinen.journal.closing import (
     next_points,
     results_first,
 )
+from kinen.journal.statements import spoken
 from kinen.text import estimate
 
 LONG = """All tasks complete. Here's a summary of the changes:
@@ -96,6 +97,11 @@ def test_a_word_that_only_sounds_open_is_no_point() -> None:
     assert not next_points("The remaining tasks belong to other team members.")
     assert not next_points("Let me check the list for remaining work.")
     assert next_points("Let me know which of the remaining tasks you want.")
+    assert not next_points("Selecting another item could leave the editor waiting on a promise.")
+    assert not next_points("If a load is pending, the provider returns the old item.")
+    assert not next_points("Yes, if you want the darker colors.")
+    assert next_points("The release is waiting on a review.")
+    assert next_points("The review of the schema is pending.")
     assert next_points("Waiting for your approval of the schema.")
     assert not next_points("Ready for your next review run.")
 
@@ -192,6 +198,18 @@ no changes added to commit (use "git add" and/or "git commit -a")
 The coupon survives a reload now. On branch main the tests pass."""
     result = condensed(pasted, 200)
     assert result == "The coupon survives a reload now. On branch main the tests pass."
+
+
+def test_a_line_drawn_across_is_no_text() -> None:
+    ruler = "\u2500" * 40
+    text = f"All 12 tests pass.\n\n`★ Insight {ruler}`\nThe cache is shared by all.\n`{ruler}`"
+    assert condensed(text, 60) == "All 12 tests pass.\nThe cache is shared by all."
+    assert list(spoken(text)) == ["All 12 tests pass.", "The cache is shared by all."]
+
+
+def test_an_answer_begins_with_what_it_says() -> None:
+    text = "Good catch — my framing was sloppy. The cache is shared by all worktrees."
+    assert condensed(text, 60) == "The cache is shared by all worktrees."
 
 
 def test_the_first_lines_do_not_end_in_a_label() -> None:

@@ -450,6 +450,7 @@ def test_what_the_user_decides_prefers_and_wants_kept_is_drawn(
         "```\nwe'll use PostgreSQL for the job queue\n```",
         "<task-notification>we'll use PostgreSQL for the job queue</task-notification>",
         "we'll use PostgreSQL for the job queue. " * 120,
+        f"{'Do the list. ' * 90}NEVER push. ALWAYS edit. IMPORTANT. we'll use SQLite for the jobs",
     ],
 )
 def test_questions_doubts_orders_and_pastes_are_not_drawn(text: str) -> None:
@@ -476,6 +477,9 @@ def test_what_the_agent_found_out_is_drawn(text: str, type_: str) -> None:
         "The root cause is probably a stale socket in the pool.",
         "Is the root cause a stale socket in the pool?",
         "Let me look for the root cause.",
+        "In `config/theme.toml`, add/use an `autumn` palette instead of `old_mocha`.",
+        "The comparable improvement for `open.sh` is to move it to events rather than polling.",
+        "Adopt the new names in the glossary; keep `mail_id` in jobs, add it going forward.",
     ],
 )
 def test_guesses_of_the_agent_are_not_drawn(text: str) -> None:

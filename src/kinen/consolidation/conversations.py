@@ -29,6 +29,10 @@ SHORT = 300
 """Characters of a prompt up to which it need not address anybody to be its author's own."""
 FORMATTED = 3
 """Paragraphs that begin in bold from which on a prompt was written by an agent."""
+LONG = 1_000
+"""Characters from which on a prompt may be a template."""
+SHOUTED = 3
+"""Words in capitals from which on a long prompt was written by a program or for a command."""
 RECENT = 12
 """Observations after a failure within which a message may explain it."""
 AROUND = 30
@@ -60,6 +64,7 @@ _PASTED = re.compile(
     r"|\[?(?:info|warn|warning|error|debug)\b\]?[: ]|[|>] |error:|you are )"
 )
 _FORMATTED = re.compile(r"\s{0,3}(?:[-*+] |\d+[.)] )?\*\*[^*\n]{2,80}\*\*")
+_SHOUTED = re.compile(r"\b(?:ALWAYS|NEVER|MUST|ONLY|IMPORTANT|CRITICAL|DO NOT|NOT|RULES)\b")
 _ADDRESS = re.compile(
     r"(?i)\b(?:i|i'm|i'd|we|we're|you|your|please|let's|lets|my|our|me|us)\b|^(?:implement|add|fix|make"
     r"|create|update|remove|build|write|change|use|refactor|review|continue)\b"
@@ -203,7 +208,9 @@ def is_pasted(text: str, role: str) -> bool:
     lines = [line for line in text.splitlines() if line.strip()]
     if role != "user" or not lines:
         return False
-    if sum(map(bool, map(_FORMATTED.match, lines))) >= FORMATTED and not _GIVEN_PLAN.match(text):
+    formatted = sum(map(bool, map(_FORMATTED.match, lines))) >= FORMATTED
+    shouted = len(text) > LONG and len(_SHOUTED.findall(text)) >= SHOUTED
+    if (formatted or shouted) and not _GIVEN_PLAN.match(text):
         return True
     foreign = sum(bool(_PASTED.match(line)) for line in lines)
     addressed = len(text) <= SHORT or _ADDRESS.search(text)

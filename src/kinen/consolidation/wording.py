@@ -199,10 +199,10 @@ _ORDER = re.compile(
     r"|retain|avoid|introduce|define|build|check|verify|test|skip|drop|store|pass|call|start|stop"
     r"|put|let|tighten|normalize|plan|switch|allow|map|mark|log|read|parse|wrap|apply|enforce|open"
     r"|close|delete|include|exclude|provide|give|render|convert|generate|register|wire|refactor"
-    r"|re-?\w+|surface|never|always)\b(?! (?:is|are|was|were)\b)"
+    r"|re-?\w+|surface|never|always|adopt)\b(?! (?:is|are|was|were)\b)"
 )
 """A sentence in the imperative: of an agent it is a proposal."""
-_CODE_LABEL = re.compile(r"^[^:]{0,40}[`.][^:]{0,40}: ")
+_CODE_LABEL = re.compile(r"^(?:[^:]{0,40}[`.][^:]{0,40}: |In `[^`]{1,80}`, )")
 """A file or a name before what is to be done about it."""
 _CHANGE = re.compile(
     r"(?i)^(?:removed|added|updated|simplified|documented|wired|renamed|extracted|refactored|cleaned"
@@ -248,7 +248,8 @@ _PROPOSAL = re.compile(
     r"|optional|residual|minor|needs? to|the stated|(?:even )?if|unless|e\.g|i\.e|for example"
     r"|for instance|whether|suppose|assuming|worse|either|assumption|test"
     r"|simplest|easiest|best|cleanest|safest|[A-H] [–—-]+ (?=[A-Z])"
-    r"|the (?:simplest|easiest|best|cleanest|proper|right) (?:fix|solution|option|approach|way))\b"
+    r"|the (?:simplest|easiest|best|cleanest|proper|right) (?:fix|solution|option|approach|way)"
+    r"|the (?:\w+ )?(?:improvement|alternative|change)\b.{0,60}? (?:is|would be) to)\b"
 )
 _PLACE = re.compile(
     r"(?:\w\.\w{1,6}|`|`[\w-]{1,60}):\d{1,6}\b|\b[Ll]ines? ~?\d|→|->(?=[^`]{0,200}$)"

@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from kinen.journal.shorten import LABELS
 from kinen.journal.statements import goes_on, is_step, spoken
-from kinen.markdown.sentences import plain, sentences
+from kinen.markdown.sentences import RULER, plain, sentences
 from kinen.model.tuples import NamedTuple
 from kinen.text import estimate, excerpt, lazy_pattern
 
@@ -62,7 +62,8 @@ _OPEN = lazy_pattern(
     r"|not (?:yet|done|implemented|started|pushed|committed)|uncommitted"
     r"|left to do|to-?do\b|follow[- ]?ups?|outstanding|deferred|out of scope"
     r"|(?:is|are|still|remains?) pending|pending (?:\w+ )?(?:changes?|tasks?|work|items?|review)"
-    r"|you(?:'ll| will| should| may| might| can)? (?:need|want|have) to|once you|waiting (?:for|on)"
+    r"|you(?:'ll| will| should| may| might| can)? (?:need|want|have) to|once you"
+    r"|(?:(?:'m|'re|am|is|are|still|now|just) |^)waiting (?:for|on)"
     r"|blocked (?:by|on)|needs? (?:manual|your|to be)|would you like|ready for (?:your )?review\b)"
     rf"|{_OFFER}"
 )
@@ -94,8 +95,12 @@ _WAITS = lazy_pattern(
     r"(?:(?:sub)?agents?|tasks?|results?|build|tests?|command|process|notification))\b"
 )
 """An agent waits for what it began itself, or for another agent: no person has to do anything."""
-
 _LOOKS = lazy_pattern(r"(?i)(?:now )?let me (?!know\b)")
+_ANSWERS = lazy_pattern(r"(?i)(?:yes|yep|no|nope)\b[^?]{0,60}$")
+_CONDITION = lazy_pattern(
+    r"(?i).{0,200}\b(?:if|when|while|unless)\b[^.]{0,80}\b(?:is|are) pending\b"
+)
+"""Tells when the code waits for something."""
 
 
 class Line(NamedTuple):
@@ -214,12 +219,10 @@ def next_points(text: str) -> list[str]:
     """What a closing message says is still to do, or asks to be told."""
     points = listed_points(text)
     for sentence in spoken(text):
-        is_open = _OPEN.search(sentence) and not (
-            _COMPLETE.search(sentence)
-            or _SHA.match(sentence)
-            or _WAITS.match(sentence)
-            or _LOOKS.match(sentence)
+        nothing = any(
+            pattern.match(sentence) for pattern in (_SHA, _WAITS, _LOOKS, _ANSWERS, _CONDITION)
         )
+        is_open = _OPEN.search(sentence) and not (_COMPLETE.search(sentence) or nothing)
         repeated = any(sentence in point for point in points)
         if is_open and not repeated and not sentence.endswith(":"):
             points.append(sentence)
@@ -296,6 +299,8 @@ def _ranked(text: str) -> Iterator[Line]:
             below = 0
             checked = bool(_CHECKED.search(bare))
         if fenced or bare.startswith((*_FENCE, "#", "|")) or not bare.strip("-=* "):
+            continue
+        if RULER in bare:
             continue
         selected = _without_steps(line)
         if not selected.strip() or _TAG.fullmatch(bare) or _GIT_STATUS.fullmatch(bare):

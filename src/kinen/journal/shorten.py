@@ -145,15 +145,20 @@ def _chosen(lines: list[str], ranks: list[int], tokens: float) -> list[str]:
 
 
 def _without_lead_ins(lines: list[str]) -> list[str]:
-    """The lines without those that announce what is not there any more."""
+    """The lines without those that announce what is not there any more.
+
+    The sentences before such an announcement stay.
+    """
     chosen: list[str] = []
     for line in reversed(lines):
         below = chosen[-1] if chosen else ""
         indent = len(line) - len(line.lstrip())
         deeper = len(below) - len(below.lstrip()) > indent
-        listed = below.startswith(BULLETS) and not line.startswith(BULLETS)
+        listed = below.startswith((*BULLETS, "**")) and not line.startswith(BULLETS)
         if deeper or listed or not line.rstrip("* ").endswith(":"):
             chosen.append(line)
+        elif ". " in line:
+            chosen.append(f"{line.rpartition('. ')[0]}.")
     return chosen[::-1]
 
 

@@ -63,6 +63,12 @@ _EMPTY = lazy_pattern(
     r"(?i)(?:done|clean compile|all green|good|perfect|great|excellent|expected|pushed|fixed|works"
     r"|here(?:'s| is) (?:a|the|what)\b.{0,80})[.!:]*"
 )
+_COURTESY = lazy_pattern(
+    r"(?i)(?:good|great|nice|fair|excellent) (?:catch|point|question|call|idea)\b.{0,40}"
+    r"|you(?:'re| are) (?:absolutely |completely |quite )?right\b.{0,20}"
+    r"|glad (?:it|that|they|you|this)\b.{0,40}"
+)
+"""An answer to the user as a person, which tells nothing."""
 
 _PAST = "mind been seen had used work works worked did was is are got gets said asked thought knew"
 _ALWAYS = (
@@ -145,8 +151,11 @@ class Statement(NamedTuple):
 
 
 def is_step(sentence: str) -> bool:
-    """Does a sentence only announce what is done next, or that something was done?"""
-    rest = _FILLER.sub("", _plain(sentence), count=1)
+    """Does a sentence only announce what is done next, agree, or say that something was done?"""
+    text = _plain(sentence)
+    if _COURTESY.fullmatch(text):
+        return True
+    rest = _FILLER.sub("", text, count=1)
     return bool(_STEP.match(rest)) or bool(_EMPTY.fullmatch(rest)) or not rest
 
 

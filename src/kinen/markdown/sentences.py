@@ -21,6 +21,8 @@ LONGEST = 500
 _MOST_INLINE = 8000
 """Characters of a stretch whose markup is removed; the rest is dropped."""
 REASONS = ("rationale", "reason", "reasoning", "why", "because", "justification")
+RULER = "\u2500" * 5
+"""Drawn across a line, as `★ Insight ─────` in the answers of some agents: no text."""
 _WRAPPED = range(58, 111)
 """Lengths of lines that were wrapped by an editor and do not end a sentence."""
 
@@ -116,7 +118,7 @@ def paragraphs(markdown: str) -> Iterator[str]:
 
 def sentences(text: str, *, wrapped: bool = False) -> list[str]:
     """The sentences of a paragraph; the end of a line ends one, unless the lines are wrapped."""
-    lines = text.split("\n")
+    lines = [line for line in text.split("\n") if RULER not in line]
     broken = wrapped or all(len(line) in _WRAPPED for line in lines[:-1])
     pieces: list[str] = []
     for line in [" ".join(lines)] if broken else lines:
