@@ -488,6 +488,14 @@ def test_a_lead_in_is_quoted_with_what_it_leads_in_to() -> None:
     ]
 
 
+def test_a_question_why_gets_the_cause_and_not_the_test_of_it() -> None:
+    cause = "The tree reused a stale load after the selection changed, so it waited for the old one"
+    tested = "Added `rows.test.ts`, which selects A, then B, and verifies that A cannot be shown"
+    passage = Passage("message:a", f"{cause}.\n\n{tested}.\n\n" + "The rest is unchanged. " * 20)
+    lines = choose("why did the tree hang after selecting", [passage], {passage.ref: ["[a]"]}, 45)
+    assert lines[0][1].startswith(cause[:40])
+
+
 def test_long_output_leaves_room_for_messages() -> None:
     words = ("app", "scope", "policy", "caller", "worker", "secret", "branch", "header", "cache")
     lines = [

@@ -78,6 +78,10 @@ _OFFERS = "if you (?:want|like|prefer)|want me to|(?:should|shall) i|i can|would
 OFFER = lazy_pattern(rf"(?i)\b(?:{_OFFERS}|suggest\w*|propos\w*|recommend\w*)\b")
 """Matches what was offered, often as a question: `Should I push it?`."""
 _FAILED = "not found|no such|unable to|cannot|can't|could not|denied|refused"
+_CAUSE = (
+    "because|caused?|causes|reason|since|due to|so that|why|root cause|turn(?:s|ed) out"
+    "|which (?:broke|left|made|means?|meant)"
+)
 _CUES = (
     # pattern of a question, pattern of a line that answers it
     (WHEN.pattern, _TIME),
@@ -95,7 +99,7 @@ _CUES = (
     ),
     (
         r"\bwhy\b|\b(?:cause|reason|wrong|broke\w*)\b",
-        rf"\b(?:because|caused?|causes|reason|since|due to|so that|why|{_FAILED})\b",
+        rf"\b(?:{_CAUSE}|{_FAILED})\b|, so\b(?! far)",
     ),
     (
         r"\b(?:fix(?:ed)?|solved?|resolved?)\b|^\s*how (?:do|did|does|is|are|was|were|should)\b",

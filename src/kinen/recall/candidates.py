@@ -48,12 +48,15 @@ EVENTS: Mapping[str, float] = {
     "file_diff": 0.3,
     "tool_call": 0.1,
 }
+_LEFT = "tasks?|items?|work|changes|commits?|reviews?|approval|merge|issues?|steps?|phases?|gaps?"
 _PASSING = lazy_pattern(
-    r"(?i)\b(?:in[ _-]progress|pending"
+    r"(?i)\b(?:in[ _-]progress|(?:is|are|was|were|still|now|remains?) pending"
+    rf"|(?:pending|remaining) (?:\w+ )?(?:{_LEFT})\b|\d remaining"
     r"|not (?:yet )?(?:started|done|committed|pushed|implemented|closed)"
     r"|still (?:open|needed|needs?|to do|missing|failing|has to|have to)|next (?:task|step|up)\b"
-    r"|remaining|left to do|to be done|todo|currently (?:working|failing|blocked)|waiting for"
-    r"|\(open\b|is open\b)"
+    r"|left to do|to be done|(?-i:TODO)|currently (?:working|failing|blocked)"
+    r"|(?:am|is|are|still|now|just) waiting for|\(open\b|is open\b)"
+    r"|(?:^|[:(|,\[*_`])\W{0,4}(?:pending|remaining|to-?do|waiting for)\b|\bpending\W*$"
 )
 """Says how something stood at the time, which what came after may have changed."""
 _PART = lazy_pattern(
