@@ -121,6 +121,18 @@ def test_a_detail_is_not_told_without_the_point_above_it() -> None:
     assert lines[1].startswith("- **#0**")
 
 
+@pytest.mark.parametrize(
+    ("text", "step"),
+    [
+        ("I will now run the tests.", True),
+        ("The board is built. I will now exit, the other tasks are for the next agent.", False),
+        ("All my tasks are done. I'll wait for the team lead to assign more work.", False),
+    ],
+)
+def test_the_end_of_the_work_is_not_a_step(text: str, step: bool) -> None:
+    assert ends_in_step(text) is step
+
+
 def test_a_colon_at_the_end_announces_something_in_any_language() -> None:
     assert ends_in_step("我需要搜尋更準確的文檔：")
     assert not ends_in_step("文檔已完成。")

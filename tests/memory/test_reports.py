@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kinen import Memory
-from kinen.memory.report_text import SessionReport, _block, _story, standup_text
+from kinen.memory.report_text import (
+    SAME,
+    SessionReport,
+    _block,
+    _story,
+    _with_intents_once,
+    standup_text,
+)
 from kinen.memory.reports import _still_true
 from sources.repositories import Repository
 
@@ -44,6 +52,17 @@ def test_a_short_outcome_is_told_with_what_came_before_it() -> None:
     text = _story(session(1, "Committed as `2f730b7`.", earlier, "Fixed the order."), 300)
     assert f"→ Committed as `2f730b7`. {earlier}" in text
     assert "Fixed the order" not in text
+
+
+def test_a_prompt_that_began_several_sessions_is_told_once() -> None:
+    prompt = "You work through the tickets of the board, one after the other."
+    first, second, other = (
+        replace(session(n, f"Ticket {n} is done, all tests pass."), intent=intent)
+        for n, intent in ((3, prompt), (2, prompt), (1, "Fix the menu."))
+    )
+    shown = _with_intents_once([first, second, other])
+    assert [report.intent for report in shown] == [prompt, SAME, "Fix the menu."]
+    assert [report.outcome for report in shown] == [first.outcome, second.outcome, other.outcome]
 
 
 def test_a_handoff_leaves_out_answers_to_what_is_not_there() -> None:

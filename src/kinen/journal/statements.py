@@ -53,6 +53,7 @@ _GOES_ON = lazy_pattern(
 _WAITS = lazy_pattern(
     r"(?i)\b(?:wait(?:ing)? (?:for|on) (?:the )?(?:your?|users?|team|further|next|new|more"
     r"|instructions?|confirmation|approval|feedback)\b|standing by\b"
+    r"|i(?:'ll| will) (?:now )?(?:exit|stop)\b"
     r"|(?:if|once|when|whenever|after) you\b|just say\b|say the word\b)"
 )
 """Waits for somebody, and not for a command: nothing is done next unless they say so."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from kinen.characters import visible
@@ -38,6 +38,7 @@ STANDUP_COMMITS = 30
 NOT_PUSHED = 5
 CHANGED = 10
 """Changed files that are named."""
+SAME = "the same request as above"
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d{1,2}[.)])\s+")
 
 
@@ -134,7 +135,7 @@ def standup_text(report: Report) -> str:
         return ""
     room = 2 * LINE if len(report.sessions) <= FEW else LINE
     done = list(map(_checkpoint, report.checkpoints))
-    done += [_story(session, room) for session in report.sessions]
+    done += [_story(session, room) for session in _with_intents_once(report.sessions)]
     told = {point for session in report.sessions for point in session.next}
     parts = [
         "\n".join(["## Done", *done]) if done else "",
@@ -157,8 +158,9 @@ def handoff_text(report: Report) -> str:
     where = f"on {report.branch} at {report.commit}" if report.branch and report.commit else ""
     where = where or report.branch
     state = [f"{report.space}{f', {where}' if where else ''}", *_changed(report)]
-    latest = report.sessions[:1]
-    older = report.sessions[1:]
+    sessions = _with_intents_once(report.sessions)
+    latest = sessions[:1]
+    older = sessions[1:]
     parts = [
         _section("State", state),
         _section("Not pushed", _first(report.not_pushed, NOT_PUSHED)),
@@ -176,6 +178,18 @@ def handoff_text(report: Report) -> str:
         _section("Latest commits", map(_commits, report.commits), most=COMMITS),
     ]
     return visible("\n\n".join(filter(None, parts)))
+
+
+def _with_intents_once(sessions: Iterable[SessionReport]) -> list[SessionReport]:
+    """The sessions; a program that starts them often begins each with the same words."""
+    told = set[str]()
+    shown = []
+    for session in sessions:
+        intent = excerpt(session.intent, INTENT)
+        repeated = bool(intent) and intent in told
+        shown.append(replace(session, intent=SAME) if repeated else session)
+        told.add(intent)
+    return shown
 
 
 def _checkpoint(point: Point) -> str:
