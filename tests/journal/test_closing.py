@@ -100,6 +100,8 @@ def test_a_word_that_only_sounds_open_is_no_point() -> None:
     assert not next_points("Selecting another item could leave the editor waiting on a promise.")
     assert not next_points("If a load is pending, the provider returns the old item.")
     assert not next_points("Yes, if you want the darker colors.")
+    assert not next_points("One commit with the research todo and its references.")
+    assert next_points("TODO: the release notes of the second part.")
     assert next_points("The release is waiting on a review.")
     assert next_points("The review of the schema is pending.")
     assert next_points("Waiting for your approval of the schema.")
@@ -221,6 +223,8 @@ def test_a_line_drawn_across_is_no_text() -> None:
 
 def test_an_answer_begins_with_what_it_says() -> None:
     text = "Good catch — my framing was sloppy. The cache is shared by all worktrees."
+    assert condensed(text, 60) == "The cache is shared by all worktrees."
+    text = "That's a really sound architectural instinct. The cache is shared by all worktrees."
     assert condensed(text, 60) == "The cache is shared by all worktrees."
 
 

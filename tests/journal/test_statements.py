@@ -40,6 +40,7 @@ def test_what_a_message_states_has_its_kind(role: str, text: str, kind: str) -> 
     [
         "Let me check the root cause of the failing migration test.",
         "The two new screens do not exist yet in the application.",
+        "Even if somebody reads the key, they need to have deliberately saved the wrapped one.",
         "Maybe the root cause was a byte order mark in the template.",
         "Was the root cause a byte order mark in the template?",
         "> The root cause was a byte order mark in the template file.",

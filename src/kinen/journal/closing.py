@@ -60,7 +60,7 @@ _OPEN = lazy_pattern(
     r"|total (?:missing|remaining|open|left)\b"
     r"|what remains|still (?:need|to do|open|missing|pending|has to|have to|to be)"
     r"|not (?:yet|done|implemented|started|pushed|committed)|uncommitted"
-    r"|left to do|to-?do\b|follow[- ]?ups?|outstanding|deferred|out of scope"
+    r"|(?:left|things) to do|(?-i:TODO)\b|follow[- ]?ups?|outstanding|deferred|out of scope"
     r"|(?:is|are|still|remains?) pending|pending (?:\w+ )?(?:changes?|tasks?|work|items?|review)"
     r"|you(?:'ll| will| should| may| might| can)? (?:need|want|have) to|once you"
     r"|(?:(?:'m|'re|am|is|are|still|now|just) |^)waiting (?:for|on)"
@@ -71,7 +71,7 @@ _UNCOMMITTED = lazy_pattern(r"(?i)\bun(?:committed|pushed|staged)\b|\b(?:commit|
 _LEFT = lazy_pattern(
     r"(?i)\b(?:next (?:steps?|task|session)|(?:total|still|what) (?:missing|remains?|remaining)"
     r"|remain(?:s|ing)? (?:\w+ ){0,2}?(?:to be|to do|open|work|tasks?|items?|steps?|issues?|gaps?)"
-    r"|not (?:yet )?(?:done|implemented|started)|left to do|to-?do)\b"
+    r"|not (?:yet )?(?:done|implemented|started)|left to do|(?-i:TODO))\b"
 )
 """Says for sure that work is left, also when read without what was said around it."""
 _SHA = lazy_pattern(r"\W{0,2}[0-9a-f]{7,40}\b")

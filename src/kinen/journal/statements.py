@@ -65,7 +65,8 @@ _EMPTY = lazy_pattern(
     r"|here(?:'s| is) (?:a|the|what)\b.{0,80})[.!:]*"
 )
 _COURTESY = lazy_pattern(
-    r"(?i)(?:good|great|nice|fair|excellent) (?:catch|point|question|call|idea)\b.{0,40}"
+    r"(?i)(?:that'?s |this is )?(?:an? )?(?:really |very )?(?:good|great|nice|fair|sound|excellent"
+    r"|interesting) (?:\w+ )?(?:catch|point|question|call|idea|instinct|thought)\b.{0,40}"
     r"|you(?:'re| are) (?:absolutely |completely |quite )?right\b.{0,20}"
     r"|glad (?:it|that|they|you|this)\b.{0,40}"
 )
@@ -119,6 +120,7 @@ _INTENDED = lazy_pattern(
     r"|we'll (?:know|see)|unrelated|untracked|untouched)\b"
 )
 """Says what its author is about to do, or what was left alone: no decision and no lesson."""
+_HYPOTHETICAL = lazy_pattern(r"(?i)(?:even )?if\b")
 _POINTS_BACK = lazy_pattern(
     r"(?i)(?:this|that|these|those)\b(?! (?:project|repo|repository|branch)\b)"
 )
@@ -194,7 +196,9 @@ def statements(role: Role, text: str) -> Iterator[Statement]:
         words = len(claim.split())
         if claim[:1] in "+-|=" or words not in WORDS or is_step(claim) or not _is_stated(claim):
             continue
-        if role == "assistant" and (_INTENDED.search(_plain(claim)) or points_back(claim)):
+        if role == "assistant" and (
+            _INTENDED.search(_plain(claim)) or _HYPOTHETICAL.match(claim) or points_back(claim)
+        ):
             continue
         for kind, confidence, rule in _RULES[role]:
             if kind == "decision" and role == "user" and _TASK.match(claim):
