@@ -79,6 +79,37 @@ def test_items_below_decisions_are_decisions_in_any_markdown() -> None:
     ]
 
 
+LISTED = """# Notifications
+
+## Decision
+
+Use one function, `notify/2`, as the only way to create a notification. It must:
+
+{items}
+"""
+
+
+def test_items_that_end_a_sentence_are_nothing_without_its_beginning() -> None:
+    items = "1. reject calls in a transaction;\n2. wait for the commit; and\n3. send one message."
+    assert decisions(LISTED.format(items=items)) == [
+        "Notifications: Use one function, `notify/2`, as the only way to create a notification."
+    ]
+
+
+def test_items_that_are_sentences_are_decisions_beside_their_lead_in() -> None:
+    items = "- Calls within an open transaction are rejected.\n- A message is sent after the commit."
+    assert decisions(LISTED.format(items=items)) == [
+        "Notifications: Use one function, `notify/2`, as the only way to create a notification.",
+        "Notifications: Calls within an open transaction are rejected.",
+        "Notifications: A message is sent after the commit.",
+    ]
+
+
+def test_a_title_in_bold_is_no_conclusion() -> None:
+    text = "# 0005: chunks\n\n**Invitation acceptance.** The callback locks the row of the user.\n"
+    assert decisions(text, "note:docs/decisions/0005-chunks.md") == []
+
+
 def test_a_record_without_the_heading_is_read_by_its_bold_conclusions() -> None:
     text = (
         "# 0005: chunks\n\nIntro.\n\n"

@@ -53,6 +53,8 @@ _CHOSEN = re.compile(
     r"(?:,\s{0,3}because (?P<why>.+))?$"
 )
 _BOLD = re.compile(r"(?s)\*\*(?P<claim>[^*\n]{15,200}[.!])\*\*\s{0,3}(?P<rest>.*)$")
+_IN_A_SENTENCE = re.compile(r"(?i)[;,](?: (?:and|or))?\s*$")
+"""Ends an item that says nothing without the words before the list."""
 _GENERIC = re.compile(
     r"(?i)(?:architecture |architectural )?decisions?(?: records?| log| outcome)?|adrs?|index"
     r"|readme"
@@ -173,14 +175,21 @@ def _decisions(title: str, sections: list[Section], *, record: bool) -> Iterator
 
 
 def _stated(title: str, section: Section) -> Iterator[str]:
-    """The first paragraph of a decision, or each item where there is no paragraph before them."""
+    """The first paragraph of a decision, and each item of the list that it leads in to."""
     for paragraph in section.paragraphs[:1]:
+        yield from _told(title, paragraph)
         if not paragraph.rstrip().endswith(":"):
-            yield from _told(title, paragraph)
             return
+    if any(_IN_A_SENTENCE.search(item) for item in section.items):
+        return
     for item in section.items[:MOST_ITEMS]:
-        if is_clause(item) or weight(plain(item)) >= LONG_ITEM:
+        if _is_claim(item):
             yield from _told(title, item)
+
+
+def _is_claim(text: str) -> bool:
+    """Does a text say something, and not only name it?"""
+    return is_clause(text) or weight(plain(text)) >= LONG_ITEM
 
 
 def _told(title: str, markdown: str) -> Iterator[str]:
@@ -208,7 +217,7 @@ def _says(decision: str, title: str) -> bool:
 def _bold(title: str, paragraph: str) -> Iterator[str]:
     """A paragraph that begins with its conclusion in bold: that and the sentence after it."""
     bold = _BOLD.match(paragraph)
-    if bold:
+    if bold and _is_claim(bold["claim"]):
         rest = sentences(" ".join(bold["rest"].split()))
         reason = rest[0] if rest and rest[0].endswith((".", "!", ")")) else ""
         yield from _told(title, f"{bold['claim']} {reason}".strip())
