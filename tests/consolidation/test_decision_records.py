@@ -97,7 +97,9 @@ def test_items_that_end_a_sentence_are_nothing_without_its_beginning() -> None:
 
 
 def test_items_that_are_sentences_are_decisions_beside_their_lead_in() -> None:
-    items = "- Calls within an open transaction are rejected.\n- A message is sent after the commit."
+    items = (
+        "- Calls within an open transaction are rejected.\n- A message is sent after the commit."
+    )
     assert decisions(LISTED.format(items=items)) == [
         "Notifications: Use one function, `notify/2`, as the only way to create a notification.",
         "Notifications: Calls within an open transaction are rejected.",
