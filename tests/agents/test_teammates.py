@@ -69,6 +69,13 @@ def test_a_message_that_only_reports_a_state_is_not_kept() -> None:
     assert recorded(sent("cache", IDLE)) is None
 
 
+def test_a_message_of_an_unknown_kind_stays_as_it_is() -> None:
+    request = '{"type": "plan_approval_request", "plan": "Cache the list of servers."}'
+    draft = recorded(sent("cache", request))
+    assert draft is not None
+    assert draft.text == f"Agent: cache\n{request}"
+
+
 @pytest.mark.parametrize(
     "prompt",
     [

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 
-LEAD = "team-lead"
+STATES = ("idle_", "shutdown_", "teammate_terminated")
+"""How the types of messages begin that only say who is idle or has ended."""
 _MESSAGE = re.compile(
     r"""\s*<teammate-message\s[^<>]{0,200}?teammate_id="(?P<sender>[^"<>]{1,100})"[^<>]{0,1000}>
     (?P<text>(?:(?!</?teammate-message\b).)*)
@@ -32,12 +33,17 @@ def messages(prompt: str) -> list[tuple[str, str]]:
 
 
 def _readable(text: str) -> str:
-    """A message as a person reads it: of an assigned task its subject and description."""
+    """A message as a person reads it: of an assigned task its subject and description.
+
+    A kind of message that is not known stays as it is.
+    """
     if not text.startswith("{"):
         return text
     try:
         fields = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    texts = [fields.get(name) for name in ("subject", "description")]
-    return "\n\n".join(text for text in texts if isinstance(text, str) and text)
+    if str(fields.get("type")).startswith(STATES):
+        return ""
+    parts = [fields.get(name) for name in ("subject", "description")]
+    return "\n\n".join(part for part in parts if isinstance(part, str) and part) or text

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     Fields = dict[str, Any]
 
+TEAM_LEAD = "team-lead"
+"""What Claude Code calls the agent that hands out tasks to the others of a team."""
 MESSAGE = 10_000
 """Characters kept of a prompt or an answer."""
 REPORT = 5_000
@@ -232,17 +234,15 @@ def message(role: str, text: str, sieve: Sieve) -> Draft | None:
 
 def _from_team(messages: Sequence[tuple[str, str]], sieve: Sieve) -> Draft | None:
     """What is kept of the messages of other agents: a prompt if the lead wrote one, or a report."""
-    from kinen.agents.teammates import LEAD
-
     messages = [(sender, text) for sender, text in messages if text]
     senders = list(dict.fromkeys(sender for sender, _ in messages))
     several = len(senders) > 1
     texts = [f"{sender}: {text}" if several else text for sender, text in messages]
     text = "\n\n".join(texts)
-    if LEAD not in senders:
+    if TEAM_LEAD not in senders:
         return report(", ".join(senders), text, sieve)
     content = clip(sieve.clean(text), MESSAGE)
-    return Draft("message", content, {"role": "user", "teammate": LEAD}) if content else None
+    return Draft("message", content, {"role": "user", "teammate": TEAM_LEAD}) if content else None
 
 
 def report(agent_type: str, text: str, sieve: Sieve) -> Draft | None:

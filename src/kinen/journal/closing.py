@@ -96,11 +96,15 @@ _WAITS = lazy_pattern(
 )
 """An agent waits for what it began itself, or for another agent: no person has to do anything."""
 _LOOKS = lazy_pattern(r"(?i)(?:now )?let me (?!know\b)")
+"""Announces what the agent looks at next."""
 _ANSWERS = lazy_pattern(r"(?i)(?:yes|yep|no|nope)\b[^?]{0,60}$")
+"""A short answer to a question of the user."""
 _CONDITION = lazy_pattern(
     r"(?i).{0,200}\b(?:if|when|while|unless)\b[^.]{0,80}\b(?:is|are) pending\b"
 )
 """Tells when the code waits for something."""
+_NOTHING_LEFT = (_SHA, _WAITS, _LOOKS, _ANSWERS, _CONDITION)
+"""Begin sentences that sound open, and leave nothing to do for anybody."""
 
 
 class Line(NamedTuple):
@@ -219,10 +223,8 @@ def next_points(text: str) -> list[str]:
     """What a closing message says is still to do, or asks to be told."""
     points = listed_points(text)
     for sentence in spoken(text):
-        nothing = any(
-            pattern.match(sentence) for pattern in (_SHA, _WAITS, _LOOKS, _ANSWERS, _CONDITION)
-        )
-        is_open = _OPEN.search(sentence) and not (_COMPLETE.search(sentence) or nothing)
+        settled = any(pattern.match(sentence) for pattern in _NOTHING_LEFT)
+        is_open = _OPEN.search(sentence) and not (_COMPLETE.search(sentence) or settled)
         repeated = any(sentence in point for point in points)
         if is_open and not repeated and not sentence.endswith(":"):
             points.append(sentence)
@@ -300,7 +302,7 @@ def _ranked(text: str) -> Iterator[Line]:
             checked = bool(_CHECKED.search(bare))
         if fenced or bare.startswith((*_FENCE, "#", "|")) or not bare.strip("-=* "):
             continue
-        if RULER in bare:
+        if RULER in bare:  # drawn around an insight
             continue
         selected = _without_steps(line)
         if not selected.strip() or _TAG.fullmatch(bare) or _GIT_STATUS.fullmatch(bare):

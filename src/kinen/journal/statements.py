@@ -121,6 +121,7 @@ _INTENDED = lazy_pattern(
 )
 """Says what its author is about to do, or what was left alone: no decision and no lesson."""
 _HYPOTHETICAL = lazy_pattern(r"(?i)(?:even )?if\b")
+"""Begins what would be, and not what is."""
 _POINTS_BACK = lazy_pattern(
     r"(?i)(?:this|that|these|those)\b(?! (?:project|repo|repository|branch)\b)"
 )
