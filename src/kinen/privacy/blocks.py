@@ -1,9 +1,10 @@
-"""Masks blocks of text: `<private>…</private>` and private keys."""
+"""Masks blocks of text: `<private>…</private>`, private keys, manifests of secrets."""
 
 from __future__ import annotations
 
 from kinen.characters import spliced
 from kinen.privacy.marks import mark_of
+from kinen.privacy.names import Placeholders
 from kinen.privacy.shapes import EXPRESSIONS, compiled
 
 TYPE_CHECKING = False
@@ -56,3 +57,60 @@ def mask_keys(text: str, counts: Counts) -> str:
         edits.append((start, stop, mark_of(counts, "private_key")))
         end = stop
     return spliced(text, edits)
+
+
+def mask_manifests(text: str, counts: Counts) -> str:
+    """Masks the data of Kubernetes' secrets, in YAML and JSON, whatever their names are."""
+    edits: list[tuple[int, int, str]] = []
+    placeholders = Placeholders()
+    start = 0
+    while start < len(text):
+        stop = text.find("\n---", start)
+        stop = len(text) if stop < 0 else stop + 1
+        if compiled(EXPRESSIONS["manifest"]).search(text, start, stop):
+            spans = sorted((*_yaml_data(text, start, stop), *_json_data(text, start, stop)))
+            edits += [
+                (first, last, mark_of(counts, "secret"))
+                for first, last in spans
+                if last - first >= 4 and not placeholders[text[first:last]]
+            ]
+        start = stop + 3
+    return spliced(text, edits)
+
+
+def _yaml_data(text: str, start: int, stop: int) -> list[tuple[int, int]]:
+    """Where the values below `data:` and `stringData:` stand, block scalars line by line."""
+    spans: list[tuple[int, int]] = []
+    entry = compiled(EXPRESSIONS["entry"])
+    place = start
+    while data := compiled(EXPRESSIONS["data"]).search(text, place, stop):
+        depth = len(data[1])
+        place = min(data.end() + 1, stop)
+        within = 0
+        while place < stop:
+            end = text.find("\n", place, stop)
+            end = stop if end < 0 else end + 1
+            line = text[place:end]
+            indent = len(line) - len(line.lstrip("+- \t"))
+            if line.strip() and indent <= depth:
+                break
+            match = None if within and indent > within else entry.match(text, place, stop)
+            if match and match[2] and match[2].strip() not in ("|", ">", "|-", ">-", "|+", ">+"):
+                spans.append((match.start(2), match.start(2) + len(match[2].rstrip())))
+                within = 0
+            elif match:
+                within = indent
+            elif line.strip():
+                spans.append((place + indent, place + len(line.rstrip())))
+            place = end
+    return spans
+
+
+def _json_data(text: str, start: int, stop: int) -> list[tuple[int, int]]:
+    """Where the values of `"data": {…}` stand."""
+    member = compiled(EXPRESSIONS["member"])
+    return [
+        match.span(1)
+        for data in compiled(EXPRESSIONS["object"]).finditer(text, start, stop)
+        for match in member.finditer(text, *data.span(1))
+    ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kinen.characters import storable
 from kinen.ids import is_ulid, key_id
-from kinen.privacy.shapes import EXACT_WORDS, LOWER_WORDS, lower
+from kinen.privacy.words import commands_in, has_word, lower, token_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,14 +42,27 @@ def masked(text: str) -> tuple[str, dict[str, int]]:
     return mask(text)
 
 
+_SIGNS = (("%25", "%"), ("%3a", ":"), ("%2f", "/"), ("%3d", "="), ("%20", " "), ("%40", "@"))
+"""Escapes of the signs in words of secrets."""
+
+
 def _may_hold_secret(text: str) -> bool:
     """Whether a text has one of the words without which no rule of `masking` finds anything."""
+    if "%" in text:
+        for escape, sign in _SIGNS:
+            text = text.replace(escape, sign).replace(escape.upper(), sign)
+    if "\\/" in text:
+        text = text.replace("\\/", "/")
     low = text.lower() if text.isascii() else lower(text)
     return (
-        any(word in low for word in LOWER_WORDS)
-        or any(word in text for word in EXACT_WORDS)
-        or ("<" in text and "private" in low)
+        has_word(low)
         or ("@" in text and "://" in text)
+        or ("<" in text and "private" in low)
+        or "\\\n" in text
+        or "\x1b[" in text
+        or "-----BEGIN" in text
+        or bool(commands_in(text))
+        or bool(token_words(text))
     )
 
 

@@ -8,10 +8,20 @@ for planes that have no characters: they stand in no valid text, and cannot be s
 from __future__ import annotations
 
 from kinen.characters import storable
-from kinen.privacy.shapes import EXPRESSIONS, FIRST_MARK, PHRASES, TOKENS, compiled
+from kinen.privacy.shapes import EXPRESSIONS, FIRST_MARK, PHRASES, PLACED, compiled
+from kinen.privacy.words import TOKENS
 
 _OTHER_CLASSES = ("private_key", "private", "password", "secret", "url_password")
-CLASSES = tuple(sorted({*(row[0] for row in (*TOKENS, *PHRASES)), *_OTHER_CLASSES}))
+CLASSES: tuple[str, ...] = tuple(
+    sorted(
+        {
+            *(row[0] for row in TOKENS),
+            *(row[0] for row in PLACED),
+            *(row[0] for row in PHRASES),
+            *_OTHER_CLASSES,
+        }
+    )
+)
 CHARACTERS = {name: chr(ord(FIRST_MARK) + number) for number, name in enumerate(CLASSES)}
 
 

@@ -9,35 +9,32 @@ from __future__ import annotations
 from kinen.characters import spliced
 from kinen.privacy import names
 from kinen.privacy.marks import fold, mark_of, spelled, unfold
-from kinen.privacy.names import Placeholders, class_of
+from kinen.privacy.names import Placeholders
 from kinen.privacy.shapes import (
     COMMANDS,
     EXPRESSIONS,
     PHRASES,
-    STEMS,
-    TOKENS,
+    PLACED,
     call_of,
     compiled,
-    lower,
     token_expression,
 )
 from kinen.privacy.values import named_values
+from kinen.privacy.words import TOKENS, commands_in, lower, token_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
 
     Counts = dict[str, int]
-    Rows = list[tuple[str, tuple[str, ...], str | tuple[str, ...]]]
+    Rows = list[tuple[str, str, str]]
 
-VERSION = 4
+VERSION = 5
 """Increased with every change of a rule: text masked by older rules is masked again on import."""
 PASSES = 3
 """How often the rules are applied at most: a mask may reveal a secret beside it."""
 NEIGHBOURHOOD = 4_000
 """Characters before and after a mark that are looked at again."""
-LONGEST_CONTINUED = 250_000
-"""Characters of continued lines that are joined and looked at again."""
 
 
 def mask(text: str) -> tuple[str, Counts]:
@@ -48,7 +45,7 @@ def mask(text: str) -> tuple[str, Counts]:
     masked = _mask_shapes(_mask_blocks(text, counts), rows, counts)
     changed = masked != text
     text = _mask_named_values(masked, counts)
-    joined = _mask_continued(text, counts)
+    joined = _mask_as_read(text, counts)
     if joined != text:
         text = joined
         rows = _token_rows(text)
@@ -67,7 +64,7 @@ def _mask_uncovered(text: str, rows: Rows, counts: Counts) -> str:
             masked = _mask_shapes(piece, rows, counts)
             if masked != piece:
                 masked = _mask_named_values(masked, counts)
-                edits.append((start, stop, _mask_continued(masked, counts)))
+                edits.append((start, stop, _mask_as_read(masked, counts)))
         if not edits:
             break
         text = spliced(text, edits)
@@ -138,6 +135,17 @@ def _mask_shapes(text: str, rows: Rows, counts: Counts) -> str:
         text = _mask_url_logins(text, counts)
     text = _mask_commands(text, counts)
     low = lower(text)
+    if "secret" in low and "kind" in low:
+        from kinen.privacy.blocks import mask_manifests
+
+        text = mask_manifests(text, counts)
+        low = lower(text)
+    if ":5432:" in text or ":*:" in text:
+        text = _mask_groups(text, "pgpass", counts)
+        low = lower(text)
+    if "|" in text and any(word in low for word in _READERS):
+        text = _mask_groups(text, "piped", counts)
+        low = lower(text)
     for name, word, expression in PHRASES:
         if word in low:
             masked = _mask_phrase(text, low, name, word, expression, counts)
@@ -147,27 +155,50 @@ def _mask_shapes(text: str, rows: Rows, counts: Counts) -> str:
     return text
 
 
+_READERS = ("chpasswd", "sudo -s", "-stdin", "--with-token")
+"""Commands that read a password from a pipe."""
+
+
+def _mask_groups(text: str, name: str, counts: Counts) -> str:
+    """Masks the first group of an expression wherever it is a password."""
+    edits = [
+        (*match.span(1), mark_of(counts, "password"))
+        for match in compiled(EXPRESSIONS[name]).finditer(text)
+        if not match[1].isalpha() and not names.is_placeholder(match[1])
+    ]
+    return spliced(text, edits)
+
+
 def _token_rows(text: str) -> Rows:
-    """The rows of `TOKENS` that may match in a text. Masking adds none, so one check is enough."""
-    if not text.isascii():
-        # All their words are ASCII, and this is searched twice as fast.
-        text = text.encode("ascii", "replace").decode()
-    return [row for row in TOKENS if any(word in text for word in row[1])]
+    """Class, prefix and expression of the tokens that a text may have. Masking adds none, so one
+    look is enough.
+    """
+    words = token_words(text)
+    if not words:
+        return []
+    return [
+        *(
+            (name, prefix, token_expression(prefix, body, how))
+            for name, prefixes, body, how in TOKENS
+            for prefix in prefixes
+            if prefix in words
+        ),
+        *((row[0], "", row[2]) for row in PLACED if any(word in words for word in row[1])),
+    ]
 
 
 def _mask_tokens(text: str, rows: Rows, counts: Counts) -> str:
     placeholders = Placeholders()
-    for name, words, shape in rows:
-        if any(word in text for word in words):
+    for name, prefix, expression in rows:
+        if prefix in text:
 
-            def replace(match: re.Match[str], name: str = name) -> str:
-                if placeholders[match[1]]:
+            def replace(match: re.Match[str], name: str = name, start: int = len(prefix)) -> str:
+                if placeholders[match[1][start:]]:
                     return match[0]
-                start = match.start(1) - match.start()
-                end = match.end(1) - match.start()
-                return f"{match[0][:start]}{mark_of(counts, name)}{match[0][end:]}"
+                before = match[0][: match.start(1) - match.start()]
+                return f"{before}{mark_of(counts, name)}{match[0][match.end(1) - match.start() :]}"
 
-            text = compiled(token_expression(shape)).sub(replace, text)
+            text = compiled(expression).sub(replace, text)
     return text
 
 
@@ -184,6 +215,8 @@ def _mask_phrase(text: str, low: str, name: str, word: str, expression: str, cou
             continue
         secret = match[1]
         prose = name == "bearer" and not any(c.isdigit() or c == "=" for c in secret)
+        if name == "cookie":
+            secret = secret.partition("=")[2] or secret
         if not prose and not placeholders[secret]:
             edits.append((*match.span(1), mark_of(counts, name)))
         place = low.find(word, match.end())
@@ -192,7 +225,13 @@ def _mask_phrase(text: str, low: str, name: str, word: str, expression: str, cou
 
 def _mask_url_logins(text: str, counts: Counts) -> str:
     placeholders = Placeholders()
-    edits: list[tuple[int, int, str]] = []
+    edits = [
+        (*match.span(1), mark_of(counts, "url_password"))
+        for match in compiled(EXPRESSIONS["url_user"]).finditer(text)
+        if names.is_random(match[1]) and not placeholders[match[1]]
+    ]
+    text = spliced(text, edits)
+    edits = []
     for match in compiled(EXPRESSIONS["url_login"]).finditer(text):
         rest = match[1]
         length = _password_end(rest)
@@ -226,8 +265,9 @@ def _password_end(rest: str) -> int:
 
 
 def _mask_commands(text: str, counts: Counts) -> str:
-    for command, expression in COMMANDS:
-        if command in text:
+    present = commands_in(text)
+    for command in COMMANDS if present else ():
+        for expression in COMMANDS[command] if command in present else ():
             text = _mask_arguments(text, command, compiled(expression), counts)
     return text
 
@@ -241,73 +281,63 @@ def _mask_arguments(text: str, command: str, pattern: re.Pattern[str], counts: C
         place, stop = call.span()
         while match := search(text, place, stop):
             place = match.end()
-            password = match[1].strip("\"'")
-            if password and not placeholders[password]:
-                start = text.index(password, match.start(1))
+            group = match.lastindex or 0
+            password = match[group].strip("\"'")
+            port = ":" in password and password.replace(":", "").isdigit()
+            if password and not port and not placeholders[password]:
+                start = text.index(password, match.start(group))
                 edits.append((start, start + len(password), mark_of(counts, "password")))
     return spliced(text, edits)
 
 
-def _mask_continued(text: str, counts: Counts) -> str:
-    """Masks secrets that a backslash at the end of a line cuts in two."""
-    if "\\\n" not in text:
+def _mask_as_read(text: str, counts: Counts) -> str:
+    """Masks secrets that are only seen where escapes are resolved: `token%3D…`, `\\u0026key=…`,
+    `password=&quot;…`, colours, and a backslash at the end of a line that cuts a word in two.
+    """
+    if not compiled(EXPRESSIONS["escape"]).search(text):
         return text
-    blocks = _continued(text)
+    from kinen.privacy.escapes import readable
+
     more: Counts = {}
-    joined = [text[start:stop].replace("\\\n", "") for start, stop in blocks]
-    whole = _BETWEEN_BLOCKS.join(joined)
+    views = readable(text)
+    whole = _BETWEEN_BLOCKS.join(view.text for view in views)
     whole = _mask_shapes(whole, _token_rows(whole), more)
     masked = _mask_named_values(whole, more).split(_BETWEEN_BLOCKS)
-    if not more or len(masked) != len(blocks):
+    if not more or len(masked) != len(views):
         return text
     for name, count in more.items():
         counts[name] = counts.get(name, 0) + count
-    pairs = zip(blocks, joined, masked, strict=True)
-    return spliced(text, ((*span, after) for span, before, after in pairs if before != after))
+    edits: list[tuple[int, int, str]] = []
+    for view, after in zip(views, masked, strict=True):
+        if after != view.text:
+            edits += view.edits(after)
+    return spliced(text, edits)
 
 
 _BETWEEN_BLOCKS = "\n\0}\0\n"
 """Between texts that are masked together: no rule looks across this."""
 
 
-def _continued(text: str) -> list[tuple[int, int]]:
-    """Beginning and end of lines that go on in the next one in the middle of a word."""
-    spans: list[tuple[int, int]] = []
-    left = LONGEST_CONTINUED
-    place = 0
-    while left > 0 and (match := compiled(EXPRESSIONS["cut_word"]).search(text, place)):
-        start = text.rfind("\n", 0, match.start()) + 1
-        while start > 1 and text[start - 2] == "\\":
-            start = text.rfind("\n", 0, start - 1) + 1
-        end = compiled(EXPRESSIONS["continued"]).match(text, match.end(), match.end() + left)
-        place = end.end() if end else match.end()
-        left -= place - start
-        spans.append((start, place))
-    return spans
-
-
 def _mask_named(key: str, value: str) -> tuple[str, Counts]:
     """Masks a value by the name of its key, in a mapping."""
     low = lower(key)
-    if not any(stem in low for stem in STEMS):
-        return value, {}
-    for match in compiled(names.NAME).finditer(low):
-        word = key[match.start("word") : match.end("word")]
-        rest = key[match.start("rest") : match.end("rest")]
-        if names.is_harmless(word, rest) or value.lower() == low:
+    for word in names.WORDS:
+        place = low.find(word)
+        kind = names.kind_of(low, place, word) if place >= 0 else ""
+        if not kind or value.lower() == low:
             continue
-        if names.is_quoted_secret(word, value):
-            name = class_of(word)
+        rest = key[place + len(word) :]
+        if names.is_harmless(key[place : place + len(word)], rest):
+            continue
+        if names.is_quoted_secret(kind, word, value):
+            name = names.class_of(kind)
             return spelled(name), {name: 1}
     return value, {}
 
 
 def _mask_named_values(text: str, counts: Counts) -> str:
     """Masks the values of names: `password = …`, `--token …`, `the password is …`."""
-    low = lower(text)
-    if not any(stem in low for stem in STEMS):
-        return text
-    spans = named_values(text, low)
+    spans = named_values(text, lower(text))
     if not spans:
         return text
     edits: list[tuple[int, int, str]] = []

@@ -1,7 +1,4 @@
-"""What secrets look like: words that they come with, and expressions, compiled when needed.
-
-Hooks load this module to look for the words. Most texts have none of them, and then neither the
-rules nor `re` are imported.
+"""What secrets look like: expressions, compiled when a text needs them.
 
 Every expression takes time linear in the text. Token expressions begin with their literal part and
 look behind it afterwards, because `re` finds a literal prefix quickly and nothing else. Repeats are
@@ -10,12 +7,14 @@ possessive (`{20,}+`) or bounded. `tests/test_linear_time.py` has a worst case f
 
 from __future__ import annotations
 
+from kinen.privacy.words import DOTTED, HASHES
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
 
 FIRST_MARK = "\ud900"
-MARKS = f"{FIRST_MARK}-\ud97f"
+MARKS = f"{FIRST_MARK}-\ud9ff"
 """Characters that stand for marks while rules are applied, for a set in an expression."""
 
 _patterns: dict[str, re.Pattern[str]] = {}
@@ -32,123 +31,99 @@ def compiled(expression: str) -> re.Pattern[str]:
     return pattern
 
 
-def _guard(head: str, before: str = r"\w-") -> str:
-    """An expression that refuses a `head` just matched if it continues a longer word.
-
-    A dash is refused within a word (`my-ghp_…`) and allowed where it begins one: a removed line
-    of a diff is `-ghp_…`, or `--ghp_…` in a merge. The letter of an escaped newline (`\\nghp_…`)
-    is not part of a word either.
-    """
-    dash = rf"(?<=-{head})(?<![^\s\"'`-]-{head})(?<!\S--{head})"
-    return rf"(?:(?<![{before}]{head})|{dash}|(?<=\\[nrt]{head})|(?<=\\[nrt]-{head}))"
-
-
-def _token(head: str, body: str, tail: str = "", before: str = r"\w-") -> str:
-    """An expression for a token that begins with `head` and does not continue a longer word."""
-    return f"({head}{_guard(head, before)}{body}){tail}"
-
-
-def token_expression(shape: str | tuple[str, ...]) -> str:
-    """The expression of a row of `TOKENS`, whose first group is the secret."""
-    return shape if isinstance(shape, str) else _token(*shape)
-
-
-_MIXED = r"(?=[A-Za-z_-]*+[0-9])(?=[a-z0-9_-]*+[A-Z])"
-_END = r"(?![A-Za-z0-9_])"
-
-TOKENS: tuple[tuple[str, tuple[str, ...], str | tuple[str, ...]], ...] = (
+ALPHABETS = {
+    "alnum": "A-Za-z0-9",
+    "lower": "a-z0-9",
+    "upper": "A-Z0-9",
+    "hex": "0-9a-fA-F",
+    "digit": "0-9",
+    "url": "A-Za-z0-9_-",
+    "word": "A-Za-z0-9_",
+    "b64": "A-Za-z0-9+/",
+    "dash": "A-Za-z0-9-",
+    "base64": "A-Za-z0-9+/=_-",
+}
+_DIGITS_IN_BASE64 = "[DTjz][AEIMQUYcgk][w-z0-5]"
+"""Three digits, after one of `MNO`: the first part of a bot's token at Discord is a number."""
+_DISCORD = (
+    rf"([MNO](?<![\w.-][MNO]){_DIGITS_IN_BASE64}(?:[MNO]{_DIGITS_IN_BASE64}){{4,6}}[\w-]{{0,3}}+"
+    r"\.[\w-]{6}\.[\w-]{27,}+)"
+)
+PLACED: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("telegram_token", (":AA",), r"(?<![\d:])(\d{8,10}:AA[\w-]{32,33})(?![\w-])"),
     (
-        "aws_access_key",
-        ("AKIA", "ASIA"),
-        ("A(?:KI|SI)A", "[A-Z0-9]{16}", "(?![A-Za-z0-9])", "A-Za-z0-9"),
+        "mailchimp_key",
+        tuple(f"-us{n}" for n in range(1, 10)),
+        r"(?<![\w-])([0-9a-f]{32}-us[0-9]{1,2})(?!\w)",
     ),
+    ("newrelic_key", ("FFFFNRAL",), r"(?<!\w)(\w{32}FFFFNRAL)(?!\w)"),
+    ("azure_secret", ("Q~",), r"(?<![\w.~-])([\w.~]{3}[0-9]Q~[\w.~-]{31,34})(?![\w.~-])"),
+    ("azure_key", ("+ACR",), r"(?<![\w+/])([A-Za-z0-9+/]{42}\+ACR[A-Za-z0-9]{6})(?!\w)"),
+    ("firebase_key", (":APA91b",), r"(?<![\w-])([\w-]{11,22}:APA91b[\w-]{100,}+)"),
+    ("terraform_token", (".atlasv1.",), r"(?<!\w)(\w{14}\.atlasv1\.[\w-]{60,}+)"),
+    ("maxmind_key", ("_mmk",), r"(?<!\w)([A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk)(?!\w)"),
+    ("airtable_token", (DOTTED,), r"(pat(?<!\wpat)[A-Za-z0-9]{14}\.[0-9a-f]{64})(?!\w)"),
     (
-        "github_token",
-        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
-        ("gh[pousr]_", "[A-Za-z0-9]{30,}+"),
+        "discord_token",
+        (DOTTED,),
+        _DISCORD,
     ),
-    ("github_token", ("github_pat_",), ("github_pat_", r"\w{20,}+")),
-    (
-        "gitlab_token",
-        ("glpat-", "glptt-", "glrt-", "glcbt-", "gldt-", "glsoat-", "glft-"),
-        ("gl", r"(?:pat|ptt|rt|cbt|dt|soat|ft)-[\w-]{20,}+"),
-    ),
-    ("slack_token", ("xox",), ("xox[abeoprs]-", "[A-Za-z0-9-]{10,}+")),
-    ("slack_token", ("xapp-",), ("xapp-", "[A-Za-z0-9-]{10,}+")),
     (
         "slack_webhook",
         ("hooks.slack.com",),
-        r"hooks\.slack\.com/(?:services|workflows)/([\w/+-]{20,}+)",
+        r"hooks\.slack\.com/(?:services|workflows|triggers)/([\w/+-]{20,}+)",
     ),
-    (
-        "stripe_key",
-        ("k_live_", "k_test_"),
-        ("[sr]k_", "(?:live|test)_[A-Za-z0-9]{16,}+", "(?!_)"),
-    ),
-    ("webhook_secret", ("whsec_",), ("whsec_", "[A-Za-z0-9+/=]{20,}+")),
-    ("anthropic_key", ("sk-ant-",), ("sk-ant-", r"[\w-]{20,}+")),
-    ("openai_key", ("sk-",), ("sk-", r"(?!ant-)" + _MIXED + r"[\w-]{20,}+")),
-    ("google_api_key", ("AIza",), ("AIza", r"[\w-]{35}", r"(?![\w-])", "A-Za-z0-9")),
-    ("google_oauth", ("ya29.",), (r"ya29\.", r"[\w-]{20,}+")),
-    ("google_oauth", ("GOCSPX-",), ("GOCSPX-", r"[\w-]{20,}+")),
-    ("npm_token", ("npm_",), ("npm_", "[A-Za-z0-9]{36}", _END)),
-    ("pypi_token", ("pypi-",), ("pypi-", _MIXED + r"[\w-]{40,}+")),
-    ("sendgrid_key", ("SG.",), (r"SG\.", r"[\w-]{16,}+\.[\w-]{16,}+")),
-    ("twilio_key", ("SK",), ("SK", "[0-9a-f]{32}", _END)),
-    ("mailgun_key", ("key-",), ("key-", "[0-9a-f]{32}", _END)),
-    (
-        "digitalocean_token",
-        ("doo_v1_", "dop_v1_", "dor_v1_"),
-        ("do[opr]_v1_", "[a-f0-9]{64}", _END),
-    ),
-    ("huggingface_token", ("hf_",), ("hf_", _MIXED + "[A-Za-z0-9]{30,}+", "(?!_)")),
-    ("databricks_token", ("dapi",), ("dapi", "[a-f0-9]{32}")),
     ("discord_webhook", ("/api/webhooks/",), r"/api/webhooks/\d{5,25}/([\w-]{20,}+)"),
-    (
-        "discord_token",
-        ("discord", "Discord", "DISCORD"),
-        ("[MNO]", r"[\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}+", r"(?!\.)", r"\w.-"),
-    ),
-    ("telegram_token", (":AA",), r"(?:(?<![\w:])|(?<=\\[nrt]))(\d{8,10}:AA[\w-]{32,33})(?![\w-])"),
-    (
-        "shopify_token",
-        ("shpat_", "shpca_", "shppa_", "shpss_"),
-        ("shp", "(?:at|ca|pa|ss)_[a-fA-F0-9]{32}", _END),
-    ),
-    ("square_token", ("sq0",), ("sq0(?:at|cs|id)p-", r"[\w-]{22,}+")),
-    ("linear_key", ("lin_api_",), ("lin_api_", "[A-Za-z0-9]{30,}+", "(?!_)")),
-    (
-        "notion_token",
-        ("secret_",),
-        ("secret_", r"(?=[A-Za-z]*+\d)[A-Za-z0-9]{40,}+", "(?!_)"),
-    ),
-    ("notion_token", ("ntn_",), ("ntn_", r"(?=[A-Za-z]*+\d)[A-Za-z0-9]{40,}+", "(?!_)")),
-    ("vault_token", ("hvs.", "hvb.", "hvr."), (r"hv[sbr]\.", r"[\w-]{20,}+")),
-    (
-        "doppler_token",
-        ("dp.",),
-        (r"dp\.", r"(?:pt|st|ct|sa|scim|audit)\.[\w.-]{20,}+", "", r"\w.-"),
-    ),
-    ("postman_key", ("PMAK-",), ("PMAK-", "[a-f0-9]{24}-[a-f0-9]{34}", _END)),
-    ("atlassian_token", ("ATATT3",), ("ATATT3", "[\\w=-]{20,}+")),
-    ("grafana_token", ("glsa_",), ("glsa_", "[A-Za-z0-9]{32}_[a-f0-9]{8}", _END)),
-    ("sentry_token", ("sntry",), ("sntry[su]_", r"[\w+/=-]{20,}+")),
-    ("docker_token", ("dckr_pat_",), ("dckr_pat_", r"[\w-]{20,}+")),
-    ("groq_key", ("gsk_",), ("gsk_", "[A-Za-z0-9]{30,}+", "(?!_)")),
-    ("xai_key", ("xai-",), ("xai-", _MIXED + "[A-Za-z0-9]{30,}+", "(?!_)")),
-    ("nvidia_key", ("nvapi-",), ("nvapi-", r"[\w-]{30,}+")),
-    ("supabase_key", ("sbp_",), ("sbp_", "[a-f0-9]{40}")),
-    ("supabase_key", ("sb_secret_",), ("sb_secret_", r"[\w-]{20,}+")),
-    ("age_key", ("AGE-SECRET-KEY-1",), ("AGE-SECRET-KEY-1", "[0-9A-Z]{50,}+")),
-    ("rubygems_key", ("rubygems_",), ("rubygems_", "[a-f0-9]{48}", _END)),
-    (
-        "jwt",
-        ("eyJ",),
-        ("eyJ", r"[\w-]{8,}+\.eyJ[\w-]{8,}+(?:\.[\w-]*+)?", "", r"\w.-"),
-    ),
+    ("teams_webhook", ("/IncomingWebhook/",), r"/IncomingWebhook/([0-9a-f]{32})"),
 )
-"""Class, words of which one must be in the text, and the shape: an expression, or the arguments of
-`_token`, which is not called before a text has one of the words."""
+"""Class, words, expression: tokens that have no prefix, whose first group is the secret."""
+
+
+def _guard(head: str, alphabet: str, how: str) -> str:
+    """An expression that refuses a prefix just matched where it may be the end of another word.
+
+    A dash is refused within a word (`my-key-…`) and allowed where it begins one: a removed line
+    of a diff is `-key-…`, or `--key-…` in a merge. The letter of an escaped newline (`\\nkey-…`)
+    is not part of a word either.
+    """
+    if "own" in how:
+        own = "A-Z0-9" if alphabet == "upper" else "A-Za-z0-9"
+        return rf"(?:(?<![{own}]{head})|(?<=\\[nrt]{head}))"
+    if "word" not in how:
+        return ""
+    dash = rf"(?<=-{head})(?<![^\s\"'`-]-{head})(?<!\S--{head})"
+    return rf"(?:(?<![\w-]{head})|{dash}|(?<=\\[nrt]{head})|(?<=\\[nrt]-{head}))"
+
+
+_NEEDS = {
+    "digit": r"(?=[A-Za-z+/=_.-]{0,80}+[0-9])",
+    "mixed": r"(?=[A-Za-z+/=_.-]{0,80}+[0-9])(?=[a-z0-9+/=_.-]{0,80}+[A-Z])",
+    "case": r"(?=[a-z0-9_]{0,80}+[A-Z])(?=[A-Z0-9_]{0,80}+[a-z])",
+}
+
+
+def token_expression(prefix: str, body: str, how: str) -> str:
+    """The expression for one prefix of a row of `TOKENS`; its first group is the secret."""
+    head = prefix.replace(".", r"\.")
+    shape = end = ""
+    first = ""
+    for piece in body.replace("[", "(?:").replace("]", ")?+").replace(".", r"\.").split("{"):
+        name, colon, rest = piece.partition(":")
+        if not colon or name not in ALPHABETS:
+            shape += piece
+            continue
+        length, _, literal = rest.partition("}")
+        first = first or name
+        least, _, most = length.partition("-")
+        if length.endswith("+"):
+            shape += f"[{ALPHABETS[name]}]{{{length[:-1]},}}+{literal}"
+            end = "(?!_)" if "word" in how else ""
+        else:
+            shape += f"[{ALPHABETS[name]}]{{{least},{most or least}}}+{literal}"
+            end = "" if "?+" in literal else rf"(?![\w{ALPHABETS[name]}])"
+    needs = "".join(expression for need, expression in _NEEDS.items() if need in how)
+    return f"({head}{_guard(head, first, how)}{needs}{shape}){end}"
+
 
 _TERRAFORM = (
     r"variable\s{1,4}\"(?=[^\"\n]{0,80}?(?:passw|secret|token|key|credential))[\w-]{1,80}+\""
@@ -159,18 +134,50 @@ _NETRC = (
     r"\s{1,9}password\s{1,9}(\S{1,200}+)"
 )
 
+_PUTTY = r"(?i)private-lines: \d{1,3}\s{1,2}((?:[A-Za-z0-9+/=]{1,64}\r?\n?)++)"
+_JWK = r"\"kty\"(?:[^{}\"]|\"(?!d\"|kty\"))*+\"d\"\s{0,4}:\s{0,4}\"([\w-]{20,}+)"
+_HASH = (
+    r"\$(?:[156y]\$(?:rounds=\d{1,9}\$)?|2[abxy]\$\d\d\$|argon2\w{1,2}\$v=\d{1,3}\$[\w=,]{1,40}\$)"
+    r"([\w./+]{1,32}\$[\w./+]{20,}+|[\w./]{53})"
+)
+_CODES = (
+    r"(?i)\w{6,8} codes[^\n]{0,80}\n((?:\s{0,8}(?:\d{1,2}[.)]|[-*])?[ \t]{0,4}(?=[^\n]{0,12}\d)"
+    r"[a-z0-9]{4,6}[ -][a-z0-9]{4,6}[ \t]{0,4}(?:\n|\Z)){1,20})"
+)
+_SEED = (
+    r"(?i)(?:seed phrase|recovery phrase|mnemonic)[\"']?\s{0,4}[:=]\s{0,4}"
+    r"[\"']?((?:[a-z]{3,8} ){11,23}[a-z]{3,8})(?![\w ])"
+)
+_BASIC = (
+    r"(?i)(?:auth|credentials?)\s{0,2}=?\s{0,2}\(\s{0,4}[\"'][^\"'\n]{0,80}[\"']\s{0,2},\s{0,4}"
+    r"[\"'](?=[A-Za-z]{0,200}+[^A-Za-z\"'\n])([^\"'\n]{4,200}+)[\"']"
+)
+_COOKIES = (
+    r"(?i)cookies\s{0,4}=\s{0,4}\{\s{0,4}[\"'][\w.-]{1,60}[\"']\s{0,4}:\s{0,4}[\"']([^\"'\n]{16,}+)"
+)
+
+_AUTHORIZATION = (
+    r"(?i)authorization\\?[\"']?\s{0,4}[:=,]\s{0,4}(?:[bruf]?\\?[\"'])?"
+    r"(?:\w++ {1,4}(?:token=)?|key=|(?=[\w.~+/-]{20}))([\w.~+/-]{8,}+={0,2})"
+)
+
 PHRASES: tuple[tuple[str, str, str], ...] = (
-    (
-        "bearer",
-        "authorization",
-        r"(?i)authorization\\?[\"']?\s{0,4}[:=]\s{0,4}\\?[\"']?\w++ {1,4}([\w.~+/-]{8,}+={0,2})",
-    ),
+    ("bearer", "authorization", _AUTHORIZATION),
     ("bearer", "bearer", r"(?i)bearer[ \t]{1,4}([\w.~+/-]{16,}+={0,2})"),
     (
         "cookie",
         "cookie",
-        r"(?i)cookie\\?[\"']?\s{0,4}:\s{0,4}\\?[\"']?([\w.-]{1,60}=[^\r\n\"']{8,}+)",
+        r"(?i)cookie\\?[\"']?\s{0,4}[:=]\s{0,4}\\?[\"']?([\w.-]{1,60}=[^\r\n\"']{8,}+)",
     ),
+    ("cookie", "cookies", _COOKIES),
+    (
+        "zapier_webhook",
+        "hooks.zapier.com",
+        r"(?i)hooks\.zapier\.com/hooks/catch/([\w/]{12,}+)",
+    ),
+    ("cookie", "sessid=", r"(?i)sessid=([\w,-]{16,}+)"),
+    ("cookie", "jsessionid=", r"(?i)jsessionid=([\w.!-]{16,}+)"),
+    ("cookie", "connect.sid=", r"(?i)connect\.sid=([\w%.:-]{16,}+)"),
     ("azure_key", "accountkey=", r"(?i)accountkey=([A-Za-z0-9+/]{30,}+={0,2})"),
     ("azure_key", "sharedaccesskey=", r"(?i)sharedaccesskey=([A-Za-z0-9+/]{30,}+={0,2})"),
     ("signature", "sig=", r"(?i)(?<=[?&])sig=([A-Za-z0-9%+/_-]{20,}+={0,2})"),
@@ -179,36 +186,101 @@ PHRASES: tuple[tuple[str, str, str], ...] = (
         "x-amz-signature=",
         r"(?i)(?<=[?&])x-amz-signature=([A-Za-z0-9%+/_-]{20,}+={0,2})",
     ),
+    (
+        "discord_token",
+        "discord",
+        r"(?i)discord[^\n]{0,80}?(?<![\w.-])([MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}+)(?!\.)",
+    ),
     ("password", "machine", _NETRC),
-    ("password", "identified by", r"(?i)identified by\s{1,4}[\"']([^\"'\n]{4,200}+)[\"']"),
+    (
+        "password",
+        "identified ",
+        r"(?i)identified (?:with \w{1,40} )?by\s{1,4}[\"']([^\"'\n]{4,200}+)[\"']",
+    ),
     ("password", "<password>", r"(?i)<password>([^<>\s]{4,200}+)</password>"),
+    (
+        "password",
+        "securestring",
+        r"(?i)securestring\s{1,4}(?:-string\s{1,4})?[\"']([^\"'$\n]{4,200}+)[\"']",
+    ),
+    ("password", "auth=(", _BASIC),
+    ("password", "auth = (", _BASIC),
+    ("password", "auth(", _BASIC),
+    ("password", "credential(", _BASIC),
+    ("password", "credentials(", _BASIC),
+    *(("password_hash", word, _HASH) for word in HASHES),
+    ("private_key", "private-lines:", _PUTTY),
+    ("private_key", '"kty"', _JWK),
     ("secret", "variable", _TERRAFORM),
+    ("secret", "recovery codes", _CODES),
+    ("secret", "backup codes", _CODES),
+    ("secret", "scratch codes", _CODES),
+    ("secret", "seed phrase", _SEED),
+    ("secret", "recovery phrase", _SEED),
+    ("secret", "mnemonic", _SEED),
 )
 """Class, the word in lower case with which the expression begins, expression."""
 
 _WORD = rf"[\"']?([^\s\"'{MARKS}]{{1,200}}+)"
 _VALUE = rf"[\"']?([^\s\"'{MARKS}-][^\s\"'{MARKS}]{{0,200}}+)"
+_QUOTED_VALUE = r"(?:\"([^\"\n]{1,200}+)\"|'([^'\n]{1,200}+)')"
 _MYSQL = rf"-p(?<=\s-p)([^\s\"'={MARKS}-][^\s{MARKS}]{{0,100}}+)"
-_CURL = rf"-(?<=\s-)(?:u|-user)[ =][\"']?[^\s:\"']{{1,200}}+:([^\s\"'{MARKS}]{{1,200}}+)"
-COMMANDS: tuple[tuple[str, str], ...] = (
-    ("mysql", _MYSQL),
-    ("mariadb", _MYSQL),
-    ("curl", _CURL),
-    ("wget", _CURL),
-    ("sshpass", rf"-p(?<=\s-p)\s{{0,4}}{_WORD}"),
-    ("redis-cli", rf"-a(?<=\s-a)\s{{1,4}}{_VALUE}"),
-    ("docker login", rf"-p(?<=\s-p)\s{{1,4}}{_VALUE}"),
-    (
-        "htpasswd",
+_USER = rf"[ =]?[\"']?[^\s:\"'-][^\s:\"']{{0,200}}+:([^\s\"'{MARKS}]{{1,200}}+)"
+_LOGIN = rf"-(?<=\s-)(?:u|-user){_USER}"
+
+
+def _option(name: str) -> str:
+    """An expression for the value of an option that stands by itself: `-p …`."""
+    return rf"-{name}(?<=\s-{name})\s{{1,4}}{_VALUE}"
+
+
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "mysql": (_MYSQL, rf"-p(?<=\s-p){_QUOTED_VALUE}", rf"\spassword\s{{1,4}}{_VALUE}"),
+    "mariadb": (_MYSQL,),
+    "curl": (
+        _LOGIN,
+        rf"-(?<=\s-)u[ ]?[\"']?:([^\s\"'{MARKS}]{{1,200}}+)",
+        r"-(?<=\s-)(?:b|-cookie)[ =][\"']?([\w.-]{1,60}=[^\"'\s][^\"'\n]{7,}+)",
+    ),
+    "wget": (_LOGIN,),
+    "http -a": (rf"-a(?<=\s-a){_USER}",),
+    "sshpass": (rf"-p(?<=\s-p)\s{{0,4}}{_WORD}",),
+    "plink": (_option("pw"),),
+    "pscp": (_option("pw"),),
+    "redis-cli": (_option("a"),),
+    " login": (_option("p"),),
+    "mongo": (_option("p"),),
+    "cqlsh": (_option("p"),),
+    "twine": (_option("p"),),
+    "useradd": (_option("p"),),
+    "usermod": (_option("p"),),
+    "sqlcmd": (_option("P"),),
+    "bcp ": (_option("P"),),
+    "zip -P": (_option("P"),),
+    "ldap": (_option("w"),),
+    "ssh-keygen": (_option("N"),),
+    "snmp": (_option("c"),),
+    "7z": (rf"-p(?<=\s-p){_WORD}",),
+    "openssl": (rf"pass:(?<=\spass:){_WORD}",),
+    "lftp": (rf"-u(?<=\s-u)\s{{1,4}}[\"']?[^\s,\"']{{1,100}}+,{_WORD}",),
+    "smbclient": (rf"-U(?<=\s-U)\s{{1,4}}[\"']?[^\s%\"']{{1,100}}+%{_WORD}",),
+    "xfreerdp": (rf"/p:(?<=\s/p:){_WORD}",),
+    "sqlplus": (rf"\s[\w$]{{1,60}}+/([^\s@/\"'{MARKS}]{{1,100}}+)@",),
+    "rabbitmqctl": (rf"(?:add_user|change_password)\s{{1,4}}\S{{1,100}}+\s{{1,4}}{_VALUE}",),
+    "creds": (rf"creds[= ][\"']?[^\s:\"']{{1,100}}+:([^\s\"'{MARKS}]{{1,200}}+)",),
+    "gh secret": (rf"-(?<=\s-)(?:b|-body)[ =]{_VALUE}",),
+    "create secret": (rf"--from-literal[= ][\"']?[\w.-]{{1,100}}+=([^\s\"'{MARKS}]{{1,200}}+)",),
+    "htpasswd": (
         r"-(?<=\s-)(?=[A-Za-z]{0,6}b)[A-Za-z]{1,13}+[ \t]++[^\s>&]++(?:[ \t]++([^\s>&]++))+",
     ),
-)
-"""Name of a command, expression for its arguments whose group is a password, perhaps in quotes."""
+}
+"""Name of a command, expressions for its arguments whose last group is a password, perhaps in
+quotes."""
 
 
 def call_of(command: str) -> str:
     """An expression for a command with its arguments, up to the end of the line or a pipe."""
-    return command + r"(?:[^\n|;\\]++|\\[\s\S])*+"
+    return command + r"(?:[^\n|;&\\]++|&(?!&)|\\[\s\S])*+"
 
 
 EXPRESSIONS: dict[str, str] = {
@@ -218,41 +290,30 @@ EXPRESSIONS: dict[str, str] = {
     "key_text": r"(?:[\sA-Za-z0-9+/=:,-]++|\\[nr])*+",
     "url_login": r"://[^\s:/?#@\"'<>`]{0,100}+:((?:[^\s\"'<>`:]++|:(?!//))++)",
     "continued": r"(?:[^\n]*+(?<=\\)\n)*+[^\n]*+",
-    "cut_word": r"(?<=\S)\\\n(?=\S)",
+    "escape": (
+        r"[%\\&\x1b](?:(?<=%)(?:25){0,3}(?:0[9AaDd]|2[0-9A-Ca-cFf]|3[A-Fa-f]|40|5[B-Eb-e]|7[B-Eb-e])"
+        r"|(?<=\\)(?:\n(?<=\S\\\n)(?=\S)|(?:x1[Bb]|033|u001[Bb]|e)\[[0-9;]{0,20}m"
+        r"|(?:u00|x)[2-7][0-9A-Fa-f]|\\{0,2}/|\\{1,6}[\"'])|(?<=\x1b)\[[0-9;]{0,20}m"
+        r"|(?<=&)(?:quot|apos|amp|lt|gt|#[0-9]{2,3}|#x[0-9A-Fa-f]{2});)"
+    ),
+    "url_user": (r"https?://([\w.~+=-]{20,200}+)(?=(?::[\w-]{0,20}+)?@(?![\w.-]{0,80}sentry))"),
+    "pgpass": (
+        r"(?m)^[^\s:#]{1,200}+:(?:[0-9]{2,5}|\*):[^\s:]{1,100}+:[^\s:]{1,100}+:([^\s:]{4,200}+)$"
+    ),
+    "piped": (
+        rf"(?:echo|printf)[ \t]{{1,4}}(?:-n[ \t]{{1,4}})?[\"']?(?:[\w.-]{{1,60}}+:)?"
+        rf"([^\s\"'|$`{MARKS}][^\s\"'|{MARKS}]{{3,200}}+)[\"']?[ \t]{{0,4}}\|[ \t]{{0,4}}"
+        r"(?:sudo[ \t]{1,4}-S|(?:sudo[ \t]{1,4})?chpasswd|[^\n|]{0,100}(?:-stdin|--with-token))"
+    ),
+    "manifest": r"(?m)[\"']?kind[\"']?[ \t]{0,4}:[ \t]{0,4}[\"']?Secret[\"']?(?=\s|[,}\]]|\Z)",
+    "data": r"(?m)^([+-]?[ \t]{0,80})(?:data|stringData):[ \t]{0,8}\r?$",
+    "entry": (
+        rf"([+-]?[ \t]{{0,80}})[\"']?[\w./-]{{1,250}}+[\"']?:[ \t]{{0,8}}[\"']?"
+        rf"([^\s\"'{MARKS}][^\n\"'{MARKS}]*+)?[\"']?\r?(?:\n|\Z)"
+    ),
+    "object": r"\"(?:data|stringData)\"\s{0,8}:\s{0,8}\{([^{}]*+)\}",
+    "member": rf":\s{{0,8}}\"([^\"\\{MARKS}]{{4,}}+)\"",
     "mark": f"[{MARKS}]",
     "space": r"\s",
 }
 """Everything else that masking compiles, by name."""
-
-STEMS = (
-    "passw",
-    "passp",
-    "pwd",
-    "secret",
-    "token",
-    "key",
-    "credential",
-    "kennwort",
-    "de passe",
-    "de_passe",
-    "contrase",
-    "senha",
-    "wachtwoord",
-    "hasło",
-)
-"""In lower case; every name of a secret contains one of these."""
-EXACT_WORDS = (
-    *(word for row in TOKENS for word in row[1]),
-    *(row[0] for row in COMMANDS),
-    "-----BEGIN",
-    "\\\n",
-)
-"""Words of secrets, to be looked for in a text as it is."""
-LOWER_WORDS = (*STEMS, *(row[1] for row in PHRASES))
-"""Words of secrets, to be looked for in a text in lower case."""
-
-
-def lower(text: str) -> str:
-    """The text in lower case and of the same length, so that places in it are the same."""
-    # U+0130 is the one character whose lower case is two.
-    return text.lower() if text.isascii() else text.replace("\u0130", "I").lower()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kinen.privacy import names
-from kinen.privacy.names import class_of
+from kinen.privacy.names import class_of, kind_of
 from kinen.privacy.shapes import compiled
 
 TYPE_CHECKING = False
@@ -16,36 +16,29 @@ if TYPE_CHECKING:
 def named_values(text: str, low: str) -> list[Span]:
     """Beginning, end and class of every value; `low` is the text in lower case."""
     spans: list[Span] = []
-    verdicts: dict[str, str] = {}
-    for expression in (names.NAMED_VALUE, names.FLAG):
+    verdicts: dict[str, bool] = {}
+    ascii_only = low.isascii()
+    match_value = compiled(names.NAMED_VALUE).match
+    for word in names.WORDS:
+        if (ascii_only and not word.isascii()) or word not in low:
+            continue
         end = 0
-        for match in compiled(expression).finditer(low):
-            place = match.start()
-            if place < end:
-                continue
-            start, stop = match.span(match.lastindex or 0)
-            kind = match.lastgroup
-            if kind == "spoken":
-                stop = start + len(text[start:stop].rstrip(".,:;!?"))
-                name_end = match.end("word")
-            else:
-                name_end = match.end("rest")
-            judged = len(verdicts) < names.JUDGED
-            key_end = stop + 1 if judged else name_end
-            key = text[place:key_end] if key_end <= place + _REMEMBERED else ""
-            name = verdicts.get(key)
-            if name is None:
-                name = _verdict(text, match, text[start:stop], judged)
-                if key:
-                    verdicts[key] = name
-            if not name:
-                continue
-            if low[stop - 1] == low[name_end - 1] and low.endswith(low[start:stop], 0, name_end):
-                continue  # `api_key=API_KEY`
-            if stop - start == _LONGEST_START and kind in ("bare", "loose"):
-                stop = _whole_end(text, start, kind)
-            spans.append((start, stop, name))
-            end = stop
+        place = low.find(word)
+        while place >= 0:
+            name_end = place + len(word)
+            kind = kind_of(low, place, word) if place >= end else ""
+            match = match_value(low, name_end) if kind else None
+            if match:
+                start, stop = match.span(match.lastindex or 0)
+                if match.lastgroup == "spoken":
+                    stop = start + len(text[start:stop].rstrip(".,:;!?"))
+                if _is_secret(text, low, place, kind, match, text[start:stop], verdicts):
+                    if stop - start == _LONGEST_START and match.lastgroup in names.WHOLE:
+                        whole = compiled(names.WHOLE[match.lastgroup]).match(text, start)
+                        stop = whole.end() if whole else stop
+                    spans.append((start, stop, class_of(kind)))
+                    end = stop
+            place = low.find(word, name_end)
     return spans
 
 
@@ -53,36 +46,88 @@ _REMEMBERED = 120
 """Characters up to which a name with its value is judged once for all its occurrences."""
 _LONGEST_START = 64
 """How much of a bare value is judged."""
+_BEFORE = 48
+"""Characters before a name that say what it is: an option, a variable of a Dockerfile."""
 
 
-def _whole_end(text: str, start: int, kind: str) -> int:
-    """Where a long bare value ends."""
-    match = compiled(names.BARE if kind == "bare" else names.LOOSE).match(text, start)
-    return match.end() if match else start
+def _is_secret(
+    text: str,
+    low: str,
+    place: int,
+    kind: str,
+    match: re.Match[str],
+    value: str,
+    verdicts: dict[str, bool],
+) -> bool:
+    """Whether a value that follows a name is a secret; each name with its value is judged once.
 
-
-def _verdict(text: str, match: re.Match[str], value: str, judged: bool) -> str:
-    """The class of a value that follows a name; empty if it is not a secret.
-
-    A value that is not `judged` is a secret if its name is one of a secret.
+    Past `JUDGED` of them, every value is a secret whose name is one of a secret.
     """
-    word_start, word_end = match.span("word")
-    word = text[word_start:word_end]
+    start, stop = match.span(match.lastindex or 0)
+    spoken = match.lastgroup == "spoken"
+    rest_start, name_end = (match.start(), match.start()) if spoken else match.span("rest")
+    if low[stop - 1] == low[name_end - 1] and low.endswith(low[start:stop], 0, name_end):
+        return False  # `api_key=API_KEY`
+    judged = len(verdicts) < names.JUDGED
+    blank = not spoken and not match["sign"].strip()
+    key_start = max(0, place - _BEFORE) if blank else max(0, place - 1)
+    key_end = stop + 1 if judged else name_end
+    key = text[key_start:key_end] if key_end <= place + _REMEMBERED else ""
+    verdict = verdicts.get(key)
+    if verdict is None:
+        word = text[place:rest_start]
+        verdict = _verdict(text, place, kind, word, match, value, judged)
+        if key:
+            verdicts[key] = verdict
+    return verdict
+
+
+def _verdict(
+    text: str,
+    place: int,
+    kind: str,
+    word: str,
+    match: re.Match[str],
+    value: str,
+    judged: bool,
+) -> bool:
+    """Whether a value is a secret; one that is not `judged` is, if its name is one of a secret."""
     if match.lastgroup == "spoken":
-        return class_of(word) if not judged or names.is_announced_secret(value) else ""
-    rest = text[word_end : match.end("rest")]
-    while names.is_harmless(word, rest):
-        # In `token_id_password` the last name counts.
-        further = compiled(names.NAME).search(rest.lower())
-        if further is None:
-            return ""
-        word = rest[further.start("word") : further.end("word")]
-        rest = rest[further.start("rest") : further.end("rest")]
+        if kind in ("short", "general") or (match["whose"] and kind != "password"):
+            return False
+        if ":" in match["is"] and not match["whose"]:
+            return False
+        return not judged or names.is_announced_secret(value)
+    rest = text[slice(*match.span("rest"))]
+    if names.is_harmless(word, rest) or (kind == "general" and rest):
+        return False
     if not judged:
-        secret = True
-    elif match.lastgroup in names.QUOTED:
-        secret = names.is_quoted_secret(word, value)
-    else:
-        after = match.end() + len(value)
-        secret = names.is_bare_secret(word, rest, match["sign"], value, text[after : after + 1])
-    return class_of(word) if secret else ""
+        return True
+    sign = match["sign"]
+    operator = sign.strip()
+    if match.lastgroup in names.QUOTED:
+        if operator in ("(", ",") or (not operator and not word.isupper()):
+            beside = operator != "," or text[match.end("rest") : match.end("rest") + 1] in "\"'"
+            return beside and names.is_literal_secret(kind, word, value)
+        return names.is_quoted_secret(kind, word, value)
+    if operator == ">":
+        return names.is_quoted_secret(kind, word, value)
+    after = match.end() + len(value)
+    before = text[place - 1 : place]
+    if not operator and not _is_set(text, place, word):
+        return kind == "password" and names.is_spoken_secret(value)
+    around = (before, text[after : after + 1])
+    return names.is_bare_secret(kind, word + rest, sign, value, around)
+
+
+def _is_set(text: str, place: int, word: str) -> bool:
+    """Whether blanks set a name to what follows: `--token …`, `ENV TOKEN …`, `requirepass …`."""
+    before = text[max(0, place - _BEFORE) : place]
+    if word in ("requirepass", "masterauth"):
+        return not before.rpartition("\n")[2].strip()
+    if before and not before[-1].isspace():
+        name = before.split()[-1] if before.strip() else ""
+        before = before[: len(before) - len(name)]
+        if name.startswith("-") and not name.startswith("---") and "=" not in name:
+            return True
+    return compiled(names.SETTER).search(before) is not None
