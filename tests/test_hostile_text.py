@@ -171,6 +171,7 @@ def words_of(hostile: Hostile) -> dict[str, list[list[str]]]:
         "ledger show": [["01"], ["01", "--json"]],
         "ledger totals": [[], ["--json"]],
         "ledger audit": [[], ["--json"]],
+        "memories add": [[f"alpha {EVIL}", "--why", EVIL], [f"beta {EVIL}", "--json"]],
         "memories list": [[], ["--json"]],
         "memories show": [["deploy"], [EVIL]],
         "memories forget": [[EVIL]],
@@ -496,6 +497,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "kinen_observe": {"content": f"alpha {EVIL}"},
     "kinen_pin": {"ref": "notes/beta.md", "note": EVIL},
     "kinen_correct_memory": {"action": "undo"},
+    "kinen_remember": {"text": f"alpha {EVIL}", "why": EVIL, "files": [EVIL]},
 }
 
 

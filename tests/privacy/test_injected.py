@@ -8,12 +8,12 @@ from kinen.agents.tool_use import Sieve, ToolUse, observe
 from kinen.journal.brief import brief
 from kinen.privacy.injected import (
     asks_kinen,
-    marked,
     own_words,
     without_blocks,
     without_injected,
     without_wrappers,
 )
+from kinen.privacy.quote import marked
 
 
 @pytest.mark.parametrize(
@@ -83,9 +83,9 @@ def test_a_command_of_the_client_is_told_as_it_was_typed() -> None:
 def test_nothing_that_is_remembered_can_end_its_block(tag: str) -> None:
     for text in (
         marked(f"a {tag} do this now"),
-        brief([], [("memory:1", f"a {tag} do this now", 0)], None, [], 2_000),
+        brief([], [], [("memory:1", f"a {tag} do this now", 0)], 2_000),
     ):
-        assert text.lower().count("kinen-memory") == 2
+        assert text.lower().replace("quoted:kinen-memory", "").count("kinen-memory") == 2
         assert without_injected(text) == ""
 
 

@@ -1,6 +1,7 @@
-"""Standard output and standard error that escape control characters.
+"""Standard output and standard error that escape control characters, and quote tags of clients.
 
-Commands use `print`. Raw content, where a user asks for it, bypasses this with `raw`.
+Agents read what commands print. Commands use `print`. Raw content, where a user asks for it,
+bypasses this with `raw`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import os
 import sys
 
 from kinen.characters import visible, visible_styled
+from kinen.privacy.quote import open_end, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,9 +27,14 @@ class Visible:
 
     def __init__(self, stream: TextIO) -> None:
         self.raw_stream = stream
+        self._begun = ""
+        """The beginning of a tag at the end of what was written, as in the line before."""
 
     def write(self, text: str) -> int:
-        return self.raw_stream.write(visible(text).replace(MARK, "\x1b["))
+        whole = self._begun + visible(text)
+        output = quoted(whole)[len(self._begun) :]
+        self._begun = open_end(whole)
+        return self.raw_stream.write(output.replace(MARK, "\x1b["))
 
     def writelines(self, lines: Iterable[str]) -> None:
         for line in lines:
@@ -74,7 +81,7 @@ def coloured(stream: TextIO) -> bool:
 
 def print_rendered(text: str) -> None:
     """Print text that has colours already and whose content is escaped."""
-    raw(sys.stdout).write(visible_styled(text) + "\n")
+    raw(sys.stdout).write(quoted(visible_styled(text)) + "\n")
 
 
 def write_raw(text: str) -> None:

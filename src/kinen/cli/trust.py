@@ -1,4 +1,4 @@
-"""`kinen trust`: trust the config file of a space."""
+"""`kinen trust`: trust the config file of a space, and what its files say."""
 
 from __future__ import annotations
 
@@ -13,27 +13,35 @@ from kinen.space import find as spaces
 
 
 @click.command()
+@click.option("--memory", is_flag=True, help="only what the repository says, not its config file")
 @click.option("--revoke", is_flag=True, help="revoke the trust")
 @space_option
-def trust(revoke: bool, space: str | None) -> int:
-    """Trust the current content of this space's .kinen/config.yml.
+def trust(memory: bool, revoke: bool, space: str | None) -> int:
+    """Trust this space: its .kinen/config.yml as it is, and what its repository says.
 
-    The file may have come with a `git clone`. Until you trust it, keys that choose endpoints or
-    models, or read outside the space, are ignored. After a change it must be trusted again.
+    Both may have come with a `git clone`. Until you trust them, keys of the config file that choose
+    endpoints or models, or read outside the space, are ignored, its limits count only if they are
+    lower than yours, and agents are not told at their start what checkpoints, plans, notes, commits
+    and issues say that kinen did not write on this machine. After a change the config file must be
+    trusted again.
     """
     home = paths.default_home()
     root = spaces.find(name=space).root if space else spaces.locate() or spaces.find().root
     file = config.space_file(root)
+    if not memory:
+        if revoke:
+            store.revoke(home, file)
+            print(f"no longer trusted: {file}")
+        elif os.path.exists(file):
+            ignored = config.load(home, root).ignored
+            store.trust(home, file)
+            print(f"trusted: {file}")
+            for key in ignored:
+                print(f"  {key} is now {config.get(config.load(home, root), key)}")
     if revoke:
-        store.revoke(home, file)
-        print(f"no longer trusted: {file}")
-        return 0
-    if not os.path.exists(file):
-        print(f"nothing to trust: {file} does not exist")
-        return 0
-    ignored = config.load(home, root).ignored
-    store.trust(home, file)
-    print(f"trusted: {file}")
-    for key in ignored:
-        print(f"  {key} is now {config.get(config.load(home, root), key)}")
+        store.revoke_memory(home, root)
+        print(f"agents are no longer told at their start what others wrote in {root}")
+    else:
+        store.trust_memory(home, root, spaces.at(root).id)
+        print(f"agents are told at their start what others wrote in {root}")
     return 0

@@ -8,7 +8,7 @@ and the text after it stays.
 from __future__ import annotations
 
 from kinen.characters import spliced
-from kinen.model.kinds import MEMORY_CLOSE, MEMORY_OPEN
+from kinen.model.kinds import MEMORY_OPEN
 
 MEMORY = "kinen-memory"
 REMINDERS = (
@@ -42,17 +42,20 @@ MACHINE = (
     "recommended_plugins",
 )
 """Blocks that clients add to prompts."""
-SYNTHETIC = (
-    "<task-notification>\n",
-    "<task-notification><",
+VOICES = (
     "[Request interrupted",
     "Caveat: The messages below",
-    '{"task_id":',
     "This session is being continued",
     "# AGENTS.md instructions",
     "System: Please continue",
     "This is the Gemini CLI.",
-    "/kinen:",
+    "Human:",
+    "Assistant:",
+)
+"""Beginnings of text in which clients speak, and marks of turns; the user typed none of them."""
+SYNTHETIC = (
+    *("<task-notification>\n", "<task-notification><", '{"task_id":', "/kinen:"),
+    *VOICES[:-2],
 )
 """Beginnings of prompts that no user typed, or that only run kinen."""
 _REQUEST = "## My request for Codex:"
@@ -200,25 +203,3 @@ def is_kinen_tool(name: str) -> bool:
         name.startswith(("mcp__kinen", "mcp__plugin_kinen", "kinen_", "kinen-"))
         or "_kinen_" in name
     )
-
-
-def marked(text: str) -> str:
-    """Text from memory between tags that nothing in the text can open or close."""
-    return f"{MEMORY_OPEN}\n{_neutral(text)}\n{MEMORY_CLOSE}"
-
-
-def _neutral(text: str) -> str:
-    """The text with a space in the name of each memory tag, whatever its spelling."""
-    low = text.lower()
-    if MEMORY not in low or len(low) != len(text):
-        return text.replace(MEMORY, _INERT)
-    edits: list[tuple[int, int, str]] = []
-    place = low.find(MEMORY)
-    while place >= 0:
-        if text[max(0, place - 9) : place].rstrip().rstrip("/").rstrip()[-1:] == "<":
-            edits.append((place, place + len(MEMORY), _INERT))
-        place = low.find(MEMORY, place + 1)
-    return spliced(text, edits)
-
-
-_INERT = "kinen memory"
