@@ -12,14 +12,27 @@ import pytest
 
 from kinen import config, paths
 from kinen.config import file as configfile
-from kinen.config.keys import ROWS, SECTIONS, Config, Row
+from kinen.config.keys import (
+    ADDED,
+    HARMLESS,
+    HIGHER,
+    LOWER,
+    MARKS,
+    PERSONAL,
+    ROWS,
+    SECTIONS,
+    TRUST,
+    Config,
+    Row,
+)
 from kinen.config.trust import is_trusted, revoke, trust
 from kinen.config.values import parse_value, to_raw
-from kinen.errors import ConfigError, StoreError
+from kinen.errors import ConfigError
 from kinen.space import find as spaces
 from kinen.storage import atomic
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 SEED = """\
@@ -90,6 +103,7 @@ def test_each_layer_wins_over_the_one_before(
 ) -> None:
     user.write_text("search: {default_limit: 11, context_chunks: 1}\nindex: {max_file_mb: 5}\n")
     ours.write_text("search:\n  default_limit: 12\n  context_chunks: 2\n")
+    trust(data, ours)
     env = plain_env(home, KINEN_SEARCH_DEFAULT_LIMIT="13")
     loaded = config.load(data, space, env, {"index.chunk_size": 100, "search.default_mode": None})
     assert loaded.index.max_file_mb == 5
@@ -126,8 +140,10 @@ def test_the_config_of_the_first_design_loads_as_user_and_as_space_file(
     user.unlink()
     ours.write_text(SEED)
     loaded = config.load(data, space, plain_env(home))
-    assert loaded.search.context_chunks == 2
-    assert loaded.index.embedding_provider == "onnx"
+    assert (loaded.index.embedding_provider, loaded.search.context_chunks) == ("onnx", 0)
+    trust(data, ours)
+    loaded = config.load(data, space, plain_env(home))
+    assert (loaded.index.embedding_provider, loaded.search.context_chunks) == ("ollama", 2)
 
 
 def test_every_key_has_a_variable(data: Path, home: Path) -> None:
@@ -241,7 +257,7 @@ def test_an_empty_file_sets_nothing(content: str, data: Path, space: Path, ours:
         ("index.chunk_size", "1.5", "whole number"),
         ("search.default_limit", "0", "from 1"),
         ("search.default_mode", "fuzzy", "use hybrid, fulltext"),
-        ("index.embedding_provider", "cohere", "use onnx, ollama"),
+        ("index.embedding_provider", "cohere", "use none, onnx, ollama"),
         ("index.embedding_endpoint", "localhost:11434", "http://"),
         ("space.name", "a/b", "a name"),
         ("space.name", "all", "a name"),
@@ -286,7 +302,7 @@ def test_a_pasted_key_is_refused_and_never_repeated(data: Path, home: Path, user
     ],
 )
 def test_each_kind_of_value_is_read_from_text(kind: str, raw: Any, value: Any) -> None:
-    row = Row(kind, "help", 0, 1)
+    row = Row(kind, HARMLESS, "help", 0, 1)
     assert parse_value(row, raw, "here") == value
 
 
@@ -300,6 +316,7 @@ def test_a_word_that_yaml_takes_for_a_boolean_is_still_a_name(
 
 def test_chunks_cannot_overlap_by_their_size(data: Path, space: Path, ours: Path) -> None:
     ours.write_text("index:\n  chunk_size: 64\n  chunk_overlap: 64\n")
+    trust(data, ours)
     with pytest.raises(ConfigError, match="must be smaller than") as raised:
         config.load(data, space)
     assert f"{ours}:3" in str(raised.value)
@@ -316,19 +333,22 @@ def test_the_id_of_a_space_does_not_belong_in_the_user_file(
 def test_dangerous_keys_of_a_space_file_wait_for_trust(
     data: Path, space: Path, home: Path, ours: Path
 ) -> None:
-    ours.write_text(REMOTE + "  chunk_size: 100\n")
+    ours.write_text(REMOTE + "  chunk_overlap: 20\n")
     loaded = config.load(data, space, plain_env(home))
     assert loaded.index.embedding_provider == "onnx"
     assert loaded.index.embedding_endpoint == ""
-    assert loaded.index.chunk_size == 100
-    assert loaded.ignored == ("index.embedding_provider", "index.embedding_endpoint")
+    assert loaded.index.chunk_overlap == 20
+    assert loaded.ignored == {
+        "index.embedding_provider": "openai",
+        "index.embedding_endpoint": "https://evil.example/v1",
+    }
     assert not is_trusted(data, ours)
 
     trust(data, ours)
     assert is_trusted(data, ours)
     loaded = config.load(data, space, plain_env(home))
     assert loaded.index.embedding_provider == "openai"
-    assert loaded.ignored == ()
+    assert loaded.ignored == {}
 
     ours.write_text(ours.read_text().replace("evil", "evel"))
     assert not is_trusted(data, ours)
@@ -340,12 +360,68 @@ def test_dangerous_keys_of_a_space_file_wait_for_trust(
     assert config.load(data, space, plain_env(home)).ignored
 
 
+def test_a_key_without_a_mark_cannot_be_declared() -> None:
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        Row("int", "most tokens", low=1, high=2)  # type: ignore[call-arg]
+    for dotted, row in ROWS.items():
+        assert row.mark in MARKS, dotted
+        if row.mark in (LOWER, HIGHER):
+            assert row.kind in ("int", "float", "bool", "choice"), dotted
+        if row.mark == ADDED:
+            assert row.kind == "words", dotted
+        if row.kind in ("url", "path", "variable"):
+            assert row.mark in (TRUST, PERSONAL), dotted
+
+
+@pytest.mark.parametrize("dotted", [dotted for dotted, row in ROWS.items() if row.mark != HARMLESS])
+def test_an_untrusted_file_moves_a_key_only_as_its_mark_says(
+    dotted: str, data: Path, space: Path, home: Path, ours: Path
+) -> None:
+    row = ROWS[dotted]
+    fitting = {"index.chunk_size": (64, 8192), "index.chunk_overlap": (0, 500)}
+    low, high = fitting.get(dotted, (row.low, row.high))  # these two are checked together
+    rules = row.default if row.kind == "words" else ()
+    values: dict[str, tuple[Any, ...]] = {
+        "int": (low, row.default, high),
+        "float": (low, row.default, high),
+        "bool": (False, True),
+        "choice": row.choices,
+        "words": (("other",), ("!other", *rules)),
+        "url": ("https://evil.example",),
+        "variable": ("EVIL",),
+    }
+    for value in values.get(row.kind, ("evil",)):
+        raw = f"[{', '.join(map(repr, value))}]" if isinstance(value, tuple) else to_raw(value)
+        ours.write_text(f"{row.section}:\n  {row.key}: {raw}\n")
+        loaded = config.load(data, space, plain_env(home))
+        counts = config.get(loaded, dotted)
+        if row.mark == ADDED:
+            assert counts == (value[0], *row.default)
+        elif row.mark in (LOWER, HIGHER):
+            rank = row.choices.index if row.choices else float
+            assert counts in (value, row.default)
+            assert rank(counts) == (min if row.mark == LOWER else max)(
+                rank(value), rank(row.default)
+            )
+        else:
+            assert counts == row.default
+        withheld = counts != value and row.mark != PERSONAL
+        assert list(loaded.ignored) == ([dotted] if withheld else [])
+        trust(data, ours)
+        loaded = config.load(data, space, plain_env(home))
+        assert loaded.ignored == {}
+        taken = config.get(loaded, dotted)
+        if row.kind == "path":
+            value = str(space / value)
+        assert taken == (row.default if row.mark == PERSONAL else value)
+
+
 def test_harmless_values_of_a_dangerous_key_need_no_trust(
     data: Path, space: Path, ours: Path
 ) -> None:
     ours.write_text("index:\n  embedding_provider: none\n")
     loaded = config.load(data, space)
-    assert (loaded.index.embedding_provider, loaded.ignored) == ("none", ())
+    assert (loaded.index.embedding_provider, loaded.ignored) == ("none", {})
 
 
 def test_the_same_keys_in_the_user_file_or_a_variable_need_no_trust(
@@ -361,9 +437,13 @@ def test_the_same_keys_in_the_user_file_or_a_variable_need_no_trust(
 def test_a_damaged_trust_table_trusts_nothing(data: Path, space: Path, ours: Path) -> None:
     ours.write_text(REMOTE)
     trust(data, ours)
+    assert not config.load(data, space).ignored
     (data / "trust.json").write_text("{")
-    with pytest.raises(StoreError, match="damaged"):
-        config.load(data, space)
+    assert config.load(data, space).ignored
+    (kept,) = data.glob("trust.json.damaged-*")
+    assert kept.read_text() == "{"
+    trust(data, ours)
+    assert not config.load(data, space).ignored
 
 
 def test_a_relative_model_path_is_relative_to_the_space(
@@ -397,10 +477,12 @@ def test_a_later_layer_replaces_words_and_mappings_but_adds_to_globs(
     ours.write_text(IN_YAML + "  stop_tags: c, d\n  exclude: []\nprivacy: {exclude: [p]}\n")
     loaded = config.load(data, space, plain_env(home))
     assert loaded.git.stop_tags == ("c", "d")
-    assert loaded.git.exclude == ()
+    assert loaded.git.exclude == ("b",)
     assert loaded.git.components == COMPONENTS
     assert loaded.privacy.exclude == (*Config().privacy.exclude, "p")
-    assert loaded.ignored == ()
+    assert loaded.ignored == {"git.exclude": ()}
+    trust(data, ours)
+    assert config.load(data, space, plain_env(home)).git.exclude == ()
     assert loaded.sources["git.components"] == f"{ours}:2"
     env = plain_env(home, KINEN_GIT_STOP_TAGS="[]", KINEN_GIT_COMPONENTS="{}")
     loaded = config.load(data, space, env, {"git.exclude": ("e",), "git.snapshot_frequency": 0})
@@ -502,11 +584,11 @@ def imported(code: str, *args: str) -> set[str]:
 
 
 def test_a_second_start_reads_no_yaml(data: Path, space: Path, ours: Path) -> None:
-    aged(ours, REMOTE + "  chunk_size: 77\n")
+    aged(ours, REMOTE + "  chunk_overlap: 7\n")
     code = (
         "from kinen import config\nfrom kinen.space import find as space\n"
         "found = space.find(sys.argv[2], home=sys.argv[1])\n"
-        "assert config.load(sys.argv[1], found.root).index.chunk_size == 77\n"
+        "assert config.load(sys.argv[1], found.root).index.chunk_overlap == 7\n"
     )
     first = imported(code, str(data), str(space))
     assert "yaml" in first
@@ -518,37 +600,37 @@ def test_a_second_start_reads_no_yaml(data: Path, space: Path, ours: Path) -> No
 
 
 def test_a_changed_file_is_read_again(data: Path, space: Path, ours: Path) -> None:
-    aged(ours, "search:\n  default_limit: 11\n")
-    assert config.load(data, space).search.default_limit == 11
+    aged(ours, "search:\n  default_limit: 7\n")
+    assert config.load(data, space).search.default_limit == 7
     assert str(ours) in json.loads((data / "cache" / "config.json").read_text())
-    ours.write_text("search:\n  default_limit: 12\n")
-    assert config.load(data, space).search.default_limit == 12
+    ours.write_text("search:\n  default_limit: 8\n")
+    assert config.load(data, space).search.default_limit == 8
     ours.unlink()
     assert config.load(data, space).search.default_limit == 10
 
 
 def test_a_file_that_was_just_written_is_not_cached(data: Path, space: Path, ours: Path) -> None:
-    for limit in range(11, 31):
+    for limit in (*range(1, 10), *range(1, 10)):
         ours.write_text(f"search:\n  default_limit: {limit}\n")
         assert config.load(data, space).search.default_limit == limit
 
 
 @pytest.mark.parametrize("junk", ["", "{", "[]", '{"%s": 5}', '{"%s": {"stamp": 1}}', "null"])
 def test_a_damaged_cache_is_ignored(junk: str, data: Path, space: Path, ours: Path) -> None:
-    aged(ours, "search:\n  default_limit: 11\n")
+    aged(ours, "search:\n  default_limit: 7\n")
     (data / "cache").mkdir(parents=True)
     (data / "cache" / "config.json").write_text(junk.replace("%s", str(ours)))
-    assert config.load(data, space).search.default_limit == 11
-    assert config.load(data, space).search.default_limit == 11
+    assert config.load(data, space).search.default_limit == 7
+    assert config.load(data, space).search.default_limit == 7
 
 
 def test_a_cache_that_cannot_be_written_costs_only_time(
     data: Path, space: Path, ours: Path
 ) -> None:
-    aged(ours, "search:\n  default_limit: 11\n")
+    aged(ours, "search:\n  default_limit: 7\n")
     data.mkdir()
     (data / "cache").write_text("a file where a folder should be")
-    assert config.load(data, space).search.default_limit == 11
+    assert config.load(data, space).search.default_limit == 7
 
 
 # Editing
@@ -565,17 +647,17 @@ def test_a_cache_that_cannot_be_written_costs_only_time(
         ),
         ("index:\n  chunk_size:\n", "index:\n  chunk_size: 99\n"),
         ("index:   # how\n\n# end\n", "index:   # how\n  chunk_size: 99\n\n# end\n"),
-        ("index: ~\n", "index: \n  chunk_size: 99\n"),
+        ("index: ~\n", "index:\n  chunk_size: 99\n"),
         (
             "index:\n    max_file_mb: 3  # x\n    # more\n\nsearch:\n",
             "index:\n    max_file_mb: 3  # x\n    chunk_size: 99\n    # more\n\nsearch:\n",
         ),
         (
             "search:\n  default_limit: 4",
-            "search:\n  default_limit: 4\n\nindex:\n  chunk_size: 99\n",
+            "search:\n  default_limit: 4\n\nindex:\n  chunk_size: 99",
         ),
-        ("index: {max_file_mb: 3}\n", "index: {chunk_size: 99, max_file_mb: 3}\n"),
-        ("{search: {}}\n", "{index: {chunk_size: 99}, search: {}}\n"),
+        ("index: {max_file_mb: 3}\n", "index: {max_file_mb: 3, chunk_size: 99}\n"),
+        ("{search: {}}\n", "{search: {}, index: {chunk_size: 99}}\n"),
         ("index:\r\n  max_file_mb: 3\r\n", "index:\r\n  max_file_mb: 3\r\n  chunk_size: 99\r\n"),
         ("# 日本語 😀\nindex:\n  chunk_size: 60\n", "# 日本語 😀\nindex:\n  chunk_size: 99\n"),
         (
@@ -837,3 +919,67 @@ def test_an_unknown_key_stops_no_command(space: Path, ours: Path, kinen) -> None
 def test_init_writes_a_short_file(tmp_path: Path, kinen) -> None:
     assert kinen("init", str(tmp_path / "new")).code == 0
     assert len((tmp_path / "new/.kinen/config.yml").read_text().splitlines()) <= 5
+
+
+@pytest.mark.parametrize(
+    ("text", "globs"),
+    [
+        ('["secret/**"]', ("secret/**",)),
+        ("['a b/*.md', \"*.crt\"]", ("a b/*.md", "*.crt")),
+        ("[secret, docs/*.md]", ("secret", "docs/*.md")),
+        ("[]", ()),
+        ("secret/**, *.crt", ("secret/**", "*.crt")),
+        ("[ab]*.[ch]", ("[ab]*.[ch]",)),
+    ],
+)
+def test_a_list_on_one_line_is_a_list(
+    space: Path, kinen: Callable[..., Any], text: str, globs: tuple[str, ...]
+) -> None:
+    ran = kinen("config", "set", "privacy.exclude", text)
+    assert ran.code == 0, ran.err
+    assert ran.out.startswith(f"privacy.exclude: {', '.join(globs)}  # ")
+    loaded = config.load(os.environ["KINEN_HOME"], str(space))
+    default = config.load(os.environ["KINEN_HOME"]).privacy.exclude
+    assert loaded.privacy.exclude == (*default, *globs)
+
+
+def test_a_list_that_was_stored_as_a_text_is_read_as_the_list(space: Path) -> None:
+    file = space / ".kinen" / "config.yml"
+    file.write_text("""privacy:\n  exclude: ["[\\"secret/**\\", \\"b\\"]", c]\n""")
+    loaded = config.load(os.environ["KINEN_HOME"], str(space))
+    assert loaded.privacy.exclude[-3:] == ("secret/**", "b", "c")
+
+
+@pytest.mark.parametrize("key", ["distill.order", "git.exclude"])
+def test_lists_of_words_are_lists_too(space: Path, kinen: Callable[..., Any], key: str) -> None:
+    ran = kinen("config", "set", key, '["claude", "extract"]')
+    assert ran.code == 0, ran.err
+    assert kinen("config", "get", key).out == "claude, extract\n"
+
+
+def test_a_mapping_on_one_line_is_a_mapping(space: Path, kinen: Callable[..., Any]) -> None:
+    ran = kinen("config", "set", "git.components", '{"docs/**": [docs, text], src: ["code"]}')
+    assert ran.code == 0, ran.err
+    assert kinen("config", "get", "git.components").out == "docs/**=docs text, src=code\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('["", "a"]', "it is empty"),
+        ('"secret"', "the quotes are part of it"),
+        ("../other/**", "it leads out of the space"),
+        ("~/notes", "it leads out of the space"),
+        ("/etc/passwd", "it leads out of the space"),
+        ("{root}/secret/**", "use secret/**"),
+        ("[ab", "a bracket is not closed"),
+        ("[*.md]", "cannot be read"),
+    ],
+)
+def test_a_glob_that_can_match_nothing_is_refused(
+    space: Path, kinen: Callable[..., Any], text: str, reason: str
+) -> None:
+    ran = kinen("config", "set", "privacy.exclude", text.replace("{root}", os.path.realpath(space)))
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1), ran
+    assert reason in ran.err
+    assert not (space / ".kinen" / "config.yml").exists()

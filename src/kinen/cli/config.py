@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import click
 
@@ -14,11 +14,14 @@ from kinen import paths
 from kinen.cli.command import Output, group, json_command, space_option
 from kinen.cli.run import NOTHING, colours, note, wrapped
 from kinen.config import former
-from kinen.config.keys import ROWS, Config
+from kinen.config.keys import ADDED, HARMLESS, ROWS, Config
 from kinen.config.trust import is_trusted, trust
 from kinen.errors import ConfigError
 from kinen.sources.git.tagging import KISTE, VARP, read_rules
 from kinen.space import find as spaces
+
+EXCLUDE = "privacy.exclude"
+"""The paths that are never captured nor shown."""
 
 
 @group()
@@ -39,10 +42,12 @@ def show(space: str | None) -> Output:
         source = f"  # {loaded.sources[key]}" if key in loaded.sources else ""
         text = wrapped(f"{key}: {_value_text(value)}", sys.stdout).removeprefix(key)
         lines.append(f"{style('bold', key)}{text}{style('dim', source)}")
-    lines += [
-        style("warn", f"{key} in the space's file is ignored: run `kinen trust`")
-        for key in loaded.ignored
-    ]
+    for key, value in loaded.ignored.items():
+        state = "is ignored: `kinen trust` takes it"
+        if ROWS[key].mark == ADDED:
+            state = "is only added: `kinen trust` makes it the whole list"
+        line = f"{key}: {_value_text(value)} in the space's file {state}"
+        lines.append(style("warn", wrapped(line, sys.stdout)))
     values = dict(configuration.items(loaded))
     return Output(values, "\n".join(lines), notes=(*loaded.warnings, *former.variables(os.environ)))
 
@@ -86,12 +91,17 @@ def set_(key: str, value: str, user: bool, space: str | None) -> int:
     Examples:
       kinen config set search.default_limit 20
       kinen config set distill.order claude,extract
+      kinen config set privacy.exclude '["secret/**", "*.pem"]'
       kinen config set --user index.embedding_provider ollama
     """
     file = _file(user, space)
     with _trust_kept(file) as ignored:
-        configuration.set_value(file, key, value)
-    print(f"{key}: {value}  # {file}")
+        parsed = configuration.set_value(file, key, value, "" if user else _root(space) or "")
+    if ROWS[key].kind == "mapping":
+        parsed = dict(parsed)
+    print(f"{key}: {_value_text(parsed) if isinstance(parsed, (tuple, dict)) else value}  # {file}")
+    if key == EXCLUDE and parsed:
+        note("what matches is in no answer from now on; `kinen index` removes it from the index")
     if key in ignored():
         note(f"{key} is ignored until you run `kinen trust`: others have set keys in the file, too")
     return 0
@@ -124,7 +134,7 @@ def _file(user: bool, space: str | None) -> str:
 
 
 @contextlib.contextmanager
-def _trust_kept(file: str) -> Iterator[Callable[[], tuple[str, ...]]]:
+def _trust_kept(file: str) -> Iterator[Callable[[], Collection[str]]]:
     """Trust a file after a change unless it had keys that were not trusted: the user made it.
 
     Yields a function that returns the keys that are ignored then.
@@ -138,12 +148,12 @@ def _trust_kept(file: str) -> Iterator[Callable[[], tuple[str, ...]]]:
         trust(home, file)
 
 
-def _ignored(home: str, root: str) -> tuple[str, ...]:
+def _ignored(home: str, root: str) -> Collection[str]:
     """The keys that are ignored; with a file that cannot be loaded, every one that may be."""
     try:
         return configuration.load(home, root).ignored
     except ConfigError:  # the change may be what repairs it
-        return tuple(key for key, row in ROWS.items() if row.dangerous)
+        return [key for key, row in ROWS.items() if row.mark != HARMLESS]
 
 
 @config.command()

@@ -1,4 +1,7 @@
-"""Defaults < user file < space file (if trusted) < KINEN_* < flags → one frozen Config."""
+"""Defaults < user file < space file < KINEN_* < flags → one frozen Config.
+
+A space's file that is not trusted counts only as far as the mark of each key allows.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,17 @@ import os
 
 from kinen.config import file as configfile
 from kinen.config.file import settings
-from kinen.config.keys import ROWS, SECTIONS, Config, Row, SpaceSection, clean_name
+from kinen.config.keys import (
+    PERSONAL,
+    ROWS,
+    SECTIONS,
+    Config,
+    Row,
+    SpaceSection,
+    clean_name,
+)
 from kinen.config.trust import trusts
-from kinen.config.values import parse_value, to_raw
+from kinen.config.values import check_globs, parse_value, to_raw, untrusted_value
 from kinen.errors import ConfigError
 from kinen.paths import user_file
 from kinen.space.repository import main_folder
@@ -18,8 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from kinen.config.file import Path, Settings
-    from kinen.config.values import Raw
+    from kinen.config.file import Path, Raw, Settings
 
 
 def space_file(root: Path) -> str:
@@ -40,15 +50,21 @@ def load(
     env = os.environ if env is None else env
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
-    ignored: list[str] = []
+    ignored: dict[str, object] = {}
     warnings: list[str] = []
 
-    def put(dotted: str, raw: Raw, source: str, base: str = "") -> None:
+    def before(dotted: str) -> Any:
+        return values[dotted] if dotted in values else ROWS[dotted].default
+
+    def layered(dotted: str, raw: Raw, source: str, base: str = "") -> Any:
         value = parse_value(ROWS[dotted], raw, source, base)
         if ROWS[dotted].kind == "globs":
             # Each layer adds: a file that came by `git clone` must not open what was closed.
-            value = tuple(dict.fromkeys((*values.get(dotted, ROWS[dotted].default), *value)))
-        values[dotted] = value
+            value = tuple(dict.fromkeys((*before(dotted), *value)))
+        return value
+
+    def put(dotted: str, raw: Raw, source: str, base: str = "") -> None:
+        values[dotted] = layered(dotted, raw, source, base)
         sources[dotted] = source
 
     user = user_file(env)
@@ -61,30 +77,42 @@ def load(
         file = space_file(space_root)
         own, digest = settings(home, file, warnings)
         own = _impersonal(own, file, user, warnings)
-        dangerous = [key for key, (raw, _) in own.items() if _dangerous(ROWS[key], raw)]
-        if dangerous and not trusts(home, file, digest):
-            ignored = dangerous
-        for dotted, (raw, line) in own.items():
-            if dotted not in ignored:
-                put(dotted, raw, f"{file}:{line}", os.fspath(space_root))
+        base = os.fspath(space_root)
+        trusted = {
+            dotted: layered(dotted, raw, f"{file}:{line}", base)
+            for dotted, (raw, line) in own.items()
+        }
+        allowed = {
+            dotted: untrusted_value(ROWS[dotted], value, before(dotted))
+            for dotted, value in trusted.items()
+        }
+        if allowed != trusted and not trusts(home, file, digest):
+            ignored = {key: value for key, value in trusted.items() if allowed[key] != value}
+            trusted = {
+                dotted: value
+                for dotted, value in allowed.items()
+                if dotted not in ignored or value != before(dotted)
+            }
+        values.update(trusted)
+        sources.update((dotted, f"{file}:{own[dotted][1]}") for dotted in trusted)
     for dotted, raw, variable in _from_variables(env):
         put(dotted, raw, variable)
     for dotted, value in (overrides or {}).items():
         _row(dotted, "flags")
         if value is not None:
             put(dotted, to_raw(value), "flag")
-    return _build(values, tuple(ignored), sources)._replace(warnings=tuple(warnings))
+    return _build(values, ignored, sources)._replace(warnings=tuple(warnings))
 
 
 def _impersonal(own: Settings, file: str, user: str, warnings: list[str]) -> Settings:
     """What a space's own file sets, without the keys that only the user may set."""
     for dotted, (_, line) in own.items():
-        if ROWS[dotted].personal:
+        if ROWS[dotted].mark == PERSONAL:
             warnings.append(f"{dotted} is ignored in {file}:{line}: set it in {user}")
-    return {dotted: setting for dotted, setting in own.items() if not ROWS[dotted].personal}
+    return {key: setting for key, setting in own.items() if ROWS[key].mark != PERSONAL}
 
 
-def _build(values: dict[str, Any], ignored: tuple[str, ...], sources: dict[str, str]) -> Config:
+def _build(values: dict[str, Any], ignored: dict[str, object], sources: dict[str, str]) -> Config:
     sections: dict[str, Any] = {}
     for name in SECTIONS:
         own = {
@@ -141,10 +169,6 @@ def value_of(dotted: str, raw: Raw, source: str) -> Any:
     return parse_value(_row(dotted, source), raw, source)
 
 
-def _dangerous(row: Row, raw: Raw) -> bool:
-    return row.dangerous and raw not in row.safe
-
-
 def space_section(home: Path, root: Path) -> SpaceSection:
     """The id and name that a folder of a main working tree has for itself, and nothing else."""
     file = os.path.join(root, ".kinen", "config.yml")
@@ -161,13 +185,15 @@ def space_section(home: Path, root: Path) -> SpaceSection:
 
 def unset_value(file: Path, dotted: str) -> bool:
     """Remove a key from a file and keep the rest; False if it is not set there."""
+    from kinen.config import yamltext
+
     file = os.fspath(file)
     _row(dotted, file)
     old = configfile.source_text(file)
     before = configfile.parse(old, file)
     if dotted not in before:
         return False
-    new = configfile.remove(old, file, dotted)
+    new = yamltext.remove(old, file, dotted)
     after = {key: raw for key, (raw, _) in configfile.parse(new, file).items() if raw is not None}
     before.pop(dotted)
     if after != {key: raw for key, (raw, _) in before.items() if raw is not None}:
@@ -176,23 +202,31 @@ def unset_value(file: Path, dotted: str) -> bool:
     return True
 
 
-def set_value(file: Path, dotted: str, text: str) -> Any:
-    """Set a key in a file and keep its comments; written only if it reads back as intended."""
+def set_value(file: Path, dotted: str, text: str, root: str = "") -> Any:
+    """Set a key in a file and keep its comments; written only if it reads back as intended.
+
+    `root` is the space that the paths of a key are in; empty if they are in any.
+    """
+    from kinen.config import yamltext
+
     file = os.fspath(file)
     row = _row(dotted, file, text)
-    if row.personal and file != user_file(os.environ):
+    if row.mark == PERSONAL and file != user_file(os.environ):
         hint = f"run `kinen config set --user {dotted} …`"
         raise ConfigError(f"{dotted} is read from your own settings only", hint)
     old = configfile.source_text(file)
     before = configfile.accepted(configfile.parse(old, file), file)
     value = parse_value(row, text, file)
+    if row.kind == "globs":
+        check_globs(row, value, os.path.realpath(root) if root else "")
     setting = text.strip() if row.kind == "path" else value
-    new = configfile.edit(old, file, dotted, dict(value) if row.kind == "mapping" else setting)
+    keys = dotted.split(".", 1)
+    new = yamltext.put(old, file, keys, dict(value) if row.kind == "mapping" else setting)
     before.pop(dotted, None)
     if not _reads_as(new, file, row, value, before):
         raise ConfigError(f"cannot set {dotted} in {file}", "edit the file by hand")
     merged = {key: parse_value(ROWS[key], raw, f"{file}:{at}") for key, (raw, at) in before.items()}
-    _build({**merged, dotted: value}, (), {dotted: file, "index.chunk_size": file})
+    _build({**merged, dotted: value}, {}, {dotted: file, "index.chunk_size": file})
     configfile.write(file, new)
     return value
 

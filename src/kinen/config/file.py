@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import os
-import time
 
 from kinen.config.keys import ROWS
 from kinen.errors import ConfigError, UnsafeFile
+from kinen.ids import milliseconds
 from kinen.paths import user_file
 from kinen.storage import private
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from kinen.config.values import Raw
-
     Path = str | os.PathLike[str]
+    Raw = str | list[str] | dict[str, Any]
+    """A value as a file has it."""
     Settings = dict[str, tuple[Raw, int]]
     """Dotted key → the value as written, and its line."""
 
@@ -109,7 +109,7 @@ def read_file(home: Path, file: Path) -> tuple[dict[str, Any], str]:
 def _settled(mtime_ns: int) -> bool:
     """Whether another write would change the time: some disks store only whole seconds."""
     grain = 2 * 10**9 if mtime_ns % 10**9 == 0 else 5 * 10**7
-    return time.time_ns() - mtime_ns > grain
+    return milliseconds() * 1_000_000 - mtime_ns > grain
 
 
 def _cached(path: str) -> dict[str, Any]:
@@ -188,7 +188,7 @@ def parse(data: bytes | str, file: str) -> dict[str, tuple[Any, int]]:
     """
     values: dict[str, tuple[Any, int]] = {}
     left = [MAX_VALUES]
-    for section, node, line in _pairs(_compose(data, file), file):
+    for section, node, line in _pairs(compose(data, file), file):
         if _is(node, "mapping"):
             pairs = [(f"{section}.{key}", value, at) for key, value, at in _pairs(node, file)]
         else:
@@ -198,6 +198,19 @@ def parse(data: bytes | str, file: str) -> dict[str, tuple[Any, int]]:
                 raise ConfigError(f"{dotted} is set twice: {file}:{at}", "remove one of them")
             values[dotted] = (_plain(value, file, left), at)
     return values
+
+
+def inline(text: str) -> Any:
+    """A list or mapping that is written on one line; None if it is neither."""
+    import yaml
+
+    try:
+        check_depth(text)
+        node = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        value = _plain(node, "the text", [MAX_VALUES])
+    except (yaml.YAMLError, ValueError, RecursionError, ConfigError):
+        return None
+    return value if isinstance(value, (list, dict)) else None
 
 
 def check_depth(data: bytes | str) -> None:
@@ -216,7 +229,7 @@ def check_depth(data: bytes | str) -> None:
             raise ValueError("nested too deeply")
 
 
-def _compose(data: bytes | str, file: str) -> Any:
+def compose(data: bytes | str, file: str) -> Any:
     import yaml
 
     try:
@@ -231,8 +244,8 @@ def _compose(data: bytes | str, file: str) -> Any:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         reason = str(error).partition("\n")[0]
         raise ConfigError(f"{file} is not valid YAML: {reason}", "save it as UTF-8 text") from None
-    if node is None or _is(node, "mapping") or _empty(node):
-        return None if _empty(node) else node
+    if node is None or _is(node, "mapping") or is_null(node):
+        return None if is_null(node) else node
     line = node.start_mark.line + 1
     raise ConfigError(f"{file}:{line} is not a mapping", "write `section:`, then `  key: value`")
 
@@ -256,7 +269,7 @@ def _plain(node: Any, file: str, left: list[int], inner: bool = False) -> Any:
     if left[0] < 0:
         raise ConfigError(f"{file} has too many values", "shorten it, and do not use aliases")
     if _is(node, "scalar"):
-        return None if _empty(node) else node.value
+        return None if is_null(node) else node.value
     if _is(node, "sequence") and all(_is(item, "scalar") for item in node.value):
         return [item.value for item in node.value]
     if _is(node, "mapping") and not inner:
@@ -269,7 +282,7 @@ def _is(node: Any, kind: str) -> bool:
     return node is not None and node.id == kind
 
 
-def _empty(node: Any) -> bool:
+def is_null(node: Any) -> bool:
     return node is None or (
         _is(node, "scalar") and not node.style and node.value in ("", "~", "null", "Null", "NULL")
     )
@@ -289,84 +302,3 @@ def written(value: Any) -> str:
     if value and set(value) <= PLAIN and value[0].isalpha() and value.lower() not in WORDS:
         return str(value)
     return json.dumps(value, ensure_ascii=False)
-
-
-def edit(text: str, file: str, dotted: str, setting: Any) -> str:
-    """The text with one key set, and nothing else changed."""
-    value = written(setting)
-    section, _, key = dotted.partition(".")
-    end = "\r\n" if "\r\n" in text else "\n"
-    root = _compose(text, file)
-    group = _child(root, section)
-    if group is None:
-        return _append(text, root, f"{section}:{end}  {key}: {value}", end)
-    if _empty(group):
-        at = _line_end(text, group.start_mark.index)
-        below = f"{end}  {key}: {value}"
-        return _splice(text, group, below) if group.value else text[:at] + below + text[at:]
-    child = _child(group, key)
-    if child is None:
-        return _append(text, group, f"{key}: {value}", end)
-    return _splice(text, child, value)
-
-
-def remove(text: str, file: str, dotted: str) -> str:
-    """The text without one key, and without its section if that has no other key."""
-    section, _, key = dotted.partition(".")
-    root = _compose(text, file)
-    group = _child(root, section)
-    alone = _is(group, "mapping") and len(group.value) == 1
-    parent = root if alone else group
-    name = section if alone else key
-    pair = next(pair for pair in parent.value if pair[0].value == name)
-    start = pair[0].start_mark.index
-    stop = max(_stop(text, pair[1]), pair[1].start_mark.index)
-    if text[parent.start_mark.index] == "{":
-        after = text[stop:].lstrip(" ")
-        return text[:start] + after.removeprefix(",").lstrip(" ")
-    begin = text.rfind("\n", 0, start) + 1
-    return text[:begin] + text[_line_end(text, stop) :].removeprefix("\r").removeprefix("\n")
-
-
-def _child(node: Any, key: str) -> Any:
-    pairs = node.value if _is(node, "mapping") else ()
-    return next((value for name, value in pairs if name.value == key), None)
-
-
-def _append(text: str, node: Any, entry: str, end: str) -> str:
-    """The text with an entry after the last one of a mapping."""
-    if node is None or not node.value:
-        before = text.rstrip("\r\n")
-        return f"{before}{end if before else ''}{entry}{end}"
-    if text[node.start_mark.index] == "{":
-        section, _, rest = entry.partition(f":{end}  ")
-        inline = f"{section}: {{{rest}}}" if rest else entry
-        at = node.start_mark.index + 1
-        return f"{text[:at]}{inline}, {text[at:]}"
-    name, last = node.value[-1]
-    at = _line_end(text, _stop(text, last))
-    indent = " " * name.start_mark.column
-    return f"{text[:at]}{end if indent else end * 2}{indent}{entry}{text[at:] or end}"
-
-
-def _line_end(text: str, start: int) -> int:
-    at = text.find("\n", start)
-    at = len(text) if at < 0 else at
-    return at - 1 if text[at - 1 : at] == "\r" else at
-
-
-def _splice(text: str, node: Any, value: str) -> str:
-    start = node.start_mark.index
-    after = text[max(start, _stop(text, node)) :]
-    before = text[:start].rstrip()
-    # A list may start in the column of its key; a value in brackets has to follow the key.
-    return f"{before} {value}{after}" if before.endswith(":") else text[:start] + value + after
-
-
-def _stop(text: str, node: Any) -> int:
-    """Where a node's own text ends; for YAML the comments below a block are part of it."""
-    block = not _is(node, "scalar") and text[node.start_mark.index] not in "[{"
-    if block and node.value:
-        last = node.value[-1]
-        return _stop(text, last[1] if isinstance(last, tuple) else last)
-    return len(text[: node.end_mark.index].rstrip())

@@ -18,6 +18,23 @@ else:
             return item[1]
 
 
+HARMLESS = "any value"
+LOWER = "only lower"
+HIGHER = "only higher"
+ADDED = "only added"
+TRUST = "needs trust"
+PERSONAL = "never"
+MARKS = (HARMLESS, LOWER, HIGHER, ADDED, TRUST, PERSONAL)
+"""What counts of a space's own file, which may have come by `git clone`, before it is trusted.
+
+A mark compares with the layers before: the defaults and the user's own file. `LOWER` keeps the
+lower number, `false`, or the earlier choice; `HIGHER` the reverse; `ADDED` keeps the rules that are
+in a list already. `PERSONAL` keys are read from the user's own file and environment only, and trust
+does not change that. A key is harmless if no value of it costs more time or memory, tells an agent
+more, stores more or sends anything; where neither direction is harmless, it needs trust.
+"""
+
+
 class Row(NamedTuple):
     """What a key may be set to, and by whom."""
 
@@ -25,17 +42,13 @@ class Row(NamedTuple):
     """`int`, `float`, `bool`, `text`, `name`, `choice`, `url`, `path`, `variable` (the name of an
     environment variable), `globs`, `words` or `mapping`. Each layer adds to the `globs` of the
     layer before and replaces anything else."""
+    mark: str
+    """One of `MARKS`. It has no default: every new key says what a clone may do with it."""
     help: str
     low: float = 0
     high: float = 0
     choices: tuple[str, ...] = ()
-    dangerous: bool = False
-    """Ignored in a space's own file until that is trusted: it chooses an endpoint or a program, or
-    reads outside the space."""
-    personal: bool = False
-    """Read from the user's own file and environment only: no trust of a space's file is enough."""
-    safe: tuple[str, ...] = ()
-    """Values of a dangerous key that need no trust."""
+    """With `LOWER` or `HIGHER`, from the lowest to the highest."""
     section: str = ""
     key: str = ""
     dotted: str = ""
@@ -49,84 +62,102 @@ class Row(NamedTuple):
 
 
 class SpaceSection(NamedTuple):
-    id: Annotated[str, Row("name", "identity of the space, the same in every clone")] = ""
-    name: Annotated[str, Row("name", "the name for --space")] = ""
-    default: Annotated[str, Row("name", "space to use outside of every space", dangerous=True)] = ""
+    # Another space's id is refused where spaces are found.
+    id: Annotated[str, Row("name", HARMLESS, "identity of the space, the same in every clone")] = ""
+    name: Annotated[str, Row("name", HARMLESS, "the name for --space")] = ""
+    default: Annotated[str, Row("name", TRUST, "space to use outside of every space")] = ""
 
 
 class IndexSection(NamedTuple):
     path: Annotated[
-        str, Row("path", "folder for indexes and caches, instead of kinen's own", dangerous=True)
+        str, Row("path", TRUST, "folder for indexes and caches, instead of kinen's own")
     ] = ""
     embedding_provider: Annotated[
         str,
         Row(
             "choice",
+            LOWER,
             "what embeds text: the shipped model, a service, or nothing",
             choices=PROVIDERS,
-            dangerous=True,
-            safe=("onnx", "none"),
         ),
     ] = "onnx"
-    embedding_model: Annotated[str, Row("text", "model of the provider", dangerous=True)] = ""
-    embedding_endpoint: Annotated[str, Row("url", "address of the provider", dangerous=True)] = ""
+    embedding_model: Annotated[str, Row("text", TRUST, "model of the provider")] = ""
+    embedding_endpoint: Annotated[str, Row("url", TRUST, "address of the provider")] = ""
     embedding_key_env: Annotated[
-        str, Row("variable", "environment variable with the API key", dangerous=True)
+        str, Row("variable", TRUST, "environment variable with the API key")
     ] = "OPENAI_API_KEY"
-    embedding_path: Annotated[str, Row("path", "folder of another ONNX model", dangerous=True)] = ""
-    embedding_timeout: Annotated[int, Row("int", "seconds to wait for the provider", 1, 3600)] = 30
-    chunk_size: Annotated[int, Row("int", "most tokens in a chunk", 32, 8192)] = 512
-    chunk_overlap: Annotated[int, Row("int", "tokens shared by neighbouring chunks", 0, 4096)] = 50
-    max_file_mb: Annotated[int, Row("int", "larger files are skipped", 1, 4096)] = 64
+    embedding_path: Annotated[str, Row("path", TRUST, "folder of another ONNX model")] = ""
+    embedding_timeout: Annotated[
+        int, Row("int", LOWER, "seconds to wait for the provider", 1, 3600)
+    ] = 30
+    # A small chunk multiplies the work by its overlap, a large one what is shown of a hit.
+    chunk_size: Annotated[int, Row("int", TRUST, "most tokens in a chunk", 32, 8192)] = 512
+    chunk_overlap: Annotated[
+        int, Row("int", LOWER, "tokens shared by neighbouring chunks", 0, 4096)
+    ] = 50
+    max_file_mb: Annotated[int, Row("int", LOWER, "larger files are skipped", 1, 4096)] = 64
     max_text_mb: Annotated[
-        int, Row("int", "text of a file beyond this size is not indexed", 1, 4096)
+        int, Row("int", LOWER, "text of a file beyond this size is not indexed", 1, 4096)
     ] = 6
     file_seconds: Annotated[
-        int, Row("int", "most seconds for reading a PDF or a source file", 1, 3600)
+        int, Row("int", LOWER, "most seconds for reading a PDF or a source file", 1, 3600)
     ] = 10
     file_memory_mb: Annotated[
-        int, Row("int", "most memory for reading a PDF or a source file", 64, 65536)
+        int, Row("int", LOWER, "most memory for reading a PDF or a source file", 64, 65536)
     ] = 400
-    symbols: Annotated[bool, Row("bool", "index functions and classes of source code")] = True
+    symbols: Annotated[bool, Row("bool", LOWER, "index functions and classes of source code")] = (
+        True
+    )
 
 
 class SearchSection(NamedTuple):
-    default_mode: Annotated[str, Row("choice", "how hits are ranked", choices=MODES)] = "hybrid"
-    default_limit: Annotated[int, Row("int", "number of hits", 1, 1000)] = 10
-    context_chunks: Annotated[int, Row("int", "chunks shown around a passage", 0, 50)] = 0
+    default_mode: Annotated[str, Row("choice", HARMLESS, "how hits are ranked", choices=MODES)] = (
+        "hybrid"
+    )
+    default_limit: Annotated[int, Row("int", LOWER, "number of hits", 1, 1000)] = 10
+    context_chunks: Annotated[int, Row("int", LOWER, "chunks shown around a passage", 0, 50)] = 0
 
 
 class RecallSection(NamedTuple):
-    budget: Annotated[int, Row("int", "most tokens of a recall", 50, 1_000_000)] = 2000
-    memories: Annotated[bool, Row("bool", "include consolidated memories")] = True
+    budget: Annotated[int, Row("int", LOWER, "most tokens of a recall", 50, 1_000_000)] = 2000
+    memories: Annotated[bool, Row("bool", LOWER, "include consolidated memories")] = True
 
 
 class PrivacySection(NamedTuple):
     exclude: Annotated[
-        tuple[str, ...], Row("globs", "paths that are never captured, added to the defaults")
+        tuple[str, ...],
+        Row("globs", HARMLESS, "paths that are never captured, added to the defaults"),
     ] = tuple(
         ".env .env.* .netrc .pgpass .aws .ssh .gnupg id_rsa* id_ecdsa* id_ed25519*"
         " *.pem *.key *.p12 *.pfx *.kdbx *.keystore".split()
     )
-    mask_index: Annotated[bool, Row("bool", "also mask file content and commit messages")] = False
+    mask_index: Annotated[
+        bool, Row("bool", HIGHER, "also mask file content and commit messages")
+    ] = False
 
 
 class GitSection(NamedTuple):
     strip_prefixes: Annotated[
-        tuple[str, ...], Row("words", "folders that give no tag because they only hold others")
+        tuple[str, ...],
+        Row("words", HARMLESS, "folders that give no tag because they only hold others"),
     ] = ("src", "lib", "components", "app", "pages")
-    stop_tags: Annotated[tuple[str, ...], Row("words", "tags that no path gets")] = tuple(
+    stop_tags: Annotated[tuple[str, ...], Row("words", HARMLESS, "tags that no path gets")] = tuple(
         "index utils helpers types __tests__ test tests cache build coverage .turbo".split()
     )
     exclude: Annotated[
-        tuple[str, ...], Row("words", "paths whose history is left out, as in .gitignore")
+        tuple[str, ...], Row("words", ADDED, "paths whose history is left out, as in .gitignore")
     ] = ("node_modules/**", "dist/**", "*.lock")
+    # Two snapshots are kept, however often they are made.
     snapshot_frequency: Annotated[
-        int, Row("int", "commits between snapshots, 0 for none", 0, 1_000_000)
+        int, Row("int", HARMLESS, "commits between snapshots, 0 for none", 0, 1_000_000)
     ] = 500
     components: Annotated[
         tuple[tuple[str, tuple[str, ...]], ...],
-        Row("mapping", "tags by glob; on one line: `docs/**=docs, packages/core/**=core manifest`"),
+        Row(
+            "mapping",
+            HARMLESS,
+            "tags by glob; on one line: `docs/**=docs, packages/core/**=core manifest`",
+        ),
     ] = ()
 
 
@@ -135,39 +166,37 @@ class DistillSection(NamedTuple):
         tuple[str, ...],
         Row(
             "words",
+            TRUST,
             "distillers to try in turn: claude, gemini, ollama, openai, extract; all but extract"
             " receive the hits",
-            dangerous=True,
         ),
     ] = ("extract",)
-    timeout: Annotated[int, Row("int", "seconds to wait for each of them", 1, 600)] = 30
+    timeout: Annotated[int, Row("int", LOWER, "seconds to wait for each of them", 1, 600)] = 30
     cache_hours: Annotated[
-        int, Row("int", "hours that a digest is cached, 0 for no cache", 0, 8760)
+        int, Row("int", LOWER, "hours that a digest is cached, 0 for no cache", 0, 8760)
     ] = 24
-    budget: Annotated[int, Row("int", "most tokens of a digest", 50, 100_000)] = 500
-    claude_model: Annotated[str, Row("text", "model for `claude -p`", dangerous=True)] = "haiku"
-    gemini_model: Annotated[str, Row("text", "model for `gemini -p`", dangerous=True)] = (
-        "gemini-2.5-flash"
-    )
+    budget: Annotated[int, Row("int", LOWER, "most tokens of a digest", 50, 100_000)] = 500
+    claude_model: Annotated[str, Row("text", TRUST, "model for `claude -p`")] = "haiku"
+    gemini_model: Annotated[str, Row("text", TRUST, "model for `gemini -p`")] = "gemini-2.5-flash"
     ollama_model: Annotated[
-        str, Row("text", "model of Ollama; if empty, Ollama is not used", dangerous=True)
+        str, Row("text", TRUST, "model of Ollama; if empty, Ollama is not used")
     ] = ""
-    ollama_endpoint: Annotated[str, Row("url", "address of Ollama", dangerous=True)] = (
+    ollama_endpoint: Annotated[str, Row("url", TRUST, "address of Ollama")] = (
         "http://127.0.0.1:11434"
     )
     openai_model: Annotated[
         str,
         Row(
             "text",
+            TRUST,
             "model of a service with OpenAI's protocol; if empty, it is not used",
-            dangerous=True,
         ),
     ] = ""
-    openai_endpoint: Annotated[str, Row("url", "address of that service", dangerous=True)] = (
+    openai_endpoint: Annotated[str, Row("url", TRUST, "address of that service")] = (
         "https://api.openai.com/v1"
     )
     openai_key_env: Annotated[
-        str, Row("variable", "environment variable with its API key", dangerous=True)
+        str, Row("variable", TRUST, "environment variable with its API key")
     ] = "OPENAI_API_KEY"
 
 
@@ -176,18 +205,25 @@ class ConsolidationSection(NamedTuple):
         tuple[str, ...],
         Row(
             "words",
+            TRUST,
             "what draws memories from sessions in `kinen consolidate`: claude, gemini, ollama,"
             " openai, extract; all but extract receive the conversation",
-            dangerous=True,
         ),
     ] = ("extract",)
-    on_session_close: Annotated[bool, Row("bool", "draw memories when a session ends")] = True
-    extract_decisions: Annotated[bool, Row("bool", "draw decisions from notes and commits")] = True
-    confidence_threshold: Annotated[float, Row("float", "least confidence of a memory", 0, 1)] = 0.7
+    on_session_close: Annotated[bool, Row("bool", LOWER, "draw memories when a session ends")] = (
+        True
+    )
+    extract_decisions: Annotated[
+        bool, Row("bool", LOWER, "draw decisions from notes and commits")
+    ] = True
+    confidence_threshold: Annotated[
+        float, Row("float", HIGHER, "least confidence of a memory", 0, 1)
+    ] = 0.7
     strategy: Annotated[
         str,
         Row(
             "choice",
+            TRUST,
             "whose words in a session count",
             choices=("user_only", "assistant_only", "hybrid"),
         ),
@@ -195,41 +231,62 @@ class ConsolidationSection(NamedTuple):
     surprisal_threshold: Annotated[
         float,
         Row(
-            "float", "how much must be new before memories are drawn during a session", 0, 1_000_000
+            "float",
+            HIGHER,
+            "how much must be new before memories are drawn during a session",
+            0,
+            1_000_000,
         ),
     ] = 3.0
 
 
 class HooksSection(NamedTuple):
     budget: Annotated[
-        int, Row("int", "most tokens to inject at session start, 0 for none", 0, 100_000)
+        int, Row("int", LOWER, "most tokens to inject at session start, 0 for none", 0, 100_000)
     ] = 600
-    inject_on_prompt: Annotated[bool, Row("bool", "inject what is relevant to each prompt")] = False
+    inject_on_prompt: Annotated[
+        bool, Row("bool", LOWER, "inject what is relevant to each prompt")
+    ] = False
     before_tools: Annotated[
         bool,
         Row(
             "bool",
+            LOWER,
             "inject what is known of a file or command before it is edited or run; needs"
             " `kinen install` again",
         ),
     ] = False
 
 
+class MemoriesSection(NamedTuple):
+    ask: Annotated[
+        str,
+        Row(
+            "choice",
+            LOWER,
+            "ask agents to save what was decided or learned: never, by a line at session start, or"
+            " also when a turn with work in it ends",
+            choices=("off", "gentle", "stop"),
+        ),
+    ] = "gentle"
+
+
 class DaemonSection(NamedTuple):
-    auto_start: Annotated[bool, Row("bool", "a search starts the daemon", dangerous=True)] = True
+    # One daemon serves all spaces, so that a clone does not say how it runs.
+    auto_start: Annotated[bool, Row("bool", LOWER, "a search starts the daemon")] = True
     idle_shutdown_minutes: Annotated[
         float,
         Row(
             "float",
+            TRUST,
             "minutes without requests until it stops, 0 for never; a signed-in browser keeps it",
             0,
             100_000,
-            dangerous=True,
         ),
     ] = 10.0
     watch_debounce_ms: Annotated[
         int,
-        Row("int", "quiet time after a change before it is indexed", 250, 600_000, dangerous=True),
+        Row("int", TRUST, "quiet time after a change before it is indexed", 250, 600_000),
     ] = 1000
 
 
@@ -238,8 +295,8 @@ class EngineSection(NamedTuple):
         str,
         Row(
             "text",
+            PERSONAL,
             "PostgreSQL database for `--engine config`; keep the password in ~/.pgpass",
-            personal=True,
         ),
     ] = ""
 
@@ -247,44 +304,41 @@ class EngineSection(NamedTuple):
 class TeamSection(NamedTuple):
     url: Annotated[
         str,
-        Row("text", "the team: https://… of its server or postgresql://…", dangerous=True),
+        Row("text", TRUST, "the team: https://… of its server or postgresql://…"),
     ] = ""
     share: Annotated[
         str,
         Row(
             "choice",
+            LOWER,
             "what is sent to the team; each level includes the one before",
             choices=("none", "checkpoints", "summaries", "all"),
-            dangerous=True,
-            safe=("none",),
         ),
     ] = "none"
-    name: Annotated[
-        str, Row("text", "your name in the team, instead of your login", dangerous=True)
-    ] = ""
+    name: Annotated[str, Row("text", TRUST, "your name in the team, instead of your login")] = ""
     space: Annotated[
         str,
-        Row("text", "name of the space in the team, instead of its git remote", dangerous=True),
+        Row("text", TRUST, "name of the space in the team, instead of its git remote"),
     ] = ""
     token_env: Annotated[
         str,
-        Row("variable", "environment variable with the token of the server", dangerous=True),
+        Row("variable", TRUST, "environment variable with the token of the server"),
     ] = "TEAM_TOKEN"  # noqa: S105
     certificate: Annotated[
         str,
         Row(
             "text",
+            TRUST,
             "PEM file of the server's certificate, if no authority signed it",
-            dangerous=True,
         ),
     ] = ""
     interval: Annotated[
-        int, Row("int", "seconds between two runs of the daemon", low=1, high=86_400)
+        int, Row("int", TRUST, "seconds between two runs of the daemon", low=1, high=86_400)
     ] = 30
 
 
 class Config(NamedTuple):
-    """Every setting, with its origin, and the keys that were ignored because of missing trust."""
+    """Every setting, with its origin, and what was ignored because of missing trust."""
 
     space: SpaceSection = SpaceSection()
     index: IndexSection = IndexSection()  # type: ignore[assignment]  # hides tuple.index
@@ -295,10 +349,13 @@ class Config(NamedTuple):
     distill: DistillSection = DistillSection()
     consolidation: ConsolidationSection = ConsolidationSection()
     hooks: HooksSection = HooksSection()
+    memories: MemoriesSection = MemoriesSection()
     daemon: DaemonSection = DaemonSection()
     engine: EngineSection = EngineSection()
     team: TeamSection = TeamSection()
-    ignored: tuple[str, ...] = ()
+    ignored: Mapping[str, object] = {}
+    """Keys of the space's own file of which nothing counts, or with `ADDED` only a part, and their
+    values there."""
     sources: Mapping[str, str] = {}
     warnings: tuple[str, ...] = ()
     """What is wrong with the files but stops nothing, such as unknown keys."""

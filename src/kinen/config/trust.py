@@ -1,6 +1,8 @@
-"""Which config files of spaces the user trusts, each with the digest of its bytes.
+"""Which config files of spaces the user trusts, each with the digest of its bytes; and which
+spaces, each with its id.
 
-A file that came by `git clone` may not choose endpoints or models until the user trusts it.
+A file that came by `git clone` may not choose endpoints or models until the user trusts it, and no
+agent is told at its start what the repository says. These are two decisions.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from kinen.storage import tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     Path = str | os.PathLike[str]
 
 
@@ -36,3 +40,20 @@ def is_trusted(home: Path, file: Path) -> bool:
 def trusts(home: Path, file: Path, digest: str) -> bool:
     """Whether a file was trusted when its bytes had this digest."""
     return bool(tables.read(os.fspath(home), "trust").get(os.path.realpath(file)) == digest)
+
+
+def trust_memory(home: Path, root: Path, id_: str) -> None:
+    """Trust what the files, commits and issues of a space say, now and later."""
+    key = os.path.realpath(root)
+    tables.update(os.fspath(home), "trust", lambda table: table.update({key: id_}))
+
+
+def revoke_memory(home: Path, root: Path) -> None:
+    """Trust no longer what a space says."""
+    key = os.path.realpath(root)
+    tables.update(os.fspath(home), "trust", lambda table: table.pop(key, None))
+
+
+def trusts_memory(home: Path, root: Path, ids: Iterable[str]) -> bool:
+    """Whether a space is trusted; another repository in the same folder has another id."""
+    return tables.read(os.fspath(home), "trust").get(os.path.realpath(root)) in {*ids}

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 
+from kinen.config.keys import ADDED, HARMLESS, HIGHER, LOWER
 from kinen.errors import ConfigError
 from kinen.model.kinds import MODE_ALIASES, MODES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
+    from kinen.config.file import Raw
     from kinen.config.keys import Row
-
-    Raw = str | list[str] | dict[str, Any]
 
 TRUE = ("true", "yes", "on", "1")
 FALSE = ("false", "no", "off", "0")
@@ -55,6 +56,21 @@ def parse_value(row: Row, raw: Raw, source: str, base: str = "") -> Any:
     raise ConfigError(f"invalid {value} for {row.dotted} ({source})", f"use {expected}")
 
 
+def untrusted_value(row: Row, value: Any, before: Any) -> Any:
+    """What counts of a value in a file that is not trusted, after the value of earlier layers."""
+    if row.mark == HARMLESS:
+        return value
+    if row.mark == ADDED:
+        if set(before) <= set(value) and not any(rule.startswith("!") for rule in value):
+            return value
+        # As in .gitignore the last rule wins: a `!rule` before the others takes nothing back.
+        return (*(rule for rule in value if rule not in before), *before)
+    if row.mark in (LOWER, HIGHER):
+        rank = row.choices.index if row.choices else None
+        return (min if row.mark == LOWER else max)(before, value, key=rank)
+    return before
+
+
 def _expected_number(row: Row, text: str) -> str:
     from kinen.config import former
 
@@ -76,12 +92,21 @@ def _absolute(path: str, base: str) -> str:
 
 
 def _parse_list(row: Row, raw: Raw, source: str) -> tuple[str, ...]:
-    """The texts of a list, or of one text with commas; `[]` as text is an empty list."""
+    """The texts of a list, or of one text: a list of YAML or JSON, or with commas."""
     if isinstance(raw, str):
-        parts = raw.split(",") if row.kind == "globs" or raw.strip() != "[]" else []
-        raw = [part.strip() for part in parts if part.strip()]
+        raw = _written(row, raw.strip(), "[]", source)
+        if isinstance(raw, str):
+            raw = [part.strip() for part in raw.split(",") if part.strip()]
     if not isinstance(raw, list):
         raise ConfigError(f"{row.dotted} cannot be a section ({source})", "use a list")
+    if any(item.startswith(('["', "['")) for item in raw):  # a list that was stored as a text
+        raw = [
+            part
+            for item in raw
+            for part in (
+                _parse_list(row, item, source) if item.startswith(('["', "['")) else [item]
+            )
+        ]
     expected = _misfit("text", "".join(raw)) if row.kind == "words" else ""
     if expected:
         raise ConfigError(f"invalid value {raw} for {row.dotted} ({source})", f"use {expected}")
@@ -91,7 +116,9 @@ def _parse_list(row: Row, raw: Raw, source: str) -> tuple[str, ...]:
 def _parse_mapping(row: Row, raw: Any, source: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Globs with their tags, in order, from a mapping or from `glob=tag tag, glob=tag`."""
     if isinstance(raw, str):
-        parts = filter(None, map(str.strip, raw.split(","))) if raw.strip() != "{}" else ()
+        raw = _written(row, raw.strip(), "{}", source)
+    if isinstance(raw, str):
+        parts = filter(None, map(str.strip, raw.split(",")))
         pairs = [(glob, tags) for glob, _, tags in (part.rpartition("=") for part in parts)]
     elif isinstance(raw, dict):
         pairs = list(raw.items())
@@ -107,6 +134,50 @@ def _parse_mapping(row: Row, raw: Any, source: str) -> tuple[tuple[str, tuple[st
             raise ConfigError(f"{row.dotted} cannot have {glob!r}: {tags!r} ({source})", hint)
         mapping[name] = tuple(dict.fromkeys(words))
     return tuple(mapping.items())
+
+
+def _written(row: Row, text: str, brackets: str, source: str) -> Any:
+    """A text in brackets as the list or mapping that it spells; any other as it is."""
+    if (text[:1], text[-1:]) != (brackets[0], brackets[1]):
+        return text
+    from kinen.config.file import inline
+
+    value = inline(text)
+    if value is not None:
+        return value
+    if text.find(brackets[1]) < len(text) - 1:
+        return text  # a glob that begins and ends with a set of characters
+    example = """'["docs/*.md", notes]'""" if brackets == "[]" else "'{docs/**: [docs]}'"
+    hint = f"quote what has a star first, such as {example}, or use commas"
+    raise ConfigError(f"{row.dotted} cannot be read: {text} ({source})", hint)
+
+
+def check_globs(row: Row, globs: Iterable[str], root: str) -> None:
+    """Refuse a glob of paths in a space that cannot match any."""
+    for glob in globs:
+        wrong = _misfit_glob(glob, root)
+        if wrong:
+            raise ConfigError(f"{row.dotted} cannot have {glob!r}: {wrong[0]}", wrong[1])
+
+
+def _misfit_glob(glob: str, root: str) -> tuple[str, str] | None:
+    """Why a glob can match no path of a space, and what to use; None if it can."""
+    relative = "use a path from the top of the space, such as docs/*.md"
+    if not glob.strip("/ "):
+        return "it is empty", relative
+    if glob[0] in "\"'" or glob[-1] in "\"'":
+        return "the quotes are part of it", f"use {glob.strip(chr(34) + chr(39))}"
+    if glob.count("[") != glob.count("]"):
+        return "a bracket is not closed", "use [ab] for one of two characters"
+    if ".." in glob.split("/") or glob[0] == "~":
+        return "it leads out of the space", relative
+    if root and glob.startswith(f"{root}/"):
+        return "paths begin at the top of the space", f"use {glob.removeprefix(root + '/')}"
+    top, _, rest = glob.lstrip("/").partition("/")
+    elsewhere = glob[0] == "/" and rest and os.path.lexists(f"/{top}")
+    if elsewhere and root and not os.path.lexists(os.path.join(root, top)):
+        return "it leads out of the space", relative
+    return None
 
 
 def _are_tags(words: Any) -> bool:

@@ -13,7 +13,8 @@ from typing import Any
 
 from kinen import config
 from kinen.config import file as configfile
-from kinen.config.keys import GitSection
+from kinen.config.keys import ROWS, GitSection
+from kinen.config.values import untrusted_value
 from kinen.errors import ConfigError
 from kinen.markdown.frontmatter import unique
 from kinen.model.tuples import NamedTuple
@@ -47,8 +48,12 @@ def read_rules(root: str, section: GitSection, sources: Mapping[str, str]) -> Ru
     """The rules of the configuration; for keys it does not set, those of the repository's files."""
     notes: list[str] = []
     values: dict[str, Any] = section._asdict()
-    settings = _settings(_read(root, KISTE, notes), notes)
-    values.update((key, value) for key, value in settings if f"git.{key}" not in sources)
+    for key, value, line in _settings(_read(root, KISTE, notes), notes):
+        if f"git.{key}" not in sources:
+            values[key] = untrusted_value(ROWS[f"git.{key}"], value, values[key])
+            if values[key] != value:
+                hint = f"`kinen config set git.{key}` replaces it"
+                notes.append(f"{key} in {KISTE}:{line} is only added to the default: {hint}")
     if "git.components" not in sources:
         values["components"] = tuple(_components(_read(root, VARP, notes), notes))
     return Rules(**values, notes=tuple(notes[:MOST_NOTES]))
@@ -65,14 +70,15 @@ def _read(root: str, name: str, notes: list[str]) -> dict[str, Any]:
     return {}
 
 
-def _settings(values: dict[str, Any], notes: list[str]) -> Iterator[tuple[str, Any]]:
+def _settings(values: dict[str, Any], notes: list[str]) -> Iterator[tuple[str, Any, int]]:
     for dotted, (raw, line) in values.items():
         try:
             if dotted.partition(".")[0] not in Rules._fields[:4]:
                 hint = " (index.path says where an index is)" if dotted == "db_path" else ""
                 notes.append(f"unknown key {dotted} in {KISTE}:{line}; ignored{hint}")
             elif raw is not None:
-                yield dotted, config.value_of(f"git.{dotted}", raw, f"{KISTE}:{line}")
+                value = config.value_of(f"git.{dotted}", raw, f"{KISTE}:{line}")
+                yield dotted, value, line
         except ConfigError as error:
             notes.append(f"{error.message}; ignored")
 
