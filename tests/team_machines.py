@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from kinen.errors import InvalidEntry
 from kinen.journal import erase
 from kinen.journal import memories as learn
 from kinen.journal.migrate import create
@@ -17,6 +18,7 @@ from kinen.model.team import Page, Pushed, Version
 from kinen.team.accept import accept
 from kinen.team.merge import encode, to_json, withdraw
 from kinen.team.replica import Replica
+from kinen.team.rows import only_valid
 from kinen.team.share import Policy
 from kinen.team.sync import synchronize
 
@@ -68,14 +70,19 @@ class Member:
     def push(self, versions: Sequence[Version]) -> Pushed:
         team = self._team
         refused = 0
+        versions, invalid = only_valid(versions)
         for version in versions:
             response = team.entries.get(version.key, (0, None))[1]
-            merged = accept(response, version, self.person, admin=self._admin)
+            try:
+                merged = accept(response, version, self.person, admin=self._admin)
+            except InvalidEntry as error:
+                invalid[version.ref] = error.fact()
+                continue
             refused += bool(version.forgotten and not merged.forgotten)
             if merged != response:
                 team.sequence += 1
                 team.entries[version.key] = (team.sequence, merged)
-        return Pushed(refused)
+        return Pushed(refused, invalid=invalid)
 
     def pull(self, after: int, limit: int, *, erased: bool) -> Page:
         entries = sorted(self._team.entries.values(), key=lambda entry: entry[0])

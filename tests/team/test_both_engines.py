@@ -147,7 +147,7 @@ def neutral(text: str) -> str:
     The database belongs to nobody, so that there every entry has an author.
     """
     text = re.sub(r" by ada( \(\w+\))?", "", text)
-    return re.sub(r'"(root|author|by)": [^,\n]+,?\s*', "", text)
+    return re.sub(r'"(root|author|by|tokens)": [^,\n]+,?\s*', "", text)
 
 
 def test_one_space_needs_no_name_and_the_folder_is_removed(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from pathlib import Path
+from test_erasing import NEEDLE, held, places
 
 Run = Callable[..., Any]
 
@@ -62,8 +62,10 @@ def test_colleagues_find_what_the_other_recorded(people: Any) -> None:
     assert json.loads(bob("sync", "--json").out) == {
         "sent": 0,
         "received": 0,
-        "refused": 0,
         "kept": 0,
+        "unread": {},
+        "unsent": {},
+        "replaced": [],
     }
     ada("sync")
 
@@ -95,6 +97,24 @@ def test_colleagues_find_what_the_other_recorded(people: Any) -> None:
     assert "capped at three" in bob("search", "kettle").out
     assert bob("sync").code == 2
     assert bob("team", "join").code == 0
+
+
+def test_a_redaction_by_a_colleague_shows_at_once_though_the_index_is_held(people: Any) -> None:
+    ada = people("ada")
+    bob = people("bob")
+    ada("log", f"the {NEEDLE} of the kettle was rolled back")
+    assert ada("sync").code == bob("sync").code == 0
+    assert f"the {NEEDLE} of" in ada("search", NEEDLE).out
+    ref = json.loads(bob("list", "observations", "--json").out)["observations"][0]["id"]
+    assert bob("redact", ref).code == bob("sync").code == 0
+    home = ada.env["KINEN_HOME"]
+    with held(str(next(Path(home).rglob("index.db")).parent)):
+        assert ada("sync").code == 0
+        for words in (("search", NEEDLE), ("recall", "kettle"), ("export",), ("handoff",)):
+            assert f"the {NEEDLE} of" not in ada(*words).out, words
+        assert "hidden; the last bytes" in ada("status").out
+    assert ada("index").code == 0
+    assert places(home) == places(bob.env["KINEN_HOME"]) == []
 
 
 def test_what_is_wrong_is_one_line(people: Any, kinen: Run, space: Path) -> None:

@@ -82,10 +82,6 @@ def test_what_is_not_a_request_of_kinen_is_refused_without_a_trace_of_the_inside
         b"[]",
         b"{",
         b'{"versions": 3}',
-        b'{"versions": [{}]}',
-        b'{"versions": [{"noun": "observation", "id": "x", "fields": {"a": 1}}]}',
-        b'{"versions": [{"noun": "x", "id": "x", "fields": {}, "stamps": {}}]}',
-        b'{"versions": [{"noun": "pin", "id": "x", "fields": {"a": 1}, "stamps": {"a": [1, ""]}}]}',
     ]
     headers = {"Authorization": f"Bearer {token(database)}", "X-Kinen-Space": SPACE}
     with httpx.Client(base_url=server, headers=headers) as client:
@@ -117,7 +113,7 @@ def test_another_space_is_not_readable_by_api_by_sql_or_by_guessing_ids(
     with database.transaction() as connection:
         connection.execute("DROP ROLE IF EXISTS team_reader_test")
         connection.execute("CREATE ROLE team_reader_test LOGIN PASSWORD 'pw'")
-    members.add(database, "team_reader_test", SPACE, "eve", writes=False)
+    members.add(database, "team_reader_test", SPACE, "eve")
     login = psycopg.conninfo.conninfo_to_dict(url)
     login |= {"user": "team_reader_test", "password": "pw"}
     with psycopg.connect(psycopg.conninfo.make_conninfo(**login), autocommit=True) as person:
@@ -134,11 +130,11 @@ def test_another_space_is_not_readable_by_api_by_sql_or_by_guessing_ids(
             "SELECT * FROM kinen.team_audit",
             "INSERT INTO kinen.team_entry VALUES ('x', 'pin', 'm', 'eve', '{}', false, false, 1)",
             "DELETE FROM kinen.team_entry",
+            "UPDATE kinen.team_entry SET version = '{}'",
+            "UPDATE kinen.team_space SET seq = 1",
         ):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 person.execute(statement)
-        changed = person.execute("UPDATE kinen.team_entry SET version = '{}'")
-        assert changed.rowcount == 0
     with database.transaction() as connection:
         connection.execute("DROP OWNED BY team_reader_test; DROP ROLE team_reader_test")
 

@@ -77,12 +77,11 @@ def run_in_copy(words: Sequence[str], run: Callable[[list[str]], int]) -> int:
 
 def _team(database: Database, space: str, settings: Config | None) -> Team:
     """The space in the database, for somebody who writes with their settings, or who reads."""
-    from kinen.team.postgres import PostgresTeam, standing
+    from kinen.team.postgres import PostgresTeam, writer
 
     if settings is None:
         return PostgresTeam(database, space, PERSON)
-    person, admin = standing(database, space, own_name(settings))
-    return PostgresTeam(database, space, person, admin=admin)
+    return PostgresTeam(database, space, writer(database, space, own_name(settings)), admin=True)
 
 
 def _log(command: Sequence[str], database: Database, space: str, settings: Config) -> int | None:
@@ -92,14 +91,14 @@ def _log(command: Sequence[str], database: Database, space: str, settings: Confi
     from kinen.ids import ulid
     from kinen.journal.write import observation_row
     from kinen.team.journal import TeamJournal
-    from kinen.team.postgres import standing
+    from kinen.team.postgres import writer
 
     parsed = read([*command[1:]], log.OPTIONS)
     if parsed is None or not parsed[0]:
         return None
     words, options = parsed
-    person, admin = standing(database, space, own_name(settings))
-    journal = TeamJournal(database, space, person, ulid(), admin=admin)
+    person = writer(database, space, own_name(settings))
+    journal = TeamJournal(database, space, person, ulid(), admin=True)
     capsule = options["capsule"]
     row = observation_row(
         log.text_of(" ".join(words)),

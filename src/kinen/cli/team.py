@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 WIDTH = 90
 """Characters of an entry that a preview shows."""
+NOTED_REFS = 5
+"""Entries that a note names."""
 
 
 @click.command()
@@ -51,8 +54,17 @@ def sync(memory: Memory, preview: bool) -> Output:
         return _preview(memory)
     report = memory.team.sync()
     notes = []
-    if report.refused:
-        notes.append(f"{counted(report.refused, 'entries')} of others could not be read")
+    if report.unread:
+        notes.append(_note_on("of others could not be read", report.unread))
+    if report.unsent:
+        notes.append(_note_on("not taken by the team", report.unsent))
+    if report.replaced:
+        notes.append(
+            _note_on(
+                "written on this machine, different in the team, kept here as written",
+                report.replaced,
+            )
+        )
     if report.kept:
         notes.append(
             f"{counted(report.kept, 'entries')} of colleagues forgotten on this machine only:"
@@ -64,10 +76,20 @@ def sync(memory: Memory, preview: bool) -> Output:
     data = {
         "sent": report.pushed,
         "received": report.pulled,
-        "refused": report.refused,
         "kept": report.kept,
+        "unread": report.unread,
+        "unsent": report.unsent,
+        "replaced": report.replaced,
     }
     return Output(data, text, notes=notes)
+
+
+def _note_on(what: str, refs: Collection[str]) -> str:
+    """A note on some entries, with their refs and why."""
+    reasons = refs if isinstance(refs, Mapping) else {}
+    names = [f"{ref} ({reasons[ref]})" if ref in reasons else ref for ref in [*refs][:NOTED_REFS]]
+    rest = f" and {len(refs) - NOTED_REFS:,} more" if len(refs) > NOTED_REFS else ""
+    return f"{counted(len(refs), 'entries')} {what}: {visible_line(', '.join(names))}{rest}"
 
 
 def _preview(memory: Memory) -> Output:
@@ -227,33 +249,33 @@ def revoke_token(id_: str, database: str) -> Output:
 
 @team.group()
 def member() -> None:
-    """People with a login of their own in the database, who sync without a server."""
+    """People with a login of their own in the database, who read without a server."""
 
 
 @member.command("add")
 @click.argument("role")
-@text_option("--allow", "SPACE", "the space that the login may see", "space_name")
+@text_option("--allow", "SPACE", "the space that the login may read", "space_name")
 @text_option("--name", "NAME", "the person's name in the team (default: the login)")
-@click.option("--read-only", is_flag=True, help="without the right to write")
-@click.option("--admin", is_flag=True, help="with the right to forget entries of others")
 @database_option
 @json_command
-def add_member(
-    role: str, space_name: str, name: str, read_only: bool, admin: bool, database: str
-) -> Output:
-    """Let the login ROLE of the database see one space, by row-level security."""
+def add_member(role: str, space_name: str, name: str, database: str) -> Output:
+    """Let the login ROLE of the database read one space, by row-level security.
+
+    A login does not write: entries are checked and masked by `kinen serve --team`, which takes them
+    with a token.
+    """
     from kinen.team import members
 
     if not space_name:
         raise QueryError("no space was named", "name it with --allow")
     with _database(database) as db:
-        members.add(db, role, space_name, name or role, writes=not read_only, admin=admin)
-    return Output({"role": role, "space": space_name}, f"{role} may use {space_name}")
+        members.add(db, role, space_name, name or role)
+    return Output({"role": role, "space": space_name}, f"{role} may read {space_name}")
 
 
 @member.command("remove")
 @click.argument("role")
-@text_option("--allow", "SPACE", "the space that the login may no longer see", "space_name")
+@text_option("--allow", "SPACE", "the space that the login may no longer read", "space_name")
 @database_option
 @json_command
 def remove_member(role: str, space_name: str, database: str) -> Output:

@@ -30,7 +30,7 @@ from kinen.http.team_schema import SCHEMA
 from kinen.memory import Memory
 from kinen.postgres.connection import Database
 from kinen.render.json import hits_json
-from kinen.team.merge import from_json, to_json
+from kinen.team.merge import encode, from_list, to_json
 from kinen.team.postgres import MOST_VERSIONS, PostgresTeam
 from kinen.team.schema import SERVER_ROLE
 from kinen.team.tokens import Token
@@ -61,6 +61,7 @@ class Answer:
     content: Any
     entries: int = 0
     refs: Sequence[str] = ()
+    changed: Sequence[str] = ()
 
 
 Act = Callable[[Call], Answer]
@@ -140,11 +141,18 @@ class TeamServer:
             if right != "metrics":
                 action = request.url.path.rpartition("/")[2]
                 self._gate.write_down(
-                    token, action, space, entries=answer.entries, status=status, refs=answer.refs
+                    token,
+                    action,
+                    space,
+                    entries=answer.entries,
+                    status=status,
+                    refs=answer.refs,
+                    changed=answer.changed,
                 )
         if isinstance(answer.content, str):
             return PlainTextResponse(answer.content)
-        return JSONResponse(answer.content)
+        # ASCII: whatever an older server let into the database can be sent
+        return Response(encode(answer.content), media_type="application/json")
 
     def _team(self, call: Call) -> PostgresTeam:
         admin = call.token.allows("admin", call.space)
@@ -166,18 +174,28 @@ class TeamServer:
         page = self._team(call).pull(after, limit, erased=erased)
         self._metrics.add("pulled", len(page.versions))
         versions = [to_json(version) for version in page.versions]
-        content = {"versions": versions, "cursor": page.cursor, "more": page.more}
+        content = {
+            "versions": versions,
+            "cursor": page.cursor,
+            "more": page.more,
+            "unread": dict(page.unread),
+        }
         return Answer(content, len(versions))
 
     def _push(self, call: Call) -> Answer:
         items = call.body.get("versions")
         if type(items) is not list or len(items) > MOST_VERSIONS:
             raise Refused(400, f"versions is not a list of at most {MOST_VERSIONS:,}")
-        versions = [from_json(item) for item in items]
+        versions, invalid = from_list(items)
         pushed = self._team(call).push(versions)
-        self._metrics.add("pushed", len(versions))
-        content = {"entries": len(versions), "refused": pushed.refused}
-        return Answer(content, len(versions), pushed.erased)
+        count = len(versions) - len(pushed.invalid)
+        self._metrics.add("pushed", count)
+        content = {
+            "entries": count,
+            "refused": pushed.refused,
+            "invalid": {**invalid, **pushed.invalid},
+        }
+        return Answer(content, count, pushed.erased, pushed.changed)
 
     def _withdraw(self, call: Call) -> Answer:
         machine = call.body.get("machine", "")

@@ -98,11 +98,19 @@ class Gate:
         entries: int = 0,
         status: int = 200,
         refs: Sequence[str] = (),
+        changed: Sequence[str] = (),
     ) -> None:
-        """Add a request to the audit; the refs are of colleagues' entries that it erased."""
+        """Add a request to the audit; the refs are of colleagues' entries, erased or changed."""
         with suppress(KinenError):
             audit.write_down(
-                self._database, token, action, space, entries=entries, status=status, refs=refs
+                self._database,
+                token,
+                action,
+                space,
+                entries=entries,
+                status=status,
+                refs=refs,
+                changed=changed,
             )
 
 

@@ -91,8 +91,13 @@ def _schema() -> dict[str, Any]:
     detail = _object(code=text, message=text, hint=text)
     version = {"$ref": REF.format(model="Version")}
     versions = {"type": "array", "items": version, "maxItems": MOST_VERSIONS}
+    reasons = {
+        "type": "object",
+        "description": "By ref: why a version was left out.",
+        "additionalProperties": text,
+    }
     me = _object(person=NAME, space=NAME, rights={"type": "array"}, expires_at={"type": "string"})
-    page = _object(versions=versions, cursor=COUNT, more={"type": "boolean"})
+    page = _object(versions=versions, cursor=COUNT, more={"type": "boolean"}, unread=reasons)
     cursor = (_number("after", 1 << 62), _number("limit", MOST_VERSIONS), _number("erased", 1))
     paths = {
         "/v1/health": {
@@ -108,8 +113,8 @@ def _schema() -> dict[str, Any]:
         },
         "/v1/team/push": {
             "post": _operation(
-                "Merge versions into the team's",
-                _object(entries=COUNT, refused=COUNT),
+                "Merge versions into the team's, each that is valid",
+                _object(entries=COUNT, refused=COUNT, invalid=reasons),
                 body=_object(versions=versions),
             )
         },

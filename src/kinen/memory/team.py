@@ -126,6 +126,7 @@ class Team:
             more = synchronize(replica, port, self.peer, progress=progress)
             report.pushed += more.pushed
             report.kept += more.kept
+            report.unsent |= more.unsent
         return report
 
     def follow(self, port: Port) -> Report:
@@ -144,7 +145,7 @@ class Team:
         drawn = drawn_from_any(store.db, refs)
         for ref in drawn:
             erase.erase(store, ref, forget=True, now=_milliseconds())
-        self._journal.scrub([*refs, *drawn])
+        self._journal.clean([*refs, *drawn])
         return bool(drawn)
 
     def leave(self, *, withdraw: bool) -> int:

@@ -38,8 +38,12 @@ class Version:
     @property
     def erased(self) -> bool:
         """Whether something of it was redacted, forgotten or taken back."""
-        redacted = any(number == ERASED for number, _ in self.stamps.values())
-        return bool(self.forgotten or redacted or self.cleaned or self.withdrawn)
+        return bool(self.forgotten or self.redacted or self.cleaned or self.withdrawn)
+
+    @property
+    def redacted(self) -> frozenset[str]:
+        """The fields that were redacted."""
+        return frozenset(name for name, (number, _) in self.stamps.items() if number == ERASED)
 
     @property
     def withdrawn(self) -> bool:
@@ -51,6 +55,15 @@ class Version:
         numbers = (number for number, _ in self.stamps.values() if number < ERASED)
         return max(numbers, default=0)
 
+    @property
+    def next_number(self) -> int:
+        """The number for the stamp of the next change; it never becomes that of a redaction."""
+        return min(self.changes + 1, ERASED - 1)
+
+    @property
+    def ref(self) -> str:
+        return f"{self.noun}:{self.id}"
+
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
@@ -60,6 +73,10 @@ class Pushed:
     """Colleagues' entries that this person may not forget: they stay."""
     erased: tuple[str, ...] = ()
     """Refs of colleagues' entries that lost their text."""
+    changed: tuple[str, ...] = ()
+    """Refs of colleagues' entries that got other values and lost no text."""
+    invalid: Mapping[str, str] = field(default_factory=dict)
+    """Why versions were not taken, by ref."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +87,5 @@ class Page:
     cursor: int = 0
     """Where the next page begins."""
     more: bool = False
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """Why entries of the team are missing here, by ref."""

@@ -1,51 +1,84 @@
-"""What a team does with a version that somebody pushes, wherever it keeps it.
+"""Who may change what: in a team what people push, on a machine what the team sends.
 
-Whoever may write may add entries, edit memories and summaries, and redact: a secret in a
+Whoever may write may add entries, edit memories, pin, hide and tag, and redact: a secret in a
 colleague's entry must not wait. Forgetting an entry and taking it back is for its author, and for
-whoever has the right `admin`.
+whoever has the right `admin`. Observations, sessions and their summaries are changed by their
+author alone; and what was written on a machine is not replaced there by the team, only erased.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from kinen.model.team import ERASED, Version
-from kinen.team.merge import join
-from kinen.team.rows import checked
+from kinen.team.merge import DERIVED, JOURNAL, equal, invalid, join, sharing
 
-OWNED = ("observation", "capsule", "summary", "memory")
-"""Nouns that hold what their author wrote; pins, hidden marks and tags belong to everybody."""
-FIXED = ("observation", "capsule")
+FIXED = ("observation", "capsule", "summary")
 """Nouns that only their author changes, except for redacting."""
+CONTINUED = {"capsule": ("status", "closedAt", "reason")}
+"""Fields that another machine of the author changes: a session may end there."""
+FREE = 1 << 51
+"""A number of changes that nobody reaches by changing an entry, and half of `ERASED`."""
+STEP = 1 << 16
+"""How far a number may be ahead of the team's, above `FREE`. A number just below `ERASED` would
+leave no room for the changes of others; going there in steps takes 2^35 pushes."""
 
 
 def accept(
     stored: Version | None, version: Version, person: str, *, admin: bool = False
 ) -> Version:
-    """The team's version after a person pushed one: checked, masked and merged.
+    """The team's version after a person pushed one that was `checked`.
 
     The author of a new entry is the person, whatever the version says, and stays it. What the
-    person has no right to change stays as it is. Raises InvalidEntry for what no journal can hold.
+    person has no right to change stays as it is. Raises InvalidEntry for numbers of changes that
+    nobody reaches.
     """
-    clean = checked(version)
+    if version.changes > max(FREE, (stored.changes if stored else 0) + STEP):
+        raise invalid(version.noun, "too many changes at once")
     if stored is None:
-        return replace(clean, author=person)
+        return replace(version, author=person)
     if stored.author != person and not admin:
-        clean = _permitted(stored, clean)
-    return join(stored, replace(clean, author=stored.author, machine=stored.machine))
+        version = permitted(stored, version)
+    return join(stored, replace(version, author=stored.author, machine=stored.machine))
 
 
-def _permitted(stored: Version, version: Version) -> Version:
+def permitted(stored: Version, version: Version) -> Version:
     """The part of a version that a colleague of the author may push."""
-    if version.noun not in OWNED:
-        return version
-    if version.forgotten or version.withdrawn:
+    if sharing(version) > sharing(stored) or (version.forgotten and version.noun in JOURNAL):
         return stored
     if version.noun not in FIXED:
         return version
-    redacted = [name for name, stamp in version.stamps.items() if stamp[0] == ERASED]
-    if stored.forgotten or stored.withdrawn or not redacted:
+    if not stored.fields:  # nothing is left of it that could be redacted
         return stored
-    fields = {name: version.fields[name] for name in redacted}
-    stamps = {name: version.stamps[name] for name in redacted}
-    return replace(stored, fields={**stored.fields, **fields}, stamps={**stored.stamps, **stamps})
+    return replace(
+        version,
+        fields={name: version.fields[name] for name in version.redacted},
+        stamps={name: version.stamps[name] for name in version.redacted},
+        # a summary that kinen made of what was erased is emptied; its author's machine repeats it
+        cleaned=frozenset() if stored.fields.get("written") else version.cleaned,
+    )
+
+
+def keep(values: Mapping[str, Any], local: Version, version: Version) -> Version:
+    """The team's version of an entry that was written on this machine, as it is taken over here.
+
+    `values` are those of the journal. Of observations, sessions and summaries they are erased by
+    others, never replaced.
+    """
+    merged = join(local, version)
+    if merged.noun not in FIXED or merged.forgotten or merged.withdrawn:
+        return merged
+    fields = dict(merged.fields)
+    stamps = dict(merged.stamps)
+    for name in fields.keys() & values.keys() - {*CONTINUED.get(merged.noun, ())}:
+        if stamps[name][0] == ERASED or equal(fields[name], values[name]):
+            continue
+        if name in DERIVED.get(merged.noun, {}) and merged.cleaned != local.cleaned:
+            fields[name] = DERIVED[merged.noun][name]
+            stamps[name] = (0, "")
+        else:
+            fields[name] = values[name]
+            stamps[name] = local.stamps.get(name, (0, ""))
+    return replace(merged, fields=fields, stamps=stamps)

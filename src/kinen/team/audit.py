@@ -19,13 +19,18 @@ def write_down(
     entries: int = 0,
     status: int = 200,
     refs: Sequence[str] = (),
+    changed: Sequence[str] = (),
 ) -> None:
-    """Add a request to the audit, without any text of it; the refs are what it erased."""
+    """Add a request to the audit, without any text of it.
+
+    The refs are of colleagues' entries: those that lost text, and those that got other values.
+    """
     with database.statement() as connection:
         connection.execute(
-            "INSERT INTO kinen.team_audit (person, token, action, space, entries, status, refs)"
-            " VALUES (%s, %s, %s, %s, %s, %s, %s)",
-            (token.person, token.id, action, space, entries, status, list(refs)),
+            "INSERT INTO kinen.team_audit"
+            " (person, token, action, space, entries, status, refs, changed)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+            (token.person, token.id, action, space, entries, status, list(refs), list(changed)),
         )
 
 

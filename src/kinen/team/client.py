@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import ssl
@@ -12,10 +13,11 @@ from urllib.parse import quote, urlsplit
 
 import httpx
 
+from kinen.characters import visible_line
 from kinen.errors import Busy, ConfigError, KinenError, StoreError
 from kinen.ipc.endpoints import is_local
 from kinen.model.team import Page, Pushed, Version
-from kinen.team.merge import from_json, to_json
+from kinen.team.merge import LONGEST_NAME, encode, from_list, to_json
 
 SECONDS = 30.0
 ATTEMPTS = 4
@@ -23,6 +25,12 @@ FIRST_DELAY = 0.5
 LONGEST_DELAY = 30.0
 BODY_BYTES = 4 << 20
 """Text of one request; a single larger entry still makes a request."""
+ANSWER_BYTES = 32 << 20
+ANSWER_SECONDS = 300.0
+"""What is read of an answer at most: a page has 4 MiB, or one entry of up to 8."""
+JSON = {"Content-Type": "application/json"}
+LAST = 1 << 62
+"""Numbers of entries are smaller."""
 
 
 class HttpTeam:
@@ -66,48 +74,56 @@ class HttpTeam:
     def _fetch_person(self) -> str:
         body = self._request("GET", "/v1/team/me")
         name = body.get("person")
-        if type(name) is not str or not name:
+        if type(name) is not str or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
             raise StoreError("the team's server sent no name", "check team.url")
         return name
 
     def push(self, versions: Sequence[Version]) -> Pushed:
-        """Merge versions into the team's; they are stored when this returns."""
+        """Merge versions into the team's; they are stored when this returns.
+
+        Those that the server refused are named in the result.
+        """
         refused = 0
-        items = [to_json(version) for version in versions]
-        batch: list[Any] = []
+        invalid: dict[str, str] = {}
+        batch: list[str] = []
         size = 0
-        for item in items:
-            length = len(str(item))
-            if batch and size + length > BODY_BYTES:
-                refused += self._push(batch)
+        for item in [*map(encode, map(to_json, versions)), ""]:
+            if batch and (not item or size + len(item) > BODY_BYTES):
+                text = f'{{"versions":[{",".join(batch)}]}}'
+                body = self._request("POST", "/v1/team/push", content=text, headers=JSON)
+                refused += _count(body, "refused")
+                invalid |= _reasons(body, "invalid")
                 batch = []
                 size = 0
             batch.append(item)
-            size += length
-        if batch:
-            refused += self._push(batch)
-        return Pushed(refused)
-
-    def _push(self, batch: list[Any]) -> int:
-        body = self._request("POST", "/v1/team/push", json={"versions": batch})
-        return int(body.get("refused", 0))
+            size += len(item)
+        return Pushed(refused, invalid=invalid)
 
     def pull(self, after: int, limit: int, *, erased: bool) -> Page:
-        """Versions that changed after a cursor; with `erased` only what was erased."""
+        """Versions that changed after a cursor; with `erased` only what was erased.
+
+        What is not a version is named, and the page goes on after it.
+        """
         parameters = {"after": after, "limit": limit, "erased": int(erased)}
         body = self._request("GET", "/v1/team/pull", params=parameters)
-        try:
-            versions = tuple(from_json(item) for item in body["versions"])
-            return Page(versions, int(body["cursor"]), bool(body["more"]))
-        except (KeyError, TypeError, ValueError):
-            raise StoreError(
-                "the team's server sent no page of entries", "check team.url"
-            ) from None
+        items, cursor, more = (body.get(name) for name in ("versions", "cursor", "more"))
+        if (
+            type(items) is not list
+            or len(items) > limit
+            or type(cursor) is not int
+            or not after <= cursor < LAST
+            or type(more) is not bool
+            or (more and cursor == after)
+        ):
+            raise StoreError("the team's server sent no page of entries", "check team.url")
+        versions, invalid = from_list(items)
+        return Page(tuple(versions), cursor, more, {**_reasons(body, "unread"), **invalid})
 
     def withdraw(self, machine: str) -> int:
         """Take back everything that this person wrote; returns how many entries."""
-        body = self._request("POST", "/v1/team/withdraw", json={"machine": machine})
-        return int(body.get("entries", 0))
+        return _count(
+            self._request("POST", "/v1/team/withdraw", json={"machine": machine}), "entries"
+        )
 
     def close(self) -> None:
         """End the connections."""
@@ -119,7 +135,8 @@ class HttpTeam:
         for attempt in range(1, ATTEMPTS + 1):
             error: KinenError
             try:
-                response = self._client.request(method, path, **options)
+                with self._client.stream(method, path, **options) as response:
+                    body = _body(response)
             except httpx.HTTPError as fault:
                 _refuse_certificate(fault)
                 error = Busy(
@@ -128,8 +145,10 @@ class HttpTeam:
                 )
             else:
                 if response.status_code == 200:
-                    return _body(response)
-                error = _failure(response)
+                    if body is None:
+                        raise StoreError("the team's server sent no JSON", "check team.url")
+                    return body
+                error = _failure(response.status_code, body)
                 if response.status_code not in (429, 502, 503, 504):
                     raise error
                 delay = max(delay, _retry_after(response))
@@ -166,14 +185,35 @@ def _refuse_certificate(fault: httpx.HTTPError) -> None:
         ) from None
 
 
-def _body(response: httpx.Response) -> dict[str, Any]:
+def _body(response: httpx.Response) -> dict[str, Any] | None:
+    """The JSON object of an answer; None for anything else, also if it does not end."""
+    data = bytearray()
+    end = time.monotonic() + ANSWER_SECONDS
+    for chunk in response.iter_bytes():
+        data += chunk
+        if len(data) > ANSWER_BYTES or time.monotonic() > end:
+            return None
     try:
-        body = response.json()
-    except ValueError:
-        body = None
-    if type(body) is not dict:
-        raise StoreError("the team's server sent no JSON", "check team.url")
-    return body
+        body = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return body if type(body) is dict else None
+
+
+def _count(body: dict[str, Any], name: str) -> int:
+    value = body.get(name)
+    return value if type(value) is int else 0
+
+
+def _reasons(body: dict[str, Any], name: str) -> dict[str, str]:
+    """Why versions were left out, by ref, as they can be shown."""
+    reasons = body.get(name)
+    if type(reasons) is not dict:
+        return {}
+    return {
+        visible_line(ref[: 2 * LONGEST_NAME]): visible_line(str(reason)[:LONGEST_NAME])
+        for ref, reason in reasons.items()
+    }
 
 
 def _retry_after(response: httpx.Response) -> float:
@@ -181,18 +221,17 @@ def _retry_after(response: httpx.Response) -> float:
     return min(float(text), LONGEST_DELAY) if text.isdecimal() else 0.0
 
 
-def _failure(response: httpx.Response) -> KinenError:
+def _failure(status: int, body: dict[str, Any] | None) -> KinenError:
     """What a server refused, in its own words if it has any."""
     try:
-        detail = response.json()["error"]
-        message = str(detail["message"])[:300]
-    except (ValueError, KeyError, TypeError):
-        message = f"status {response.status_code}"
-    if response.status_code in (401, 403):
+        message = str((body or {})["error"]["message"])[:300]
+    except (KeyError, TypeError):
+        message = f"status {status}"
+    if status in (401, 403):
         hint = "`kinen team login` with a new token"
-        if response.status_code == 403:
+        if status == 403:
             hint = "`kinen team status` shows the name of the space; ask for a token that allows it"
         return StoreError(f"the team's server refused: {message}", hint)
-    if response.status_code in (429, 502, 503, 504):
+    if status in (429, 502, 503, 504):
         return Busy(f"the team's server is busy: {message}", "try again later")
     return StoreError(f"the team's server refused: {message}", "check team.url and its version")

@@ -12,12 +12,12 @@ from dataclasses import replace
 from typing import Any, cast
 
 from kinen import ids
-from kinen.errors import NotFound, StoreError
+from kinen.errors import InvalidEntry, NotFound, StoreError
 from kinen.journal import erase, memories, queries
 from kinen.journal.schema import COLUMNS, placed
 from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
 from kinen.model.kinds import REDACTED
-from kinen.model.team import Version
+from kinen.model.team import Pushed, Version
 from kinen.postgres.connection import Database
 from kinen.privacy import entrance
 from kinen.team.merge import change, redact, tombstone
@@ -199,6 +199,13 @@ class TeamJournal(queries.Entries, PostgresTeam):
                     cells["content"], evidence = summarize(capsule, self.stream(id_))
                 cells["evidence_refs"] = json.dumps(list(evidence))
                 self._put("summary", cells, gone if generated else ())
+
+    def push(self, versions: Sequence[Version]) -> Pushed:
+        """Merge versions; raises InvalidEntry if one cannot be stored."""
+        pushed = super().push(versions)
+        for ref, reason in pushed.invalid.items():
+            raise InvalidEntry(f"{ref} was not stored: {reason}", "shorten or change it")
+        return pushed
 
     def _version(self, noun: str, id_: str) -> Version:
         """What the team has of an entry; a new one if it has none."""

@@ -1,4 +1,4 @@
-"""People with a login of their own in the database: which spaces they see."""
+"""People with a login of their own in the database: which spaces they read."""
 
 from __future__ import annotations
 
@@ -9,18 +9,15 @@ from kinen.postgres.connection import Database
 from kinen.team.schema import MEMBER_ROLE
 
 
-def add(
-    database: Database, role: str, space: str, person: str, *, writes: bool, admin: bool = False
-) -> None:
-    """Let a login see a space. Raises StoreError if the database has no such login."""
+def add(database: Database, role: str, space: str, person: str) -> None:
+    """Let a login read a space. Raises StoreError if the database has no such login."""
     grant = sql.SQL("GRANT {} TO {}").format(sql.Identifier(MEMBER_ROLE), sql.Identifier(role))
     with database.transaction() as connection:
         connection.execute(grant)
         connection.execute(
-            "INSERT INTO kinen.team_member (role, space, person, writes, admin)"
-            " VALUES (%s, %s, %s, %s, %s) ON CONFLICT (role, space) DO UPDATE"
-            " SET person = EXCLUDED.person, writes = EXCLUDED.writes, admin = EXCLUDED.admin",
-            (role, space, person, writes, admin),
+            "INSERT INTO kinen.team_member (role, space, person) VALUES (%s, %s, %s)"
+            " ON CONFLICT (role, space) DO UPDATE SET person = EXCLUDED.person",
+            (role, space, person),
         )
 
 

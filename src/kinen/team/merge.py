@@ -13,19 +13,20 @@ stamp `ERASED`, which no edit reaches.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
+from kinen.characters import visible_line
 from kinen.errors import InvalidEntry
 from kinen.model.kinds import REDACTED
 from kinen.model.team import ERASED, WITHDRAWN, Stamp, Version
 
 TEXTS: dict[str, dict[str, Any]] = {
-    "observation": {"content": REDACTED, "provenance": {}},
-    "summary": {"content": REDACTED},
-    "memory": {"content": REDACTED},
+    "observation": {"content": REDACTED, "provenance": {}, "redacted": True},
+    "summary": {"content": REDACTED, "redacted": True},
+    "memory": {"content": REDACTED, "redacted": True},
     "capsule": {"intent": REDACTED},
     "pin": {"reason": REDACTED},
 }
@@ -33,9 +34,15 @@ TEXTS: dict[str, dict[str, Any]] = {
 DERIVED: dict[str, dict[str, Any]] = {"summary": {"content": REDACTED, "evidenceRefs": []}}
 """Fields that kinen made of observations, and what they hold until they are made again."""
 NOUNS = (*TEXTS, "suppressed", "tag")
+JOURNAL = ("observation", "capsule", "summary", "memory")
+"""Nouns that hold what an author wrote, and that can be pinned or hidden for everybody: files,
+notes and commits are each machine's own. Pins, hidden marks and tags belong to everybody."""
 LONGEST_NAME = 200
+FIX = "update kinen on both sides"
 
-encode = json.JSONEncoder(ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode
+encode = json.JSONEncoder(
+    ensure_ascii=True, allow_nan=False, sort_keys=True, separators=(",", ":")
+).encode
 """JSON that is the same for equal values. One encoder: a round encodes thousands of fields."""
 
 
@@ -53,34 +60,36 @@ def join(left: Version, right: Version) -> Version:
         moment = min(filter(None, (left.forgotten, right.forgotten)))
         return tombstone(replace(left, author=author, machine=machine), moment)
     cleaned = left.cleaned | right.cleaned
-    sides = [side for side in (left, right) if side.cleaned == cleaned]
+    both = (left, right)
+    newest = max(map(sharing, both))
+    current = [side for side in both if sharing(side) == newest]
+    names = {name for side in current for name in side.fields}
+    names |= {name for side in both for name, stamp in side.stamps.items() if stamp[0] == ERASED}
+    derived = {} if current[0].withdrawn else DERIVED.get(left.noun, {})
     fields = {}
     stamps = {}
-    for name in sorted({*left.fields, *right.fields}):
-        derived = name in DERIVED.get(left.noun, {})
-        value, stamp = _newest(name, (left, right), sides if derived else None)
-        fields[name] = value
-        stamps[name] = stamp
+    for name in sorted(names):
+        holders = [side for side in both if side.stamps.get(name, (0, ""))[0] == ERASED]
+        holders = holders or [side for side in current if name in side.fields]
+        if name in derived and holders[0].stamps[name][0] < ERASED:
+            # made of observations: if no side is without all that were erased, it is emptied,
+            # until the machine that has the observations makes it again
+            holders = [side for side in holders if side.cleaned == cleaned]
+        if holders:
+            side = max(holders, key=lambda side: _order(side, name))
+            fields[name] = side.fields[name]
+            stamps[name] = side.stamps[name]
+        else:
+            fields[name] = derived[name]
+            stamps[name] = (0, "")
     return replace(
         left, author=author, machine=machine, fields=fields, stamps=stamps, cleaned=cleaned
     )
 
 
-def _newest(
-    name: str, both: tuple[Version, Version], clean: list[Version] | None
-) -> tuple[Any, Stamp]:
-    """A field's newest value. One that was derived has to be of a version that is clean.
-
-    If none is, it is emptied, until a machine that has the observations makes it again.
-    """
-    holders = [version for version in both if name in version.fields]
-    erased = [version for version in holders if version.stamps[name][0] == ERASED]
-    if clean is not None and not erased:
-        holders = [version for version in holders if version in clean]
-    if not holders:
-        return DERIVED[both[0].noun][name], (0, "")
-    newest = max(holders, key=lambda version: _order(version, name))
-    return newest.fields[name], newest.stamps[name]
+def sharing(version: Version) -> tuple[Stamp, bool]:
+    """When an entry was taken back or shared again last; earlier values do not come back."""
+    return version.stamps.get(WITHDRAWN, (0, "")), version.withdrawn
 
 
 def _order(version: Version, name: str) -> tuple[Stamp, str]:
@@ -99,28 +108,26 @@ def change(version: Version, fields: Mapping[str, Any], machine: str) -> Version
 
     What was redacted stays redacted.
     """
-    stamp = (version.changes + 1, machine)
+    stamp = (version.next_number, machine)
     stamps = dict(version.stamps)
     values = dict(version.fields)
     for name, value in fields.items():
         fixed = stamps.get(name, (0, ""))[0] == ERASED
-        if fixed or (name in values and _equal(values[name], value)):
+        if fixed or (name in values and equal(values[name], value)):
             continue
         values[name] = value
         stamps[name] = stamp
     return replace(version, fields=values, stamps=stamps)
 
 
-def _equal(left: Any, right: Any) -> bool:
+def equal(left: Any, right: Any) -> bool:
     """Whether two values are the same JSON; for Python 1, 1.0 and True are equal."""
     return left is right or encode(left) == encode(right)
 
 
 def redact(version: Version) -> Version:
     """A version without its text."""
-    empty = dict(TEXTS[version.noun])
-    if "redacted" in version.fields:
-        empty["redacted"] = True
+    empty = TEXTS[version.noun]
     fields = {**version.fields, **empty}
     stamps = {**version.stamps, **dict.fromkeys(empty, (ERASED, ""))}
     return replace(version, fields=fields, stamps=stamps)
@@ -148,38 +155,68 @@ def to_json(version: Version) -> dict[str, Any]:
 
 
 def from_json(item: Any) -> Version:
-    """A version that came over the network; raises InvalidEntry for anything else."""
+    """A version that came over the network; raises InvalidEntry for what has not its form.
+
+    What it holds is checked by `kinen.team.rows.checked`.
+    """
     try:
         version = Version(
             noun=item["noun"],
             id=item["id"],
             author=item.get("author", ""),
             machine=item.get("machine", ""),
-            fields=dict(item.get("fields", {})),
-            stamps={name: _stamp(*stamp) for name, stamp in item.get("stamps", {}).items()},
+            fields=_mapping(item.get("fields", {})),
+            stamps={
+                name: _stamp(*stamp) for name, stamp in _mapping(item.get("stamps", {})).items()
+            },
             forgotten=item.get("forgotten", 0),
             cleaned=frozenset(item.get("cleaned", ())),
         )
-        fit = _fits(version)
+        names = (version.noun, version.id, version.author, version.machine, *version.cleaned)
+        fit = (
+            all(type(name) is str and len(name) <= LONGEST_NAME for name in names)
+            and version.noun in NOUNS
+            and version.id != ""
+            and type(version.forgotten) is int
+            and type(item.get("cleaned", [])) is list
+            and version.fields.keys() == version.stamps.keys()
+        )
     except (AttributeError, KeyError, TypeError, ValueError):
         fit = False
     if not fit:
-        raise InvalidEntry("not a version of an entry", "update kinen on both sides")
+        raise InvalidEntry("not a version of an entry", FIX)
     return version
+
+
+def invalid(noun: str, fact: str) -> InvalidEntry:
+    """The error for a version that cannot be taken."""
+    return InvalidEntry(
+        f"{fact} in {'an' if noun == 'observation' else 'a'} {noun} of the team", FIX
+    )
+
+
+def from_list(items: Sequence[Any]) -> tuple[list[Version], dict[str, str]]:
+    """The versions of a message, and why others are none, by ref or place."""
+    versions = []
+    reasons = {}
+    for number, item in enumerate(items):
+        try:
+            versions.append(from_json(item))
+        except InvalidEntry as error:
+            ref = f"versions[{number}]"
+            if type(item) is dict and type(item.get("noun")) is type(item.get("id")) is str:
+                ref = f"{item['noun']}:{item['id']}"
+            reasons[visible_line(ref[: 2 * LONGEST_NAME])] = error.fact()
+    return versions, reasons
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    if type(value) is not dict:
+        raise TypeError(value)
+    return value
 
 
 def _stamp(number: Any, machine: Any) -> Stamp:
     if type(number) is not int or type(machine) is not str or not 0 <= number <= ERASED:
         raise ValueError(number)
     return number, machine
-
-
-def _fits(version: Version) -> bool:
-    names = (version.noun, version.id, version.author, version.machine, *version.cleaned)
-    if not all(type(name) is str and len(name) <= LONGEST_NAME for name in names[:4]):
-        return False
-    if version.noun not in NOUNS or not version.id or type(version.forgotten) is not int:
-        return False
-    if version.fields.keys() != version.stamps.keys():
-        return False
-    return all(type(name) is str for name in names) and 0 <= version.forgotten < ERASED

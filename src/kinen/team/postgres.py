@@ -1,4 +1,4 @@
-"""A team in PostgreSQL: what the server uses for each request, and people who connect directly."""
+"""A team in PostgreSQL: what the server uses for each request, and logins that read directly."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from contextlib import contextmanager
 
 from psycopg import sql
 
-from kinen.errors import StoreError
+from kinen.characters import visible_line
+from kinen.errors import InvalidEntry, StoreError
 from kinen.model.team import Page, Pushed, Version
 from kinen.postgres.connection import Connection, Database, translated
 from kinen.postgres.migrations import version as migrated
 from kinen.team.accept import accept
 from kinen.team.merge import encode, from_json, to_json, withdraw
+from kinen.team.rows import only_valid
 from kinen.team.schema import NEWEST, prepare
 
 PAGE_BYTES = 4 << 20
@@ -26,6 +28,12 @@ SELECT set_config('kinen.space', %s, true), CASE current_setting('synchronous_co
 """
 """A machine that got an answer never sends those entries again: they have to survive a crash, also
 of a server that is set to confirm transactions before they are on its disk."""
+UNREADABLE = "the team's version cannot be read"
+READS = "a login to the database only reads the team's entries"
+WRITE = (
+    "to send, set team.url to the https address of `kinen serve --team` and run `kinen team login`;"
+    " to only receive, set team.share to none"
+)
 _UPSERT = """
 INSERT INTO kinen.team_entry (space, noun, id, author, version, erased, forgotten, seq)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
@@ -39,17 +47,25 @@ class PostgresTeam:
     """The entries of one space, as one person may see and change them."""
 
     def __init__(
-        self, database: Database, space: str, person: str, role: str = "", *, admin: bool = False
+        self,
+        database: Database,
+        space: str,
+        person: str,
+        role: str = "",
+        *,
+        admin: bool = False,
+        reads: bool = False,
     ) -> None:
         """With a role, every transaction has its rights and sees this space alone.
 
-        An admin may forget entries of others.
+        An admin may forget entries of others. One that only `reads` raises StoreError for pushes.
         """
         self._database = database
         self._space = space
         self.person = person
         self._role = role
         self._admin = admin
+        self._reads = reads
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
@@ -63,29 +79,38 @@ class PostgresTeam:
         """Merge versions into the team's; they are stored when this returns.
 
         Pushes to one space wait for each other: then the numbers of entries become visible in
-        order, and nobody who pulls can miss one.
+        order, and nobody who pulls can miss one. A version that cannot be taken is named in the
+        result, and the others are stored.
         """
         refused = 0
-        erased = []
+        erased: list[str] = []
+        changed: list[str] = []
+        versions, invalid = only_valid(versions)
         if not versions:
-            return Pushed()
+            return Pushed(invalid=invalid)
         with self._transaction() as connection:
             first = self._numbers(connection, len(versions))
             stored = self._stored(connection, versions)
             for offset, version in enumerate(versions):
                 known = stored.get(version.key)
-                merged = accept(known, version, self.person, admin=self._admin)
+                try:
+                    merged = accept(known, version, self.person, admin=self._admin)
+                except InvalidEntry as error:
+                    invalid[version.ref] = error.fact()
+                    continue
                 refused += bool(version.forgotten and not merged.forgotten)
                 if merged == known:
                     continue
-                if known and merged.erased and known.author != self.person:
-                    erased.append(":".join(version.key))
+                if known and known.author != self.person:
+                    (erased if _loses_text(known, merged) else changed).append(version.ref)
                 stored[version.key] = merged
                 self._write(connection, merged, first + offset)
-        return Pushed(refused, tuple(erased))
+        return Pushed(refused, tuple(erased), tuple(changed), invalid)
 
     def _numbers(self, connection: Connection, count: int) -> int:
         """The first of some numbers for changed entries; no other push runs until the end."""
+        if self._reads:
+            raise StoreError(READS, WRITE)
         connection.execute(
             "INSERT INTO kinen.team_space (space) VALUES (%s) ON CONFLICT DO NOTHING",
             (self._space,),
@@ -102,7 +127,7 @@ class PostgresTeam:
         self, connection: Connection, versions: Sequence[Version]
     ) -> dict[tuple[str, str], Version]:
         rows = connection.execute(
-            "SELECT version FROM kinen.team_entry WHERE space = %s"
+            "SELECT noun, id, author, version FROM kinen.team_entry WHERE space = %s"
             " AND (noun, id) IN (SELECT * FROM unnest(%s::text[], %s::text[]))",
             (
                 self._space,
@@ -110,8 +135,11 @@ class PostgresTeam:
                 [version.id for version in versions],
             ),
         )
-        entries = [from_json(json.loads(text)) for (text,) in rows]
-        return {entry.key: entry for entry in entries}
+        # of one that cannot be read the author is left, who may push it again
+        return {
+            (noun, id_): _read(text) or Version(noun, id_, author)
+            for noun, id_, author, text in rows
+        }
 
     def _write(self, connection: Connection, version: Version, number: int) -> None:
         connection.execute(
@@ -129,25 +157,34 @@ class PostgresTeam:
         )
 
     def pull(self, after: int, limit: int, *, erased: bool) -> Page:
-        """Versions that changed after a cursor; with `erased` only what was erased."""
+        """Versions that changed after a cursor; with `erased` only what was erased.
+
+        One that cannot be read is named, and the page goes on after it.
+        """
         limit = max(1, min(limit, MOST_VERSIONS))
         only = "AND erased" if erased else ""
         with self._transaction() as connection:
             rows = connection.execute(
-                "SELECT seq, version FROM kinen.team_entry"
+                "SELECT seq, noun, id, version FROM kinen.team_entry"
                 f" WHERE space = %s AND seq > %s {only} ORDER BY seq LIMIT %s",
                 (self._space, after, limit + 1),
             ).fetchall()
         versions: list[Version] = []
+        unread: dict[str, str] = {}
         size = 0
         cursor = after
-        for number, text in rows[:limit]:
-            if versions and size + len(text) > PAGE_BYTES:
+        for number, noun, id_, text in rows[:limit]:
+            if size and size + len(text) > PAGE_BYTES:
                 break
-            versions.append(from_json(json.loads(text)))
+            version = _read(text)
+            if version is None or version.key != (noun, id_):
+                unread[visible_line(f"{noun}:{id_}")] = UNREADABLE
+            else:
+                versions.append(version)
             size += len(text)
             cursor = number
-        return Page(tuple(versions), cursor, len(rows) > len(versions))
+        more = len(rows) > len(versions) + len(unread)
+        return Page(tuple(versions), cursor, more, unread)
 
     def newest(self) -> tuple[int, int]:
         """The numbers of the newest change and of the newest erasure; 0 without any."""
@@ -168,8 +205,8 @@ class PostgresTeam:
                 " WHERE space = %s AND author = %s AND NOT forgotten",
                 (self._space, self.person),
             ).fetchall()
-            entries = [from_json(json.loads(text)) for (text,) in rows]
-            own = [entry for entry in entries if not entry.withdrawn]
+            entries = [_read(text) for (text,) in rows]
+            own = [entry for entry in entries if entry and not entry.withdrawn]
             if own:
                 first = self._numbers(connection, len(own))
                 for offset, entry in enumerate(own):
@@ -181,6 +218,23 @@ class PostgresTeam:
         self._database.close()
 
 
+def _read(text: str) -> Version | None:
+    """A version of the table; None for what kinen did not write."""
+    try:
+        version = from_json(json.loads(text))
+        encode(to_json(version))
+    except (ValueError, RecursionError, InvalidEntry):
+        return None
+    return version
+
+
+def _loses_text(before: Version, after: Version) -> bool:
+    """Whether something was redacted, forgotten or taken back between two versions."""
+    if after.forgotten or (after.withdrawn and not before.withdrawn):
+        return True
+    return after.redacted != before.redacted or after.cleaned != before.cleaned
+
+
 def connect(url: str, space: str, person: str) -> PostgresTeam:
     """The team of a database, for somebody with a login there."""
     database = Database(url, application="kinen sync", most=2)
@@ -188,18 +242,24 @@ def connect(url: str, space: str, person: str) -> PostgresTeam:
         ready = migrated(connection, "team") >= NEWEST
     if not ready:
         prepare(database)
-    name, admin = standing(database, space, person)
-    return PostgresTeam(database, space, name, admin=admin)
+    member = _member(database, space)
+    return PostgresTeam(
+        database, space, member or person, admin=not member, reads=member is not None
+    )
 
 
-def standing(database: Database, space: str, person: str) -> tuple[str, bool]:
-    """The name of whoever is logged in, and whether they may forget entries of others.
+def writer(database: Database, space: str, person: str) -> str:
+    """The name of somebody who may write with a login; raises StoreError for a member.
 
     Whoever owns the tables needs no listing, and could change anything anyway.
     """
+    if _member(database, space) is not None:
+        raise StoreError(READS, "write on a machine that syncs with the server and a token")
+    return person
+
+
+def _member(database: Database, space: str) -> str | None:
+    """The name of the login as a member who reads; None for one that is not listed."""
     with database.transaction() as connection:
-        row = connection.execute(
-            "SELECT kinen.team_person(%s), kinen.team_admin(%s)", (space, space)
-        ).fetchone()
-    listed, admin = row or (None, False)
-    return listed or person, admin or not listed
+        row = connection.execute("SELECT kinen.team_person(%s)", (space,)).fetchone()
+    return row[0] if row else None

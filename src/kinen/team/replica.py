@@ -19,6 +19,7 @@ from kinen.model.team import ERASED, WITHDRAWN, Stamp, Version
 from kinen.model.tuples import NamedTuple
 from kinen.storage.database import writing
 from kinen.team import rows
+from kinen.team.accept import FIXED, keep, permitted
 from kinen.team.merge import NOUNS, digest, encode, join, redact, tombstone
 from kinen.team.rows import HIDDEN, Row, is_redacted
 from kinen.team.share import Policy
@@ -66,8 +67,12 @@ class Replica:
         self._now = now
         self._checkpoints = checkpoints or {}
         self._on_file_erased = on_file_erased
-        self.refused = 0
-        """Entries of others that the journal cannot hold."""
+        self.unread: dict[str, str] = {}
+        """Why entries of others were not taken over, by ref."""
+        self.unsent: dict[str, str] = {}
+        """Why entries of this machine cannot be shared, by ref."""
+        self.replaced: list[str] = []
+        """Refs of entries that were written here and that the team has with other values."""
         self.erased: list[str] = []
         """Refs of entries that others erased."""
 
@@ -167,7 +172,11 @@ class Replica:
             shown = version.fields if not version.forgotten else {}
             if not shown or not self._policy.allows(noun, shown):
                 return False
-        clean = rows.checked(version)
+        try:
+            clean = rows.checked(version)
+        except InvalidEntry as error:
+            self.unsent[version.ref] = error.fact()
+            return False
         if clean.fields != version.fields:  # the rules of masking know more than they did
             rows.write(self._db, [clean])
         self._remember(clean, pending=True)
@@ -219,8 +228,7 @@ class Replica:
     ) -> Version:
         """Values as they are here, with the stamps that they have had or get now."""
         stamps = trace.bare if trace else {}
-        numbers = [number for number, _ in stamps.values() if number < ERASED]
-        new = (max(numbers, default=0) + 1, machine)
+        new = (replace(version, stamps=stamps).next_number, machine)
         for name, value in fields.items():
             before = trace.stamps.get(name) if trace else None
             if before is None or (before[0][0] < ERASED and before[1] != digest(value)):
@@ -259,22 +267,38 @@ class Replica:
         )
 
     def waiting(self) -> int:
-        """How many versions the team has not acknowledged yet."""
-        row = self._db.execute("SELECT COUNT(*) FROM team_entries WHERE pending").fetchone()
-        return int(row[0])
+        """How many versions the next run would send."""
+        count = 0
+        for erased in (True, False):
+            after = ("", "")
+            while versions := self.pending(BATCH, erased=erased, after=after):
+                count += len(versions)
+                after = (versions[-1].id, versions[-1].noun)
+        return count
 
-    def pending(self, limit: int, *, erased: bool) -> list[Version]:
-        """Versions that the team has not acknowledged yet."""
-        keys = self._db.execute(
-            "SELECT noun, id FROM team_entries WHERE pending AND erased = ? ORDER BY id LIMIT ?",
-            (int(erased), limit),
-        ).fetchall()
+    def pending(
+        self, limit: int, *, erased: bool, after: tuple[str, str] = ("", "")
+    ) -> list[Version]:
+        """Versions that the team has not acknowledged and that may leave, after an id and a noun.
+
+        What may leave is decided now: the level may be lower than when they were noted.
+        """
         machine = self.state.machine
-        versions = []
-        for noun, id_ in keys:
-            trace = self._trace(noun, id_)
-            version = self._local(noun, id_, trace, self._row(noun, id_), machine)
-            versions.append(version)
+        versions: list[Version] = []
+        while not versions:
+            keys = self._db.execute(
+                "SELECT noun, id FROM team_entries WHERE pending AND erased = ?"
+                " AND (id, noun) > (?, ?) ORDER BY id, noun LIMIT ?",
+                (int(erased), *after, limit),
+            ).fetchall()
+            if not keys:
+                break
+            after = (keys[-1][1], keys[-1][0])
+            for noun, id_ in keys:
+                trace = self._trace(noun, id_)
+                version = self._local(noun, id_, trace, self._row(noun, id_), machine)
+                if version.erased or self._policy.allows(noun, version.fields):
+                    versions.append(version)
         return versions
 
     def acknowledge(self, versions: Iterable[Version]) -> None:
@@ -291,19 +315,17 @@ class Replica:
         """Merge versions of others; returns how many changed something here.
 
         Most of them are new here. Those are written together, and the next scan leaves them out.
+        What the journal cannot hold is left out and named in `unread`.
         """
         count = 0
         merged = False
         new: dict[tuple[str, str], Version] = {}
+        valid, invalid = rows.only_valid(versions)
+        self.unread.update(invalid)
         with self._step() as state:
             newest = self._newest()
             scanned = all(a <= b for a, b in zip(newest, state.seen, strict=True))
-            for version in versions:
-                try:
-                    clean = rows.checked(version)
-                except InvalidEntry:
-                    self.refused += 1
-                    continue
+            for clean in valid:
                 if clean.key not in new and self._is_new(clean):
                     new[clean.key] = clean
                     continue
@@ -346,18 +368,32 @@ class Replica:
             local = _withdrawn(Version(*version.key, trace.author, trace.machine), trace)
         elif trace is not None or row is not None:
             local = self._local(*version.key, trace, row, machine)
-        merged = join(local, version) if local else version
+        here = trace.machine == machine if trace else row is not None
+        if local is None:
+            merged = version
+        elif here:
+            merged = keep(row.fields if row else {}, local, version)
+        elif local.forgotten or version.author == self._author:
+            merged = join(local, version)
+        else:  # as the team would answer
+            merged = join(version, permitted(version, local))
         # the team decides who wrote an entry: two machines may have drawn the same memory
         merged = replace(merged, author=version.author, machine=version.machine)
         if self._is_orphan(merged):
             merged = tombstone(merged, self._now())
+        pending = merged != version
+        if here and merged.noun in FIXED:
+            newer = join(merged, version).fields
+            if local and local.cleaned == merged.cleaned and newer != merged.fields:
+                self.replaced.append(version.ref)
+            merged = replace(merged, machine=machine)
         if trace is not None and _same(merged, trace) and local == merged:
             return False
-        self._remember(merged, pending=merged != version)
-        own = merged.withdrawn and merged.author == self._author
+        self._remember(merged, pending=pending)
+        own = merged.withdrawn and (here or merged.author == self._author)
         if merged != local and not own:
             if merged.erased and row is not None and version.erased:
-                self.erased.append(":".join(version.key))
+                self.erased.append(version.ref)
             self._write(merged, row)
         return True
 
@@ -388,10 +424,11 @@ class Replica:
 
 def _withdrawn(version: Version, trace: Trace) -> Version:
     """An entry that was taken back: nothing but the stamps of its fields."""
-    fields = dict.fromkeys(trace.stamps)
+    fields: dict[str, Any] = dict.fromkeys(trace.stamps)
     if WITHDRAWN in fields:
         fields[WITHDRAWN] = True
-    return replace(version, fields=fields, stamps=trace.bare)
+    bare = replace(version, fields=fields, stamps=trace.bare)
+    return redact(bare) if bare.redacted else bare
 
 
 def _same(version: Version, trace: Trace) -> bool:

@@ -7,12 +7,26 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from kinen.characters import visible_line
 from kinen.errors import InvalidEntry
 from kinen.journal import erase
+from kinen.journal.schema import LATEST
 from kinen.model.kinds import REDACTED
 from kinen.model.team import WITHDRAWN, Version
 from kinen.model.tuples import NamedTuple
-from kinen.team.merge import TEXTS, change, redact
+from kinen.privacy import entrance
+from kinen.team.merge import (
+    DERIVED,
+    JOURNAL,
+    TEXTS,
+    change,
+    encode,
+    equal,
+    invalid,
+    redact,
+    to_json,
+)
+from kinen.transfer import fields as forms
 from kinen.transfer.fields import Masker
 from kinen.transfer.intake import Intake
 from kinen.transfer.sections import SECTIONS, Section
@@ -20,7 +34,8 @@ from kinen.transfer.sections import SECTIONS, Section
 SECTION = {section.noun: section for section in SECTIONS}
 HIDDEN = "hidden"
 """The field of `suppressed` that says whether the ref is hidden now."""
-FIX = "update kinen on both sides"
+LARGEST = 8 << 20
+"""Characters of the JSON of a version."""
 _SELECT = {
     noun: f"SELECT {', '.join(section.columns)}{', forgotten_at' if section.forgettable else ''}"
     f" FROM {section.table} WHERE {section.key.column} = ?"
@@ -69,26 +84,79 @@ def clean_fields(noun: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     for field in SECTION[noun].fields:
         try:
             clean[field.name] = field.form.mask(masker, field.value(dict(fields)))
+            field.form.store(clean[field.name])
         except (ValueError, RecursionError):
-            raise InvalidEntry(f"an invalid {field.name} in a {noun} of the team", FIX) from None
-    if fields.keys() - clean.keys() - {HIDDEN, WITHDRAWN}:
-        raise InvalidEntry(f"an unknown field in a {noun} of the team", FIX)
+            raise invalid(noun, f"an invalid {field.name}") from None
     return clean
 
 
 def checked(version: Version) -> Version:
-    """A version with every field as it may be, and without secrets.
+    """A version with every part as it may be, and without secrets, whoever it comes from.
 
-    Raises InvalidEntry for one that the journal cannot hold. What had to be masked is a change of
-    its own, so that the masked text wins wherever the other one has got to.
+    Raises InvalidEntry for one that a journal or a database cannot hold, and for one that says of
+    itself what it is not: redacted fields with a text, something taken back with a value. What had
+    to be masked is a change of its own, so that the masked text wins wherever the other one has got
+    to.
     """
-    if version.forgotten or version.withdrawn:
+    noun = version.noun
+
+    def require(fact: bool, what: str) -> None:
+        if not fact:
+            raise invalid(noun, what)
+
+    try:
+        require(len(encode(to_json(version))) <= LARGEST, f"more than {LARGEST >> 20} MiB")
+    except (ValueError, RecursionError):
+        require(False, "a value that JSON does not have")
+    key = SECTION[noun].key.form
+    require(key.fits(version.id) and key.mask(Masker(), version.id) == version.id, "an invalid id")
+    if noun == "suppressed":
+        require(version.id.partition(":")[0] in JOURNAL, "a ref that is not the team's")
+    names = {version.author, version.machine, *(machine for _, machine in version.stamps.values())}
+    require(all(map(_is_name, names | version.cleaned)), "an invalid name")
+    require(not version.cleaned or noun in DERIVED, "a list of observations")
+    require(0 <= version.forgotten < LATEST, "an invalid time")
+    if version.forgotten:
+        require(not (version.fields or version.cleaned), "something after it was forgotten")
         return version
-    clean = clean_fields(version.noun, version.fields)
-    if clean[SECTION[version.noun].key.name] != version.id:
-        raise InvalidEntry(f"two ids in a {version.noun} of the team", FIX)
+    allowed = {field.name for field in SECTION[noun].fields} | {WITHDRAWN}
+    allowed |= {HIDDEN} if noun == "suppressed" else set()
+    require(version.fields.keys() <= allowed, "an unknown field")
+    empty = TEXTS.get(noun, {})
+    for name in version.redacted:
+        as_redacted = name in empty and equal(version.fields[name], empty[name])
+        require(as_redacted and not version.stamps[name][1], f"a redacted {name} with a value")
+    marks = {name: version.fields[name] for name in (WITHDRAWN, HIDDEN) if name in version.fields}
+    if version.withdrawn:
+        left = version.fields.keys() - {WITHDRAWN, *version.redacted}
+        require(
+            version.fields[WITHDRAWN] is True
+            and all(version.fields[name] is None for name in left),
+            "something after it was taken back",
+        )
+        return redact(version) if version.redacted else version
+    require(all(type(value) is bool for value in marks.values()), "an invalid mark")
+    clean = clean_fields(noun, version.fields)
+    require(clean[SECTION[noun].key.name] == version.id, "a second id")
     masked = change(version, clean, "")
-    return redact(masked) if is_redacted(version.noun, masked.fields) else masked
+    return redact(masked) if version.redacted or is_redacted(noun, masked.fields) else masked
+
+
+def only_valid(versions: Iterable[Version]) -> tuple[list[Version], dict[str, str]]:
+    """The versions that can be taken, checked, and why others cannot, by ref."""
+    valid = []
+    reasons = {}
+    for version in versions:
+        try:
+            valid.append(checked(version))
+        except InvalidEntry as error:
+            reasons[visible_line(version.ref)] = error.fact()
+    return valid, reasons
+
+
+def _is_name(text: str) -> bool:
+    """Whether it is the name of a machine or person or an id, and no secret."""
+    return forms.OPTIONAL_ID.fits(text) and entrance.name(text) == text
 
 
 class Merged(Intake):

@@ -2,8 +2,9 @@
 
 Two roles without a login have rights. `kinen_team` is what the server becomes for each request: it
 sees the space that the request names and the server has checked. `kinen_member` is for people who
-connect to the database themselves: they see the spaces that `kinen.team_member` lists for their
-login. The rows of everybody else do not exist for either of them.
+connect to the database themselves: they read the spaces that `kinen.team_member` lists for their
+login. The rows of everybody else do not exist for either of them. Only the server writes: entries
+are checked and masked by kinen, and a login could send anything.
 """
 
 from __future__ import annotations
@@ -166,7 +167,41 @@ END $$;
 REVOKE ALL ON FUNCTION kinen.team_admin FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION kinen.team_admin TO kinen_team, kinen_member;
 """
-MIGRATIONS = (Migration(1, "tables", _TABLES), Migration(2, "admins and browsers", _ADMINS))
+_READERS = """
+DROP POLICY adds ON kinen.team_space;
+DROP POLICY changes ON kinen.team_space;
+DROP POLICY adds ON kinen.team_entry;
+DROP POLICY changes ON kinen.team_entry;
+REVOKE ALL ON kinen.team_space, kinen.team_entry FROM kinen_member;
+GRANT SELECT ON kinen.team_space, kinen.team_entry TO kinen_member;
+CREATE OR REPLACE FUNCTION kinen.team_may(wanted text, writing boolean) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $$
+    SELECT NOT writing AND EXISTS (SELECT 1 FROM kinen.team_member m
+        WHERE m.role = session_user AND m.space = wanted)
+$$;
+CREATE OR REPLACE FUNCTION kinen.team_check() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF OLD.forgotten AND NOT NEW.forgotten THEN
+        RAISE insufficient_privilege USING MESSAGE = 'a forgotten entry stays forgotten';
+    ELSIF NEW.author <> OLD.author THEN
+        RAISE insufficient_privilege USING MESSAGE = 'an entry keeps its author';
+    ELSIF NEW.seq <= OLD.seq THEN
+        RAISE insufficient_privilege USING MESSAGE = 'a change has a higher number';
+    END IF;
+    RETURN NEW;
+END $$;
+DROP TRIGGER team_check ON kinen.team_entry;
+CREATE TRIGGER team_check BEFORE UPDATE ON kinen.team_entry
+    FOR EACH ROW EXECUTE FUNCTION kinen.team_check();
+DROP FUNCTION kinen.team_admin;
+ALTER TABLE kinen.team_member DROP writes, DROP admin;
+ALTER TABLE kinen.team_audit ADD changed text[] NOT NULL DEFAULT '{}';
+"""
+MIGRATIONS = (
+    Migration(1, "tables", _TABLES),
+    Migration(2, "admins and browsers", _ADMINS),
+    Migration(3, "members read", _READERS),
+)
 NEWEST = MIGRATIONS[-1].number
 
 

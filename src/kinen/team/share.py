@@ -8,6 +8,7 @@ from typing import Any
 
 from kinen.model.journal import Checkpoint
 from kinen.privacy.exclude import matching_glob
+from kinen.team.merge import JOURNAL
 from kinen.team.rows import Row, clean_fields
 from kinen.times import milliseconds
 
@@ -21,8 +22,6 @@ LEVELS: dict[str, frozenset[str]] = {
     "all": SUMMARIES | {CHECKPOINT, "observation"},
 }
 """The nouns that each level of `team.share` shares."""
-JOURNAL = ("observation", "capsule", "summary", "memory")
-"""What can be pinned or hidden for everybody. Files, notes and commits are this machine's."""
 
 
 @dataclass(frozen=True, slots=True)

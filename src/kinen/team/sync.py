@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from kinen.characters import visible_line
 from kinen.ports import Team
 from kinen.team.replica import Replica
 
@@ -12,6 +13,8 @@ BATCH = 200
 """Versions of one request."""
 MOST_ROUNDS = 3
 """How often what a merge changed here is pushed in the same run."""
+MOST_PAGES = 10_000
+"""Pages that one run takes over; the next one continues. A server could send pages without end."""
 
 
 @dataclass(slots=True)
@@ -20,10 +23,14 @@ class Report:
 
     pushed: int = 0
     pulled: int = 0
-    refused: int = 0
-    """Entries of others that this journal cannot hold."""
     kept: int = 0
     """Colleagues' entries that were forgotten here and stay in the team."""
+    unread: dict[str, str] = field(default_factory=dict)
+    """Why entries of others were not taken over, by ref."""
+    unsent: dict[str, str] = field(default_factory=dict)
+    """Why entries of this machine were not taken by the team, by ref; they are sent again."""
+    replaced: list[str] = field(default_factory=list)
+    """Refs of entries that were written here and that the team has with other values."""
 
 
 Progress = Callable[[Report], None]
@@ -81,26 +88,34 @@ class Exchange:
 
     def push(self, *, erased: bool) -> None:
         """Send what the team has not acknowledged."""
-        while versions := self._replica.pending(self._batch, erased=erased):
-            self._report.kept += self._team.push(versions).refused
-            self._replica.acknowledge(versions)
-            self._report.pushed += len(versions)
+        after = ("", "")
+        while versions := self._replica.pending(self._batch, erased=erased, after=after):
+            after = (versions[-1].id, versions[-1].noun)
+            pushed = self._team.push(versions)
+            stored = [
+                version for version in versions if visible_line(version.ref) not in pushed.invalid
+            ]
+            self._replica.acknowledge(stored)
+            self._report.kept += pushed.refused
+            self._report.unsent.update(pushed.invalid)
+            self._report.pushed += len(stored)
             self._progress(self._report)
-            if len(versions) < self._batch:
-                break
 
     def pull(self, *, erased: bool) -> None:
         """Take over what the team got since the last time."""
-        more = True
-        while more:
+        for _ in range(MOST_PAGES):
             state = self._replica.state
             after = state.erased_cursor if erased else state.cursor
             page = self._team.pull(after, self._batch, erased=erased)
             cursors = {"erased" if erased else "cursor": page.cursor}
             self._report.pulled += self._replica.apply(page.versions, **cursors)
+            self._report.unread.update(page.unread)
             self._progress(self._report)
-            more = page.more
+            if not page.more or page.cursor <= after:
+                break
 
     def finish(self) -> Report:
-        self._report.refused = self._replica.refused
+        self._report.unread.update(self._replica.unread)
+        self._report.unsent.update(self._replica.unsent)
+        self._report.replaced = sorted({*self._replica.replaced})
         return self._report
