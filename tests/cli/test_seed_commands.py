@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shlex
 import subprocess
 from typing import TYPE_CHECKING, Any
 
@@ -38,32 +39,80 @@ def call(space: Path, tool: str, **arguments: Any) -> Any:
     return anyio.run(run)
 
 
-def test_every_goldfish_workspace_comes_with_plans_and_briefs(tmp_path: Path, space, kinen) -> None:
+def goldfish_workspace(root: Path, name: str) -> Path:
+    for folder in ("checkpoints", "plans", "briefs"):
+        (root / name / folder).mkdir(parents=True)
+    day = root / name / "checkpoints" / "2025-03-01.md"
+    day.write_text(CHECKPOINT.replace("cache", name))
+    (root / name / "plans" / f"{name}.md").write_text(PLAN)
+    (root / name / "briefs" / f"tone of {name}.md").write_text("# Tone\n\nBe plain.\n")
+    return root / name
+
+
+def test_a_goldfish_workspace_comes_with_plans_and_briefs(tmp_path: Path, space, kinen) -> None:
     root = tmp_path / ".goldfish"
-    for name in ("shop", "site"):
-        for folder in ("checkpoints", "plans", "briefs"):
-            (root / name / folder).mkdir(parents=True)
-        day = root / name / "checkpoints" / "2025-03-01.md"
-        day.write_text(CHECKPOINT.replace("cache", name))
-    (root / "shop" / "plans" / "leave-redis.md").write_text(PLAN)
-    (root / "site" / "briefs" / "tone.md").write_text("# Tone\n\nBe plain.\n")
-    (root / "shop" / "config.json").write_text("{}")
-    (root / "config.json").write_text('{"distill": {"provider": "claude", "timeout": 30000}}')
-    ran = kinen("import", str(root))
+    shop = goldfish_workspace(root, "shop")
+    (shop / "config.json").write_text('{"distill": {"provider": "claude", "timeout": 30000}}')
+    ran = kinen("import", str(shop))
     assert ran.code == 0, ran.err
-    assert "shop/config.json are not imported" in ran.err
     commands = (
         "kinen config set distill.order claude,extract && kinen config set distill.timeout 30"
     )
-    assert f".goldfish/config.json are not imported: `{commands}`" in ran.err
-    assert (space / ".memories/plans/leave-redis.md").read_text() == PLAN
-    assert (space / ".memories/briefs/tone.md").exists()
+    assert f"shop/config.json are not imported: `{commands}`" in ran.err
+    assert (space / ".memories/plans/shop.md").read_text() == PLAN
+    assert (space / ".memories/briefs/tone of shop.md").exists()
     plans = json.loads(kinen("plan", "list", "--json").out)["plans"]
     assert {plan["id"]: plan["status"] for plan in plans}["leave-redis"] == "completed"
     with Memory.open(space) as memory:
-        assert len(list(memory.worklog.checkpoints())) == 2
-    again = kinen("import", str(root), "--json")
+        assert len(list(memory.worklog.checkpoints())) == 1
+    again = kinen("import", str(shop), "--json")
     assert json.loads(again.out)["added"] == {"checkpoints": 0}
+
+
+def test_of_a_goldfish_root_only_the_workspace_of_this_folder_comes(tmp_path: Path, kinen) -> None:
+    root = tmp_path / ".goldfish"
+    for name in ("tea-shop", "site", "other's"):
+        goldfish_workspace(root, name)
+    here = tmp_path / "Tea Shop!"
+    here.mkdir()
+    assert kinen("init", str(here)).code == 0
+    dry = kinen("import", str(root), "--dry-run", cwd=here)
+    assert dry.out == "would add 1 checkpoint, 2 plans\n"
+    ran = kinen("import", str(root), cwd=here)
+    assert ran.out == "added 1 checkpoint, 2 plans\n"
+    files = {path.name for path in (here / ".memories").rglob("*.md")}
+    assert {"tea-shop.md", "tone of tea-shop.md"} < files
+    assert len(files) == 3
+    commands = [line.partition("to take it: ")[2] for line in ran.err.splitlines()]
+    assert len(commands) == 2
+    for name in ("site", "other's"):
+        words = next(line for line in map(shlex.split, commands) if line[-1].endswith(name))
+        assert words == ["kinen", "import", str(root / name)]
+        assert kinen(*words[1:], cwd=here).out == "added 1 checkpoint, 2 plans\n"
+
+
+def test_a_goldfish_root_without_this_folder_imports_nothing(tmp_path: Path, space, kinen) -> None:
+    root = tmp_path / ".goldfish"
+    goldfish_workspace(root, "site")
+    # the name of a space comes with a clone, so that it proves nothing
+    (space / ".kinen").mkdir(exist_ok=True)
+    (space / ".kinen" / "config.yml").write_text("space: {name: site}\n")
+    ran = kinen("import", str(root))
+    assert (ran.code, ran.out) == (2, "")
+    assert f"none of 1 is named {space.name}" in ran.err
+    assert f"kinen import {root / 'site'}" in ran.err
+    assert not (space / ".memories").exists()
+
+
+def test_secrets_of_a_goldfish_plan_are_masked(tmp_path: Path, space, kinen) -> None:
+    token = "gh" + "p_" + "a1B2c3D4e5F6" * 3
+    plan = goldfish_workspace(tmp_path / ".goldfish", "shop") / "plans" / "shop.md"
+    plan.write_text(f"{PLAN}\ndeploy with {token}\n")
+    ran = kinen("import", str(plan.parents[1]))
+    assert "masked 1 secret" in ran.err
+    stored = (space / ".memories/plans/shop.md").read_text()
+    assert stored.startswith(PLAN)
+    assert token not in stored
 
 
 def test_a_bundle_is_compressed_and_read_again(tmp_path: Path, space, kinen) -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.usefixtures("closed_journals")
 __all__ = ["closed_journals"]
 unhurried = settings(deadline=None)
+KEY = b"k" * 32
 TABLES = ("observations", "capsules", "summaries", "pins", "memories", "suppressed", "tag_ops")
 
 
@@ -170,7 +171,7 @@ def filled(rows: dict[str, list[dict[str, Any]]]) -> sqlite3.Connection:
 
 def exported(db: sqlite3.Connection, **options: Any) -> bytes:
     parts: list[str] = []
-    export(db, parts.append, exported_at=1, **options)
+    export(db, parts.append, exported_at=1, key=KEY, **options)
     return "".join(parts).encode()
 
 
@@ -179,10 +180,10 @@ def exported(db: sqlite3.Connection, **options: Any) -> bytes:
 def test_export_import_export_is_identical(rows: Any, form: Any) -> None:
     db, other = filled(rows), journal()
     data = exported(db, form=form)
-    result = load(other, io.BytesIO(data))
+    result = load(other, io.BytesIO(data), key=KEY)
     assert exported(other, form=form) == data
     assert (result.masked, result.ignored, result.forgotten) == (0, {}, 0)
-    counts = export(db, lambda _: None, exported_at=1)
+    counts = export(db, lambda _: None, exported_at=1, key=KEY)
     assert result.added == counts == dict(zip(TABLES, counts.values(), strict=True))
 
 
@@ -191,10 +192,10 @@ def test_export_import_export_is_identical(rows: Any, form: Any) -> None:
 def test_what_comes_twice_changes_nothing(rows: Any, conflict: Any) -> None:
     db, other = filled(rows), journal()
     data = exported(db)
-    load(other, io.BytesIO(data))
-    load(other, io.BytesIO(data), conflict=conflict)
+    load(other, io.BytesIO(data), key=KEY)
+    load(other, io.BytesIO(data), key=KEY, conflict=conflict)
     assert exported(other) == data
-    load(db, io.BytesIO(data), conflict=conflict)
+    load(db, io.BytesIO(data), key=KEY, conflict=conflict)
     assert exported(db) == data
 
 
@@ -206,14 +207,14 @@ def test_a_part_comes_back_as_that_part(
     only = Filter(session, repo, after, before)
     db, other = filled(rows), journal()
     data = exported(db, only=only)
-    load(other, io.BytesIO(data))
+    load(other, io.BytesIO(data), key=KEY)
     assert exported(other, only=only) == data
 
 
 def page(db: sqlite3.Connection, only: Filter) -> bytes:
     parts: list[str] = []
     writer = PageWriter(parts.append)
-    export(db, writer.write, only=only, form="jsonl", exported_at=1)
+    export(db, writer.write, only=only, form="jsonl", exported_at=1, key=KEY)
     writer.close()
     return "".join(parts).encode()
 
@@ -227,7 +228,7 @@ def test_a_page_comes_back_as_it_was(rows: Any, session: str, after: int, before
     with bundle_in(io.BytesIO(data)) as lines:
         assert lines.read() == exported(db, only=only, form="jsonl")
         lines.seek(0)
-        result = load(other, lines)
+        result = load(other, lines, key=KEY)
     assert page(other, only) == data
     assert (result.masked, result.ignored, result.forgotten) == (0, {}, 0)
 
@@ -252,7 +253,7 @@ def test_a_page_has_every_entry_that_was_not_erased(rows: Any) -> None:
 def test_what_was_there_stays_when_more_comes(ours: Any, theirs: Any) -> None:
     db = filled(ours)
     before = json.loads(exported(db))
-    load(db, io.BytesIO(exported(filled(theirs))))
+    load(db, io.BytesIO(exported(filled(theirs))), key=KEY)
     after = json.loads(exported(db))
     for table in TABLES:
         key = "ref" if table == "suppressed" else "id"
@@ -283,11 +284,13 @@ def test_a_damaged_bundle_is_taken_whole_or_not_at_all(rows: Any, form: Any, dam
     db = journal()
     before = list(db.iterdump())
     try:
-        result = load(db, io.BytesIO(bytes(data)))
+        result = load(db, io.BytesIO(bytes(data)), key=KEY)
     except StoreError:
         assert list(db.iterdump()) == before
     else:
-        assert sum(result.added.values()) >= sum(export(db, lambda _: None, exported_at=1).values())
+        assert sum(result.added.values()) >= sum(
+            export(db, lambda _: None, exported_at=1, key=KEY).values()
+        )
 
 
 DOCUMENT = st.dictionaries(

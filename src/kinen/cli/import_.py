@@ -30,10 +30,11 @@ def import_(memory: Memory, file: str, on_conflict: Any, dry_run: bool) -> Outpu
     """Import a bundle of kinen or Kindling, or a Kindling database: all of it or nothing.
 
     A bundle may be compressed, or in a page of `kinen export --html`; its checkpoints and plans
-    become files of .memories/, where those that exist stay as they are. From a Goldfish folder,
-    each checkpoint is imported once, as a file of .memories/. Transcripts of coding agents are
-    recognised, too: see `kinen import transcripts`. Without FILE, or with `-`, a bundle is read
-    from standard input.
+    become files of .memories/, where those that exist stay as they are. What this kinen did not
+    export itself is masked. From a Goldfish folder, each checkpoint is imported once, as a file of
+    .memories/; of a folder with several workspaces, only that with the name of this project.
+    Transcripts of coding agents are recognised, too: see `kinen import transcripts`. Without FILE,
+    or with `-`, a bundle is read from standard input.
 
     \b
     Examples:

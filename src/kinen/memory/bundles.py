@@ -6,12 +6,15 @@ import contextlib
 import gzip
 import io
 import os
+import shlex
 from typing import IO, TYPE_CHECKING, Literal, cast
 
-from kinen.errors import KinenError, QueryError
+from kinen.errors import KinenError, NotFound, QueryError, Unreadable
+from kinen.extract.decode import decode
 from kinen.journal.scopes import require
 from kinen.journal.selection import Filter, hidden_paths
 from kinen.privacy import entrance
+from kinen.space.repository import main_folder
 from kinen.storage import atomic, inside, private
 from kinen.text import iso, now
 from kinen.transfer import bundle, goldfish, kindling
@@ -20,6 +23,7 @@ from kinen.transfer.documents import DocumentIntake, documents
 from kinen.transfer.fields import encode
 from kinen.transfer.intake import Conflict, Loaded
 from kinen.transfer.page import PageWriter
+from kinen.transfer.seal import own_key, sealing_key
 from kinen.transfer.stream import file_name
 from kinen.transfer.unpack import bundle_in
 from kinen.worklog.folder import FOLDER
@@ -35,6 +39,10 @@ if TYPE_CHECKING:
     Form = Literal["json", "jsonl", "html"]
     Path = str | os.PathLike[str]
     Progress = Callable[[int], None]
+
+
+LISTED = 50
+"""Workspaces of other projects that an import lists by name."""
 
 
 class Bundles:
@@ -66,7 +74,8 @@ class Bundles:
         def write_to(target: IO[str]) -> dict[str, int]:
             if form == "html":
                 return self._write_page(target, only, at)
-            return export(store.db, target.write, only=only, form=form, exported_at=at)
+            key = sealing_key(self._core.space.home)
+            return export(store.db, target.write, only=only, form=form, exported_at=at, key=key)
 
         if not isinstance(out, (str, os.PathLike)):
             return write_to(out)
@@ -97,6 +106,7 @@ class Bundles:
             only=only,
             form="jsonl",
             exported_at=at,
+            key=sealing_key(self._core.space.home),
             space=self._core.space.name,
             documents=self._documents(only, edges),
         )
@@ -162,6 +172,7 @@ class Bundles:
                 dry_run=dry_run,
                 progress=progress,
                 documents=intake.takers(),
+                key=own_key(self._core.space.home),
             )
         if not dry_run and intake.store():
             self._worklog.refresh()
@@ -170,14 +181,28 @@ class Bundles:
         )
 
     def _load_checkpoints(self, path: str, *, dry_run: bool) -> Loaded:
-        """Write each checkpoint that is missing to its own file."""
+        """Write each checkpoint that is missing to its own file.
+
+        Of a folder with the workspaces of several projects, only that of this one is imported.
+        """
         memories = self._worklog.folder
         root = self._core.space.root
         new = {"checkpoints": 0}
         present = {"checkpoints": 0}
         warnings: list[str] = []
         ids = {checkpoint.id for checkpoint in memories.checkpoints()}
-        places = goldfish.workspaces(path)
+        secrets = 0
+        own = (root, main_folder(root))
+        everything = goldfish.workspaces(path)
+        places = [place for place in everything if place == path or goldfish.is_of(place, *own)]
+        others = [place for place in everything if place not in places]
+        if not places:
+            wanted = " or ".join(dict.fromkeys(os.path.basename(folder) for folder in own))
+            command = shlex.join(["kinen", "import", os.path.abspath(others[0])])
+            fact = (
+                f"no workspace of this project in {path}: none of {len(others):,} is named {wanted}"
+            )
+            raise NotFound(fact, f"to take another: {command}")
         for place in places:
             for checkpoint in goldfish.older(place, warnings):
                 there = checkpoint.id in ids or (not dry_run and memories.add(checkpoint) is None)
@@ -185,18 +210,30 @@ class Bundles:
                 new["checkpoints"] += not there
                 ids.add(checkpoint.id)
             for name, data in goldfish.plans(place):
-                added = _add_plan(root, f".memories/{name}", data, dry_run=dry_run)
+                try:
+                    text, counts = entrance.masked(decode(data))
+                except Unreadable as error:
+                    warnings.append(f"{os.path.join(place, name)}: {error.message}")
+                    continue
+                clean = text.encode() if counts else data
+                added = _add_plan(root, f".memories/{name}", clean, dry_run=dry_run)
+                secrets += sum(counts.values()) if added else 0
                 tally = new if added else present
                 tally["plans"] = tally.get("plans", 0) + 1
         for folder in dict.fromkeys((path, *places)):
             warnings += goldfish.left_out(folder)
+        for other in others[:LISTED]:
+            command = shlex.join(["kinen", "import", os.path.abspath(other)])
+            warnings.append(f"not imported, of another project by its name; to take it: {command}")
+        if len(others) > LISTED:
+            warnings.append(f"not imported: {len(others) - LISTED:,} more workspaces in {path}")
         if any(new.values()) and not dry_run:
             self._worklog.refresh()
-        return Loaded(new, present, {}, 0, 0, {}, tuple(warnings))
+        return Loaded(new, present, {}, 0, secrets, {}, tuple(warnings))
 
 
 def _add_plan(root: str, path: str, data: bytes, *, dry_run: bool) -> bool:
-    """Whether the file of a plan is new; it is written as it is, with its status and dates."""
+    """Whether the file of a plan is new; its status and dates stay."""
     if dry_run:
         return not inside.is_file(root, path)
     return inside.create(root, path, data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
+import hmac
 import os
 import re
 import sqlite3
@@ -19,6 +19,7 @@ from kinen.text import plural
 from kinen.transfer import stream
 from kinen.transfer.fields import SCOPE, encode
 from kinen.transfer.intake import Conflict, Intake, Loaded
+from kinen.transfer.seal import new_seal
 from kinen.transfer.sections import SECTIONS, Section
 
 if TYPE_CHECKING:
@@ -40,14 +41,15 @@ def export(
     only: Filter = Filter(),  # noqa: B008
     form: Literal["json", "jsonl"] = "json",
     exported_at: int,
+    key: bytes,
     space: str = "",
     documents: Iterable[tuple[str, str]] = (),
 ) -> dict[str, int]:
     """Write every entry that is not forgotten on a line of its own, in an order that never varies.
 
     Lines of JSON may also have the name of the space, and documents: a noun and JSON each.
-    Returns the number of entries by table. The last line is a seal: a bundle that was not changed
-    since need not be masked again on import.
+    Returns the number of entries by table. The last line is a seal with the key of a home: there, a
+    bundle that was not changed since need not be masked again on import.
     """
     header = {
         "version": VERSION,
@@ -56,7 +58,7 @@ def export(
         "masked": MASKING,
         **({"space": space} if space else {}),
     }
-    seal = hashlib.sha256()
+    seal = new_seal(key)
 
     def write(text: str) -> None:
         seal.update(text.encode("utf-8", "surrogatepass"))
@@ -152,13 +154,15 @@ def load(
     dry_run: bool = False,
     progress: Callable[[int], None] | None = None,
     documents: Mapping[str, Callable[[Any], object]] | None = None,
+    key: bytes = b"",
 ) -> Loaded:
     """Import a bundle of kinen or Kindling, all of it or nothing.
 
+    What is not sealed with `key`, the key of this home, is masked.
     `documents` takes the members that belong into files and not into the journal, by their noun.
     """
     name = stream.file_name(file)
-    intake = Intake(db, name, conflict, progress, sealed=_is_sealed(file))
+    intake = Intake(db, name, conflict, progress, sealed=_is_sealed(file, key))
     members = stream.members(file)
     if documents:
         members = _apart(members, documents)
@@ -175,28 +179,25 @@ def _apart(
             yield key, value
 
 
-def _is_sealed(file: IO[bytes]) -> bool | None:
-    """Whether a bundle is as kinen exported it, by the current rules of masking; None: unknown."""
+def _is_sealed(file: IO[bytes], key: bytes) -> bool | None:
+    """Whether a bundle is as this home exported it, by the current masking rules; None: unknown."""
     if not file.seekable():
         return None
     start = file.tell()
     try:
-        if f'"masked": {MASKING}'.encode() not in file.read(4096):
+        if not key or f'"masked": {MASKING}'.encode() not in file.read(4096):
             return False
         size = file.seek(0, 2)
         tail_at = file.seek(max(start, size - _TAIL))
-        seal = _SEAL.search(file.read())
-        if not seal:
+        tail = _SEAL.search(file.read())
+        if not tail:
             return False
         file.seek(start)
-        return _digest(file, tail_at + seal.start() - start) == seal[1].decode()
+        rest = tail_at + tail.start() - start
+        seal = new_seal(key)
+        while rest > 0 and (data := file.read(min(rest, 1 << 20))):
+            seal.update(data)
+            rest -= len(data)
+        return hmac.compare_digest(seal.hexdigest(), tail[1].decode())
     finally:
         file.seek(start)
-
-
-def _digest(file: IO[bytes], size: int) -> str:
-    digest = hashlib.sha256()
-    while size > 0 and (data := file.read(min(size, 1 << 20))):
-        digest.update(data)
-        size -= len(data)
-    return digest.hexdigest()

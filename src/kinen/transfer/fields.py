@@ -77,6 +77,7 @@ class Masker:
 
     def evidence(self, before: dict[str, Any]) -> dict[str, Any]:
         """The evidence of what had been masked in the entry, and of what was masked now."""
+        before = masked_values(before)[0] if before else before
         if not self.secrets:
             return before
         new: dict[str, Any] = evidence(self.secrets)

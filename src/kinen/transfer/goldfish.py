@@ -50,6 +50,7 @@ _ENTRY = re.compile(r"(?m)^## (\d{2}:\d{2}) - ")
 _COMMENT = re.compile(r"(?m)^<!--\n((?:(?!-->$|<!--$).*\n)*+)-->$")
 _FIELD = re.compile(r"(?m)^- \*\*(Tags|Branch|Commit|Files)\*\*: (.+)$")
 _COMMENTED = re.compile(r"(?m)^(timestamp|summary):\s*(.+)$")
+_WORKSPACE = re.compile(r"[^a-z0-9]+")
 _DATED_ENTRY = re.compile(r"(?s)\s*(\d{4}-\d{2}-\d{2})\s*\|\s*(.*)")
 
 
@@ -72,6 +73,18 @@ def workspaces(path: str) -> list[str]:
         if any(inside.is_folder(path, f"{name}/{layout}") for layout in _LAYOUTS)
     ]
     return holding or [path]
+
+
+def is_of(workspace: str, *roots: str) -> bool:
+    """Whether a workspace has the name that Goldfish gives to the project in one of these folders.
+
+    Goldfish keeps letters, digits and dashes of a folder's name.
+    """
+    name = os.path.basename(workspace)
+    return any(
+        name in (own, _WORKSPACE.sub("-", own.lower()).strip("-"))
+        for own in map(os.path.basename, roots)
+    )
 
 
 def plans(path: str) -> Iterator[tuple[str, bytes]]:

@@ -63,9 +63,10 @@ class Loaded(NamedTuple):
 
 
 class Intake:
-    """One import. `sealed` entries come as kinen exported them and need no masking.
+    """One import. `sealed` entries come as this home exported them and need no masking.
 
-    None means that nobody looked, as in a pipe, which cannot be read twice.
+    Values are checked all the same. None means that nobody looked, as in a pipe, which cannot be
+    read twice.
     """
 
     def __init__(
@@ -129,7 +130,8 @@ class Intake:
         if self._erased:
             notes.append(f"entries that were redacted here, and stay so: {self._erased}")
         if "digest" in self._header and self._sealed is False:
-            notes.append("the bundle was changed since its export, or comes from another version")
+            seal = "no current seal of this home fits the bundle"
+            notes.append(f"{seal}: everything in it was checked and masked")
         return Loaded(
             added=self._added,
             skipped=self._skipped,
@@ -259,7 +261,7 @@ class Intake:
         try:
             inserted = self._journal.add(section.table, cells)
         except UnicodeEncodeError as error:
-            # only in a forged seal: otherwise lone surrogates were replaced before
+            # only where nothing was masked: otherwise lone surrogates were replaced before
             raise StoreError(
                 f"{self._where(section)} holds text that is not Unicode", FIX
             ) from error
