@@ -29,6 +29,9 @@ ALLOWED = {
     "config/file.py": "the cache in kinen's folder, and the user's own config file",
     "space/find.py": "the names in the working folder, to see whether there are notes",
     "journal/write.py": HOME,
+    "journal/process.py": "what the kernel says of a process, in /proc",
+    "hooks/detached.py": "the null device, and what the process has open",
+    "agents/transcripts/codex.py": "the names of the rollouts in the client's own folder",
     "journal/spool.py": HOME,
     "journal/migrate.py": "part of the package",
     "index/lock.py": HOME,
@@ -56,6 +59,9 @@ ALLOWED = {
     "lsp/vault.py": "the walk of sources/files: names and times only, links not followed",
     "memory/bundles.py": "bundles that the user names, which may be pipes",
     "memory/journal.py": "the names in the spool",
+    "space/early.py": "the names in kinen's own folder",
+    "space/registry.py": "the names in kinen's own folder",
+    "storage/tables.py": "the names in kinen's own folder",
     "memory/garbage.py": "the names in kinen's own folder",
     "memory/git.py": "the commit message that git names",
     "agents/transcripts/find.py": "transcripts that the user names, which may be pipes",
@@ -68,7 +74,7 @@ ALLOWED = {
     "sources/files/walk.py": "names and times only, links not followed; contents by kinen.storage",
     "extract/html.py": "walks an HTML tree, no folder",
     "extract/epub.py": "walks an HTML tree, no folder",
-    "consolidation/rounds.py": "walks a markdown tree, no folder",
+    "markdown/labels.py": "walks a markdown tree, no folder",
 }
 """Modules that open or list something by themselves, each with the reason."""
 

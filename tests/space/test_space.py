@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kinen import config, paths
+from kinen import Memory, config, paths
 from kinen.config.trust import trust
 from kinen.errors import ConfigError, SpaceError, StoreError
 from kinen.space import find as spaces
@@ -638,21 +638,109 @@ def test_looking_does_not_register(space: Path, data: Path) -> None:
     assert registry.registered(data) == ()
 
 
-@pytest.mark.parametrize(
-    "junk", ["", "{", "[]", '{"version": 1}', '{"version": 1, "spaces": {"a": {}}}', "\x00"]
-)
-def test_a_damaged_registry_is_an_error_that_keeps_a_copy(
-    junk: str, space: Path, data: Path
+DAMAGE = ("", "{", "[]", '{"version": 1}', '{"version": 1, "spaces": {"a": {}}}', "\0", "folder")
+
+
+def damage(file: Path, how: str) -> None:
+    """Put junk, or a folder, in the place of a table."""
+    file.unlink(missing_ok=True)
+    if how == "folder":
+        file.mkdir()
+        (file / "junk").write_text("junk")
+    else:
+        file.write_text(how)
+
+
+@pytest.mark.parametrize("how", DAMAGE)
+def test_a_damaged_registry_is_rebuilt_from_its_spaces_and_kept_beside_it(
+    how: str, tmp_path: Path, data: Path
 ) -> None:
-    data.mkdir()
-    (data / "spaces.json").write_text(junk)
-    for _ in range(2):
-        with pytest.raises(StoreError, match="damaged") as raised:
-            spaces.find(space)
-        assert "kinen init" in raised.value.hint
-    (copy,) = data.glob("spaces.json.damaged-*")
-    assert copy.read_text() == junk
-    assert (data / "spaces.json").read_text() == junk
+    for name, url in (("one", URL), ("two", ""), ("three", "")):
+        top = repository(tmp_path / name, commit=name, origin=url)
+        spaces.register(spaces.find(top), f"my-{name}")
+    registry.alias(data, "my-two", "second")
+    registry.unregister(data, "my-three")
+    before = registry.registered(data)
+    damage(data / "spaces.json", how)
+    assert registry.registered(data) == before
+    assert spaces.find(name="second").name == "my-two"
+    (kept,) = data.glob("spaces.json.damaged-*")
+    assert kept.is_dir() if how == "folder" else kept.read_text() == how
+    assert json.loads((data / "spaces.json").read_text())["version"] == 1
+
+
+def test_a_registry_that_is_gone_is_rebuilt(space: Path, data: Path) -> None:
+    registered = spaces.register(spaces.find(space), "notes")
+    (data / "spaces.json").unlink()
+    assert registry.registered(data) == (registered,)
+    assert not list(data.glob("*.damaged-*"))
+
+
+def test_a_space_of_an_older_kinen_is_rebuilt_from_its_figures(
+    tmp_path: Path, data: Path, space: Path
+) -> None:
+    top = repository(tmp_path / "repo", commit="first")
+    for folder, name in ((top, "tool"), (space, "notes")):
+        spaces.register(spaces.find(folder), name)
+        with Memory.open(folder) as memory:
+            memory.sync(embed=False)
+    before = registry.registered(data)
+    for record in (data / "registry").glob("*.json"):
+        record.unlink()
+    (data / "spaces.json").write_text("")
+    assert [entry.name for entry in registry.registered(data)] == ["notes", "tool"]
+    for entry in before:
+        assert spaces.find(entry.root).id == entry.id
+        assert spaces.find(name=entry.name).data == entry.data
+    assert registry.registered(data) == before
+
+
+def test_a_removed_space_does_not_come_back_with_the_registry(space: Path, data: Path) -> None:
+    spaces.register(spaces.find(space), "notes")
+    with Memory.open(space) as memory:
+        memory.sync(embed=False)
+    registry.unregister(data, "notes")
+    (data / "spaces.json").write_text("{")
+    assert registry.registered(data) == ()
+
+
+def test_processes_that_rebuild_at_the_same_time_lose_nothing(tmp_path: Path, data: Path) -> None:
+    for number in range(20):
+        (tmp_path / f"old{number}").mkdir()
+        spaces.register(spaces.at(tmp_path / f"old{number}"))
+    code = (
+        f"import sys; sys.path[:] = {sys.path!r}\n"
+        "from kinen.space import find, registry\n"
+        "for number in range(5):\n"
+        "    open(f'{sys.argv[2]}/spaces.json', 'w').close()\n"
+        "    find.register(find.at(f'{sys.argv[1]}/{number}'))\n"
+        "    registry.read(sys.argv[2])\n"
+    )
+    running = []
+    for worker in range(4):
+        for number in range(5):
+            (tmp_path / str(worker) / str(number)).mkdir(parents=True)
+        command = [sys.executable, "-c", code, str(tmp_path / str(worker)), str(data)]
+        running.append(subprocess.Popen(command))
+    assert [process.wait(120) for process in running] == [0] * 4
+    assert len(registry.registered(data)) == 40
+
+
+@pytest.mark.parametrize("at", ["rename", "replace"])
+def test_a_process_that_is_killed_while_it_rebuilds_loses_nothing(
+    at: str, space: Path, data: Path
+) -> None:
+    registered = spaces.register(spaces.find(space), "notes")
+    (data / "spaces.json").write_text("{")
+    code = (
+        f"import os, sys; sys.path[:] = {sys.path!r}\n"
+        "from kinen.space import registry\n"
+        f"real = os.{at}\n"
+        f"os.{at} = lambda *names: (real(*names) if {at == 'rename'} else None, os._exit(9))\n"
+        "registry.read(sys.argv[1])\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(data)], check=False).returncode == 9
+    assert registry.registered(data) == (registered,)
 
 
 def test_a_registry_from_the_future_is_left_alone(space: Path, data: Path) -> None:

@@ -8,7 +8,9 @@ import click
 
 from kinen import config, paths
 from kinen.cli.command import choice_option
-from kinen.space import find, registry
+from kinen.memory import Memory
+from kinen.render.text import counted
+from kinen.space import early, find, registry
 from kinen.storage import inside
 
 TEMPLATES = {
@@ -44,9 +46,15 @@ def init(path: str, name: str | None, template: str | None) -> int:
         title = name or space.name
         identity = registry.new_identity() if space.identity == "path" else ""
         inside.create(root, ".kinen/config.yml", config.template(title, identity).encode())
+    waiting = early.count(home, root)
     registered = find.register(find.at(root, home=home), name)
     for folder in TEMPLATES.get(template or "", ()):
         inside.make_folder(root, f"resources/{folder}")
     print(f"{'initialised' if new else 'already a space:'} {registered.name} in {root}")
+    if waiting:
+        with Memory.open(root) as memory:
+            memory.journal.close_ended()
+            taken = waiting - early.count(home, root)
+        print(f"took in {counted(taken, 'events')} from before it was a space")
     print("next: run `kinen index`, then `kinen search`")
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
@@ -9,11 +10,12 @@ import click
 from kinen import paths
 from kinen.cli.command import FILE_NAME, Output, group, json_command, listing
 from kinen.cli.run import colours
+from kinen.errors import SpaceError
 from kinen.memory import garbage
 from kinen.memory.garbage import usage
-from kinen.render.text import size_text
+from kinen.render.text import counted, size_text
+from kinen.space import early, registry
 from kinen.space import find as spaces
-from kinen.space import registry
 from kinen.space.registry import Space
 from kinen.text import iso
 
@@ -73,9 +75,20 @@ def remove(name: str, purge: bool) -> int:
     """Unregister a space. Its folder and its memory are not deleted.
 
     With --purge its memory is deleted for good; `kinen export` saves it first. The folder itself is
-    never deleted.
+    never deleted. With the path of a folder that is not a space, delete the events that wait for it
+    to become one.
     """
-    space = registry.unregister(paths.default_home(), name)
+    home = paths.default_home()
+    try:
+        space = registry.unregister(home, name)
+    except SpaceError:
+        folder = os.path.realpath(os.path.expanduser(name))
+        waiting = early.count(home, folder)
+        early.drop(home, folder)
+        if not waiting:
+            raise
+        print(f"deleted {counted(waiting, 'events')} that waited for a space in {folder}")
+        return 0
     if purge:
         size = size_text(garbage.purge(space))
         print(f"removed {space.name} and deleted its journal, memories and index ({size})")

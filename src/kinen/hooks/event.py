@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 
 from kinen import ids, paths
 from kinen.agents import claude_code
@@ -15,11 +14,13 @@ from kinen.space import route
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from kinen.agents.claude_code import Payload
     from kinen.agents.client import Client
     from kinen.agents.tool_use import Draft
+    from kinen.agents.transcripts.session import Event
+    from kinen.journal.schema import Row
 
     Work = Callable[[sqlite3.Connection], None]
 
@@ -48,25 +49,31 @@ class Session:
         self.capsule = ids.key_id(self.agent, self.id) if self.id else ""
         self.scope = (self.id, self.here.repo, self.agent)
         self.now = _moment(payload.get("at"))
-        budget, prompted, before_tools = self.here.hooks.split(" ")
+        budget, prompted, before_tools, self.asks = self.here.hooks.split(" ")
         self.budget = int(budget)
         self.prompted = prompted == "1"
         self.before_tools = before_tools == "1"
 
-    def begin(self, db: sqlite3.Connection, *, again: bool = False) -> bool:
-        """Open the capsule, or go on with it."""
+    def begin(self, db: sqlite3.Connection, *, again: bool = False, client: str = "") -> bool:
+        """Open the capsule, or go on with it, in the process of a client."""
         from kinen.journal import capsules
 
-        return bool(self.id) and capsules.begin(db, self.capsule, self.now, self.scope, again=again)
+        return bool(self.id) and capsules.begin(
+            db, self.capsule, self.now, self.scope, again=again, client=client
+        )
 
     def sieve(self) -> Sieve:
         return Sieve(self._place)
 
     def _place(self, path: str) -> str:
-        """A path relative to the space; text too long for a path is returned unchanged."""
+        """A path relative to the space; text too long for a path is returned unchanged.
+
+        Without a space it is absolute: nobody knows yet what it will be relative to.
+        """
         if len(path) > LONGEST_PATH:
             return path
-        return paths.inside(self._full(path), self.here.tree, self.here.root)
+        roots = (self.here.tree, self.here.root) if self.here.data else ()
+        return paths.inside(self._full(path), *roots)
 
     def _full(self, path: str) -> str:
         return os.path.join(self.folder, os.path.expanduser(path))
@@ -98,8 +105,68 @@ class Session:
             capsule=self.capsule,
             files=event.files,
         )
-        write.keep(self.here.data, self.here.spool_folders, row, before=work)
+        if self.here.data:
+            write.keep(self.here.data, self.here.spool_folders, row, before=work)
+        else:
+            self._wait(row, event.mentions)
         self.settled = True
+
+    def late_row(self, event: Event) -> Row | None:
+        """The row of a use of a tool in a transcript, with the id that its own event has.
+
+        None for what is no such use or is never captured. What was checked out then is not known.
+        """
+        from kinen.journal import write
+
+        call = event.provenance.get("toolUseId")
+        roots = (self.here.tree, self.here.root)
+        hidden = is_private(event.files, event.mentions, self.here.excluded, self.folder, roots)
+        if hidden or not call:
+            return None
+        return write.row(
+            event.content,
+            event.kind,
+            event.ts,
+            masked_before=dict(event.masked),
+            id=ids.key_id(self.agent, call),
+            provenance=dict(event.provenance),
+            session=self.id,
+            repo=self.here.repo,
+            agent=self.agent,
+            capsule=self.capsule,
+            branch=event.branch,
+            files=event.files,
+        )
+
+    def _wait(self, row: Row, mentions: Sequence[str] = ()) -> None:
+        """Keep an observation until its folder is in a space."""
+        from kinen.agents.adopt import early_row
+        from kinen.space import early
+
+        home = paths.default_home(os.environ)
+        folder = self.here.root
+        early.put(home, folder, str(row[0]), early_row(row, mentions, self.folder))
+        if self.event == "UserPromptSubmit":  # a session that goes on has not ended
+            early.discard(os.path.join(early.place(home, folder), self.capsule + early.END))
+
+    def end_early(self) -> None:
+        """Note that the session has ended, for when its folder is in a space."""
+        from kinen.space import early
+
+        home = paths.default_home(os.environ)
+        end = {"capsule": self.capsule, "at": self.now}
+        if self.id:
+            early.put(home, self.here.root, self.capsule + early.END, end)
+
+    def adopt(self) -> bool:
+        """Take in what happened before there was a space; whether a session has ended in it."""
+        from kinen.agents.adopt import adopt
+        from kinen.space import early
+
+        here = self.here
+        spool = here.spool_folders[0]
+        adopt(here.early, spool, here.repo, here.excluded, here.tree, here.root)
+        return any(map(early.ends, here.early))
 
     def rescue(self) -> None:
         """Store the texts of an event whose handler failed, or else a remark that there was one.
@@ -124,7 +191,11 @@ class Session:
         values: dict[str, str | int] = {"provenance": "{}", "files": "[]", "masked": "{}"}
         values.update(id=ids.ulid(), kind="message", content=text, ts=self.now)
         values.update(capsule=self.capsule, agent=self.agent)
-        put(self.here.spool_folders[0], tuple(values.get(column, "") for column in COLUMNS))
+        row = tuple(values.get(column, "") for column in COLUMNS)
+        if self.here.data:
+            put(self.here.spool_folders[0], row)
+        else:
+            self._wait(row)
 
     def journal(self, timeout_ms: int = 0) -> sqlite3.Connection | None:
         """The journal, if it can be opened now; it is left open, as `append.keep` leaves it."""
@@ -143,12 +214,15 @@ class Session:
 
     def _private(self, event: Draft) -> bool:
         roots = (self.here.tree, self.here.root)
-        return is_private(event.files, event.mentions, self.here.excluded, self.folder, roots)
+        files = event.files
+        if not self.here.data:
+            files = [paths.inside(path, *roots) for path in files]
+        return is_private(files, event.mentions, self.here.excluded, self.folder, roots)
 
 
 def _moment(at: object) -> int:
     """Epoch milliseconds of an event; a plugin of ours says when it was, since it does not wait."""
-    now = time.time_ns() // 1_000_000
+    now = ids.milliseconds()
     return at if isinstance(at, int) and now - LATE < at < now else now
 
 
@@ -168,14 +242,15 @@ def _folders(folder: str, client: Client) -> list[str]:
 def _here(working_folder: str, client: Client) -> route.Route:
     """The space of the project that the agent works in, else of the folder that it is in.
 
-    A deleted folder, or one whose space cannot be determined now, keeps its last known route.
+    A deleted folder, or one whose space cannot be determined now, keeps its last known route. What
+    happens where no space can be found waits for one: see `route.without_space`.
     """
-    from kinen.errors import KinenError, SpaceError
+    from kinen.errors import SpaceError
 
-    folders = _folders(working_folder, client)
     home = paths.default_home(os.environ)
-    fault: SpaceError | None = None
-    for folder in folders:
+    fault: Exception = SpaceError("no folder")
+    outside: list[str] = []
+    for folder in _folders(working_folder, client):
         there = folder
         while there and not os.path.isdir(there) and os.path.dirname(there) != there:
             there = os.path.dirname(there)
@@ -186,10 +261,14 @@ def _here(working_folder: str, client: Client) -> route.Route:
                 return route.find(home, there)
             except SpaceError as error:
                 fault = error
-            except KinenError:
+            except Exception as error:  # whatever it is: the event must not be lost
+                fault = error
                 last_route = route.last_known(home, there)
-                if not last_route:
-                    raise
+            outside.append(there)
         if last_route:
             return last_route
-    raise fault or SpaceError("no folder")
+    for folder in outside:
+        waiting = route.without_space(home, folder, fault)
+        if waiting:
+            return waiting
+    raise fault

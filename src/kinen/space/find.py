@@ -7,8 +7,8 @@ import os
 from kinen import config, paths
 from kinen.config.file import settings as read_settings
 from kinen.config.trust import is_trusted
-from kinen.errors import SpaceError, StoreError
-from kinen.space import registry
+from kinen.errors import KinenError, SpaceError, StoreError
+from kinen.space import early, registry
 from kinen.space.registry import Identity, Space
 from kinen.space.repository import git_above, main_folder, parents
 
@@ -55,7 +55,27 @@ def find(
     if not refusal and (anyway or _holds_notes(here)):
         return at(here, home=home)
     fact = f"no space here: {refusal}" if refusal else "no space here"
-    raise SpaceError(fact, "run `kinen init` in the project's folder, or name a space")
+    hint = "run `kinen init` in the project's folder, or name a space"
+    waiting = 0 if unfit(here) else early.count(home, here)
+    if waiting:
+        fact += f"; {waiting:,} {'event waits' if waiting == 1 else 'events wait'} for one"
+        hint += f"; without one they are deleted after {early.DAYS} days"
+    raise SpaceError(fact, hint)
+
+
+def early_places(home: str, root: str) -> list[str]:
+    """Where the early events are that belong to the space with this root."""
+    places = []
+    for folder, place in early.folders(home):
+        if not os.path.join(folder, "").startswith(os.path.join(root, "")):
+            continue
+        # If the folder was deleted, what is above it counts.
+        start = next(filter(os.path.isdir, parents(folder)))
+        try:
+            places += [place] if find(start, home=home).root == root else []
+        except KinenError:
+            continue
+    return places
 
 
 def _holds_notes(folder: str) -> bool:
@@ -108,17 +128,17 @@ def _locate(start: str, home: str) -> tuple[str, str]:
     """The root that a folder belongs to, and if there is none, why its repository is not one."""
     for folder in parents(start):
         own = os.path.join(folder, ".kinen")
-        if os.path.isdir(own) and own != os.path.realpath(home) and not _refusal(folder):
+        if os.path.isdir(own) and own != os.path.realpath(home) and not unfit(folder):
             return folder, ""
     git = git_above(start)
-    refusal = _refusal(git.top) if git else ""
+    refusal = unfit(git.top) if git else ""
     if git and not refusal:
         return git.top, ""
     roots = {root for entry in registry.read(home).values() for root in entry["roots"]}
     return next((folder for folder in parents(start) if folder in roots), ""), refusal
 
 
-def _refusal(folder: str) -> str:
+def unfit(folder: str) -> str:
     """Why a folder cannot be a space, empty if it can."""
     here = os.path.normcase(folder)
     if os.path.dirname(folder) == folder:
@@ -147,14 +167,14 @@ def at(root: Path, *, home: Path | None = None) -> Space:
     """
     home = _home(home)
     root = _folder(root)
-    refusal = _refusal(root)
+    refusal = unfit(root)
     if refusal:
         raise SpaceError(refusal, "choose the folder of one project")
     table = registry.read(home)
     listed = next((key for key, entry in table.items() if root in entry["roots"]), "")
     git = git_above(root)
     main = main_folder(root)
-    git = None if git and _refusal(git.top) else git
+    git = None if git and unfit(git.top) else git
     identity = _identity(root, main, git, home, table)
     key = registry.lookup(table, identity)
     roots = table[key]["roots"] if key else ()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 
 from kinen.config.keys import clean_name
 from kinen.errors import SpaceError
+from kinen.ids import milliseconds
 from kinen.model.tuples import NamedTuple
-from kinen.storage import tables
+from kinen.storage import private, tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 KINDS = ("path", "commit", "origin", "config")
 """What the id of a space can be made of, the weakest first."""
+ID = 16
+"""Characters of an id that name the folder of the data."""
 
 
 class Space(NamedTuple):
@@ -82,13 +86,121 @@ class Identity(NamedTuple):
 
 
 def read(home: str) -> Table:
-    """Space id → {name, origin, identity, key, roots, aliases, added, root_commits}."""
-    return tables.read(home, "spaces", _valid)
+    """Space id → {name, origin, identity, key, roots, aliases, added, root_commits}.
+
+    If the table is damaged or gone, it is rebuilt from what is kept of each space.
+    """
+    return tables.read(home, "spaces", _valid, lambda: _rebuilt(home))
 
 
 def update(home: str, change: Callable[[Table], T]) -> T:
     """Change the table while other writers wait; returns what `change` does."""
-    return tables.update(home, "spaces", change, _valid)
+
+    def apply(table: Table) -> T:
+        before = json.loads(json.dumps(table))
+        result = change(table)
+        _record(home, before, table)
+        return result
+
+    return tables.update(home, "spaces", apply, _valid, lambda: _rebuilt(home))
+
+
+def _record(home: str, before: Table, after: Table) -> None:
+    """Write each entry that changed to a file of its own, from which the table can be rebuilt.
+
+    The files come before the table: an entry that a killed process did not get into it is there
+    again after damage, and does no harm.
+    """
+    names = {key[:ID] for key in after}
+    for key in before.keys() - after.keys():
+        if key[:ID] not in names:
+            for path in (_record_file(home, key), _figures_file(data_folder(home, key))):
+                if os.path.exists(path):
+                    os.unlink(path)
+    for key, entry in after.items():
+        path = _record_file(home, key)
+        if entry != before.get(key) or not os.path.exists(path):
+            data = {"version": tables.VERSION, "id": key, "space": entry}
+            private.write(path, json.dumps(data, indent=1) + "\n")
+
+
+def _record_file(home: str, key: str) -> str:
+    return os.path.join(home, "registry", f"{key[:ID]}.json")
+
+
+def _figures_file(folder: str) -> str:
+    return os.path.join(folder, "meta.json")
+
+
+def _rebuilt(home: str) -> Table:
+    """The table as the spaces themselves know it.
+
+    A space of an older kinen has only the figures of its index: its name, origin and folders. Its
+    id is known in part, and completed when the folder is next used. One without an index has
+    nothing; it registers again when its folder is used.
+    """
+    names: set[str] = set()
+    for folder in ("registry", "spaces"):
+        try:
+            files = os.listdir(os.path.join(home, folder))
+        except OSError:
+            continue
+        names.update(name.removesuffix(".json") for name in files)
+    entries = [_recorded(home, name) or _from_figures(home, name) for name in sorted(names)]
+
+    def order(pair: tuple[str, Entry]) -> tuple[bool, str]:
+        return not os.path.isdir(data_folder(home, pair[0])), str(pair[1].get("added"))
+
+    table: Table = {}
+    seen: set[str] = set()
+    for key, entry in sorted(filter(None, entries), key=order):
+        roots = [root for root in entry["roots"] if root not in seen]
+        seen.update(roots)
+        if roots or not entry["roots"]:
+            table[key] = {**entry, "roots": roots}
+            table[key]["name"] = unique_name(table, entry["name"], key)
+    return table
+
+
+def _recorded(home: str, name: str) -> tuple[str, Entry] | None:
+    try:
+        record = json.loads(private.read(_record_file(home, name)))
+        key = record["id"]
+        entry = record["space"]
+        if record["version"] == tables.VERSION and key[:ID] == name and _valid(entry):
+            return key, entry
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        pass
+    return None
+
+
+def _from_figures(home: str, name: str) -> tuple[str, Entry] | None:
+    data = data_folder(home, name)
+    try:
+        checkouts = sorted(os.listdir(os.path.join(data, "checkouts")))
+    except OSError:
+        checkouts = []
+    entry: Entry = {}
+    for folder in (data, *(os.path.join(data, "checkouts", checkout) for checkout in checkouts)):
+        try:
+            figures = json.loads(private.read(_figures_file(folder)))
+            root = figures["space_root"]
+            own = {
+                "name": clean_name(figures["space_name"]),
+                "origin": figures["space_origin"],
+                "identity": "path",
+                "key": "",
+                "roots": [],
+                "aliases": [],
+                "added": figures["created_at"],
+                "root_commits": {},
+            }
+            if _valid(own) and isinstance(root, str):
+                entry = entry or own
+                entry["roots"].append(root)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            continue
+    return (name, entry) if entry else None
 
 
 def _valid(entry: Any) -> bool:
@@ -106,7 +218,7 @@ def new_identity() -> str:
 
 
 def data_folder(home: str, key: str) -> str:
-    return os.path.join(home, "spaces", key[:16])
+    return os.path.join(home, "spaces", key[:ID])
 
 
 def lookup(table: Table, identity: Identity) -> str:
@@ -149,7 +261,7 @@ def enter(table: Table, identity: Identity, name: str, commit: str | None) -> st
     Returns the id. `commit` is the first commit of the repository, None if that is not asked.
     """
     key = lookup(table, identity) or identity.id
-    added = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    added = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(milliseconds() // 1000))
     entry = table.setdefault(
         key, {"name": "", "added": added, "roots": [], "aliases": [], "root_commits": {}}
     )
@@ -179,7 +291,8 @@ def reconcile(table: Table, home: str, identity: Identity, listed: str) -> str:
         key = identity.id
         move(home, listed, key)
         table[key] = table.pop(listed)
-        table[key]["aliases"].append(listed)
+        if not key.startswith(listed):
+            table[key]["aliases"].append(listed)
         table[key].update(identity=identity.kind, key=identity.key, origin=identity.origin)
     elif old is not None and key != listed:
         old["roots"] = [root for root in old["roots"] if root != identity.root]

@@ -18,24 +18,29 @@ if TYPE_CHECKING:
 
 _FIELDS = (
     *("env", "root", "data", "spools", "repo", "git", "common", "tree", "exclude", "hooks"),
-    "index",
+    *("index", "trusted"),
 )
-_VERSION = "route 7"
+_VERSION = "route 9"
 _END = "end"
 
 
 class Route:
     """Where observations of a folder are stored."""
 
-    __slots__ = _FIELDS
+    __slots__ = (*_FIELDS, "early", "fault")
 
-    def __init__(self, values: Iterable[str]) -> None:
+    def __init__(
+        self, values: Iterable[str], early: Iterable[str] = (), fault: Exception | None = None
+    ) -> None:
         for name, value in zip(_FIELDS, values, strict=True):
             setattr(self, name, value)
+        self.early = early
+        self.fault = fault
 
     env: str
     root: str
     data: str
+    """The folder of the journal; empty if the folder is in no space now."""
     spools: str
     """The spool folders, the first for new files; tab-separated."""
     repo: str
@@ -47,9 +52,15 @@ class Route:
     """Globs of paths that are never captured; tab-separated."""
     hooks: str
     """The section `hooks` of the configuration: the budget, then 0 or 1 for `inject_on_prompt` and
-    for `before_tools`."""
+    for `before_tools`; at last `memories.ask`."""
     index: str
     """The folder of the index of this clone or worktree."""
+    trusted: str
+    """`1` if the user trusts what the files of the space say, else `0`."""
+    early: Iterable[str]
+    """Where early events of the space are; empty in a cached route."""
+    fault: Exception | None
+    """Why no space can be found."""
 
     @property
     def spool_folders(self) -> list[str]:
@@ -104,6 +115,7 @@ def _find(home: str, folder: str, start: str | None, env: str, *, register: bool
     from contextlib import suppress
 
     from kinen import config
+    from kinen.config.trust import trusts_memory
     from kinen.errors import StoreError
     from kinen.space import find as spaces
     from kinen.space.repository import git_above
@@ -122,10 +134,13 @@ def _find(home: str, folder: str, start: str | None, env: str, *, register: bool
     values.append(git.in_tree(space.root) if git else space.root)
     section = settings.hooks
     hooks = f"{section.budget} {section.inject_on_prompt:d} {section.before_tools:d}"
+    hooks += f" {settings.memories.ask}"
     index = space.index_folder(settings.index.path)
-    route = Route([*values, "\t".join(settings.privacy.exclude), hooks, index])
-    if not space.registered:
-        return route
+    early = spaces.early_places(home, space.root)
+    trusted = f"{trusts_memory(home, space.root, (space.id, *space.aliases)):d}"
+    route = Route([*values, "\t".join(settings.privacy.exclude), hooks, index, trusted], early)
+    if not space.registered or early:
+        return route  # early events are looked for until all are taken in
     lines = [_VERSION, folder, *(getattr(route, name) for name in _FIELDS)]
     lines += [*stamps(home, folder, space.root), _END]
     if not any("\n" in line for line in lines):
@@ -133,6 +148,28 @@ def _find(home: str, folder: str, start: str | None, env: str, *, register: bool
         with suppress(OSError):
             private.write(_file(home, folder), os.fsencode("\n".join(lines)))
     return route
+
+
+def without_space(home: str, folder: str, fault: Exception) -> Route | None:
+    """The route of a folder in which no space can be found now; None where none can ever be.
+
+    Its root is the folder itself, and what the user excludes everywhere is excluded.
+    """
+    from kinen import config
+    from kinen.config.keys import Config
+    from kinen.errors import KinenError
+    from kinen.space.find import unfit
+
+    folder = os.path.realpath(folder)
+    if unfit(folder):
+        return None
+    try:
+        settings = config.load(home, None)
+    except KinenError:
+        settings = Config()
+    values = {"root": folder, "tree": folder, "hooks": f"{settings.hooks.budget} 0 0 off"}
+    values["exclude"] = "\t".join(settings.privacy.exclude)
+    return Route((values.get(name, "") for name in _FIELDS), fault=fault)
 
 
 def _file(home: str, folder: str) -> str:
