@@ -31,7 +31,11 @@ import json, os, sys
 from kinen.hooks import command, payload
 from kinen.journal import write
 
-command._spawn = lambda *words: spawned.append(words)  # no process in the background
+def spawn(session, task="", wait=False):  # no process in the background
+    spawned.append((session.agent, session.id if task == "--close" else ""))
+
+
+command._spawn = spawn
 spawned = []
 answers = []
 for line in sys.stdin:

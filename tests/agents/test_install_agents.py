@@ -298,7 +298,7 @@ def test_an_event_through_the_installed_hook_arrives_and_leaves_nothing(
     space: Path, home: Path, kinen: Callable[..., Any], name: str
 ) -> None:
     assert kinen("doctor", "--prove", name, cwd=space).code == 2  # not connected
-    kinen("install", name, cwd=space)
+    kinen("install", name, *(["--trust"] if name == "codex" else []), cwd=space)
     proved = kinen("doctor", "--prove", name, cwd=space)
     assert proved.code == 0, proved.out
     assert "arrived in" in proved.out
@@ -314,3 +314,32 @@ def test_a_proof_runs_no_command_that_a_repository_brings(
     hooks.write_text(hooks.read_text().replace('"kinen hook codex"', json.dumps(bait)))
     assert kinen("doctor", "--prove", "codex", cwd=project).code == 2
     assert not (project / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "switch"),
+    [
+        ("claude-code", {"disableAllHooks": True}),
+        ("gemini", {"hooksConfig": {"enabled": False}}),
+        ("codex", None),
+    ],
+)
+def test_a_proof_knows_what_keeps_a_client_from_running_hooks(
+    name: str, switch: dict[str, Any] | None, space: Path, home: Path, kinen
+) -> None:
+    (home / {"claude-code": ".claude"}.get(name, f".{name}")).mkdir()
+    kinen("install", name, cwd=space)
+    if switch:
+        (file,) = (path for path in home.glob(".*/settings.json"))
+        file.write_text(json.dumps({**json.loads(file.read_text()), **switch}))
+    proved = kinen("doctor", "--prove", name, cwd=space)
+    assert proved.code == 1
+    assert ("hooks are off" if switch else "hooks not approved") in proved.out + proved.err
+    if switch:
+        file.write_text(json.dumps({**json.loads(file.read_text()), next(iter(switch)): None}))
+    else:
+        kinen("install", name, "--trust", cwd=space)
+    proved = kinen("doctor", "--prove", name, cwd=space)
+    assert proved.code == 0, proved
+    assert "the command in" in proved.out
+    assert "was not started" in proved.out

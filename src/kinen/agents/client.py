@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     Keys = tuple[str, ...]
 
 SHARED_EVENTS = (
-    "SessionStart UserPromptSubmit PreToolUse PostToolUse PostToolUseFailure SubagentStop"
-    " PreCompact PostCompact Stop SessionEnd".split()
+    "SessionStart UserPromptSubmit PreToolUse PostToolUse PostToolUseFailure SubagentStart"
+    " SubagentStop PreCompact PostCompact Stop SessionEnd".split()
 )
 """Events as kinen calls them, which is as Claude Code does; the others are translated to these."""
 
@@ -145,10 +145,17 @@ class Client:
     transcript: Keys = ()
     """Where the last answer is, if no event has it: the type of a line of the transcript, and the
     path in it."""
+    late: bool = False
+    """Whether exit codes and edits are in its transcript and not in its events: it is read at the
+    end of each turn."""
+    switches: Mapping[Keys, bool] = {}
+    """Settings beside the hooks that turn all hooks off, each with the value that does."""
     by_hand: Mapping[str, str] = {}
     """What the user has to do after an install in a scope; `{program}` is the agent's command."""
     trust: Trust | None = None
     """Where it stands whether the user trusts a folder, if hooks of a project depend on it."""
+    forgets: bool = False
+    """Whether a session that is resumed has lost what hooks told it before."""
     imports: bool = False
     """Whether `kinen import transcripts` reads its past sessions."""
     proved: str = ""

@@ -56,10 +56,32 @@ def _check(agent: Client, number: str) -> Check:
     if waiting:
         fix = f"{by_hand(agent, 'user')}, or run `kinen install {name} --trust`"
         return Check(name, False, f"connected{number}, {len(waiting)} hooks not approved", fix)
+    switch, file = _switch_off(agent, scopes)
+    if switch:
+        return Check(
+            name, False, f"connected{number}, hooks are off: {switch} in {file}", "remove it"
+        )
     connected = f"connected{number} ({', '.join(scopes)})"
     if folder_trust.waiting(agent, scopes, os.getcwd()):
         return Check(name, False, f"{connected}, folder not trusted", by_hand(agent, "project"))
     return Check(name, True, connected)
+
+
+def _switch_off(agent: Client, scopes: list[str]) -> tuple[str, str]:
+    """A setting that turns off all hooks of an agent, and its file; empty if there is none."""
+    for scope in scopes:
+        for place in places_of(agent.name, scope, os.getcwd()):
+            if not any(part.part == "hooks" for part in place.parts):
+                continue
+            try:
+                text = regular.read(place.file, LARGEST).decode()
+            except (OSError, ValueError):
+                continue
+            settings = FORMS[place.form].parse(text, place.file)
+            for keys, off in agent.switches.items():
+                if value_at(settings, keys) is off:
+                    return f"{'.'.join(keys)} is {str(off).lower()}", place.file
+    return "", ""
 
 
 def version(agent: Client) -> str:
@@ -98,7 +120,9 @@ def check_activity(memory: Memory) -> Iterator[Check]:
 def prove(name: str) -> Check:
     """Send a prompt through the hook that stands in an agent's settings; it has to arrive.
 
-    The command is run with a payload in the client's own shape. What was recorded is removed again.
+    The command is run with a payload in the client's own shape; the client itself is not started,
+    so whatever is known to keep it from running hooks counts too. What was recorded is removed
+    again.
     """
     agent = AGENTS.get(name)
     if agent is None or not agent.events:
@@ -108,6 +132,9 @@ def prove(name: str) -> Check:
     line, file = _installed_line(agent, event)
     if not line:
         raise NotFound(f"{agent.title} is not connected", f"run `kinen install {name}`")
+    known = _check(agent, "")
+    if not known.ok:
+        return known
     session = f"kinen-proof-{ids.ulid()}"
     payload = _payload(agent, event, session)
     started = time.monotonic()
@@ -132,7 +159,8 @@ def prove(name: str) -> Check:
     if not _arrived(session):
         detail = f"the hook in {file} ran, and no event arrived in this space"
         return Check(name, False, detail, f"run `kinen hook {name}` with KINEN_DEBUG=1")
-    return Check(name, True, f"an event through {file} arrived in {seconds:.2f} s")
+    detail = f"the command in {file} works: an event arrived in {seconds:.2f} s"
+    return Check(name, True, f"{detail} ({agent.title} itself was not started)")
 
 
 def _installed_line(agent: Client, event: str) -> tuple[str, str]:
@@ -149,8 +177,12 @@ def _installed_line(agent: Client, event: str) -> tuple[str, str]:
                     settings = FORMS[place.form].parse(text, place.file)
                     line = _hook_line(value_at(settings, (*part.keys, event)))
                 elif part.part == "plugin":
-                    argv = json.loads(text.partition("KINEN: string[] = ")[2].partition("\n")[0])
-                    line = shlex.join([*argv, "hook", agent.name])
+                    written = text.partition("KINEN: string[] = ")[2].partition("\n")[0]
+                    try:
+                        line = shlex.join([*json.loads(written), "hook", agent.name])
+                    except (ValueError, TypeError):
+                        hint = f"run `kinen install {agent.name}` to repair it"
+                        raise KinenError(f"{place.file} is damaged", hint) from None
                 # A file that came with a repository runs nothing but the kinen in the PATH.
                 if line and (not place.root or line.startswith("kinen hook ")):
                     return line, place.file
@@ -168,7 +200,7 @@ def _hook_line(entry: Any) -> str:
 def _payload(agent: Client, event: str, session: str) -> dict[str, Any]:
     """A prompt in the shape of a client."""
     fields = {"session_id": session, "cwd": os.getcwd(), "prompt_id": session, "prompt": session}
-    payload: dict[str, Any] = {"hook_event_name": event, "timestamp": time.time_ns() // 1_000_000}
+    payload: dict[str, Any] = {"hook_event_name": event, "timestamp": ids.milliseconds()}
     for name, value in fields.items():
         path = agent.fields.get(name, (name,))[0]
         key, _, number = path.partition(".")

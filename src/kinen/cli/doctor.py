@@ -20,10 +20,12 @@ from kinen.ipc import extras
 from kinen.memory import Memory
 from kinen.memory.checks import Check, check_memory
 from kinen.render.style import Style
+from kinen.render.text import counted
+from kinen.space import early, registry
 from kinen.space import find as spaces
-from kinen.space import registry
-from kinen.storage import private
+from kinen.storage import private, tables
 from kinen.storage.database import has_full_text
+from kinen.transfer import seal
 
 
 def _check_text(check: Check, style: Style) -> str:
@@ -74,6 +76,15 @@ def run_checks() -> Iterator[Check]:
         yield Check("your config", True, paths.user_file())
     except KinenError as error:
         yield Check("your config", False, error.message, error.hint)
+    for path in tables.set_aside(home):
+        fix = "it was replaced; remove it when you need nothing of it"
+        yield Check("damaged", True, f"{path}: {fix}")
+    for folder, place in early.folders(home):
+        events = counted(len(early.events(place)), "events")
+        choice = (
+            "`kinen init` there takes them in, `kinen space remove` with that path deletes them"
+        )
+        yield Check("no space yet", True, f"{folder}: {events} from before; {choice}")
     for note in former.variables(os.environ):
         yield Check("variables", True, note)
     yield _check_daemon(home)
@@ -115,6 +126,10 @@ def _check_data_folder(home: str) -> Check:
         return Check("data folder", False, f"{home}: {error}", fix)
     if links:
         return Check("data folder", False, f"{links[0]} is a link", f"rm {links[0]}")
+    key = os.path.join(home, seal.FILE)
+    if os.path.exists(key) and not seal.own_key(home):
+        detail = f"{key} is damaged: no bundle counts as exported here"
+        return Check("data folder", False, detail, f"rm {key}; the next export makes a new one")
     closed = f"; made {tightened} files and folders private" if tightened else ""
     return Check("data folder", True, f"{home}{closed}")
 

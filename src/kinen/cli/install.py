@@ -82,7 +82,7 @@ def install(agent: str | None, scope: str, dry_run: bool, trust: bool, plugin_di
 @dry_run_option
 @json_command
 def uninstall(agent: str, scope: str, dry_run: bool) -> Output:
-    """Remove what `kinen install` added; the settings are restored byte for byte.
+    """Remove what `kinen install` added; everything else in the settings stays to the byte.
 
     The memory itself is not deleted.
 

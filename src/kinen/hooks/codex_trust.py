@@ -14,7 +14,7 @@ from typing import Any
 
 from kinen.errors import KinenError
 from kinen.hooks.entries import calls_kinen
-from kinen.hooks.forms import FORMS, value_at
+from kinen.hooks.forms import FORMS, Keys, value_at, with_values, without_value
 from kinen.storage import atomic, regular
 
 LARGEST = 16 << 20
@@ -75,14 +75,17 @@ def waiting(folder: str) -> list[str]:
 def grant(folder: str) -> int:
     """Record our handlers as reviewed; how many were not."""
     path = os.path.join(folder, "config.toml")
+    form = FORMS["toml"]
     keys = waiting(folder)
     hashes = records(folder)
-    text = _without(_read(path), keys)
-    for key in keys:
-        record = {"enabled": True, "trusted_hash": hashes[key]}
-        text = FORMS["toml"].put(text, ("hooks", "state", key), record)
+    new = text = _without(_read(path), path, keys)
+    entries: dict[Keys, Any] = {
+        ("hooks", "state", key): {"enabled": True, "trusted_hash": hashes[key]} for key in keys
+    }
+    for place, record in entries.items():
+        new = form.put(new, place, record)
     if keys:
-        atomic.write(path, text)
+        atomic.write(path, form.check(new, path, with_values(form.parse(text, path), entries)))
     return len(keys)
 
 
@@ -90,19 +93,21 @@ def withdraw(folder: str) -> None:
     """Remove the records of our handlers, before the hooks themselves are removed."""
     path = os.path.join(folder, "config.toml")
     text = _read(path)
-    bare = _without(text, list(records(folder)))
+    bare = _without(text, path, list(records(folder)))
     if bare != text:
         atomic.write(path, bare)
 
 
-def _without(text: str, keys: list[str]) -> str:
+def _without(text: str, path: str, keys: list[str]) -> str:
     form = FORMS["toml"]
-    for key in keys:
-        path = ("hooks", "state", key)
-        if value_at(form.parse(text, ""), path) is None:
-            continue
-        text = form.drop(text, path)
-        for n in (2, 1):
-            if value_at(form.parse(text, ""), path[:n]) == {}:
-                text = form.drop(text, path[:n])
-    return text
+    settings = form.parse(text, path)
+    places: list[Keys] = [("hooks", "state", key) for key in keys]
+    places = [place for place in places if value_at(settings, place) is not None]
+    for place in places:
+        text = form.drop(text, place)
+        settings = without_value(settings, place)
+    left = form.parse(text, path)
+    for outer in (("hooks", "state"), ("hooks",)):  # it was never written out, or is gone with them
+        if places and value_at(settings, outer) == {} and value_at(left, outer) is None:
+            settings = without_value(settings, outer)
+    return form.check(text, path, settings)

@@ -154,7 +154,7 @@ def calls_kinen(entry: Any) -> bool:
         words = [*words, *(args if isinstance(args, list) else ())]
     else:
         return False
-    return bool(_OURS.search(" ".join(map(str, words))))
+    return bool(_OURS.search(" ".join(word for word in words if isinstance(word, str))))
 
 
 _OURS = re.compile(r"kinen(?:\.exe)?['\"]? (?:mcp|hook [a-z-]+(?: [A-Za-z-]+)?)$")
@@ -168,10 +168,16 @@ def any_present(form: str, text: str) -> bool:
 
 
 def _any_calls(value: Any) -> bool:
-    inner = value.values() if isinstance(value, dict) else value
-    return calls_kinen(value) or (
-        isinstance(value, (dict, list)) and any(_any_calls(item) for item in inner)
-    )
+    waiting = [value]
+    seen = set()
+    while waiting:
+        value = waiting.pop()
+        if calls_kinen(value):
+            return True
+        if isinstance(value, (dict, list)) and id(value) not in seen:  # YAML repeats by aliases
+            seen.add(id(value))
+            waiting += value.values() if isinstance(value, dict) else value
+    return False
 
 
 def _text(name: str) -> str:

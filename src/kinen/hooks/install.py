@@ -1,8 +1,8 @@
 """Installs hooks, MCP servers, plugins, commands and rules in the settings of an agent.
 
 What goes where is in the descriptions of `agents/clients/`. Settings are edited as text, so that
-other entries keep their order, spaces and line ends. The original text is saved in kinen's home;
-removing our entries restores it.
+other entries and comments stay to the byte, and what comes out is parsed before it is written. The
+text before the last install or uninstall is kept in kinen's home.
 """
 
 from __future__ import annotations
@@ -14,12 +14,21 @@ from typing import Any
 from kinen.agents.client import Client, Setting, clients
 from kinen.errors import KinenError, QueryError, SpaceError
 from kinen.hooks import entries as ours
-from kinen.hooks.forms import FORMS, Keys, put_block, value_at, without_block
+from kinen.hooks.forms import (
+    FORMS,
+    Keys,
+    has,
+    put_block,
+    value_at,
+    with_values,
+    without_block,
+    without_value,
+)
 from kinen.model.tuples import NamedTuple
 from kinen.paths import default_home, user_folder
 from kinen.space.repository import git_above
 from kinen.storage import atomic, inside, private, regular
-from kinen.text import digest
+from kinen.text import digest, excerpt
 
 LARGEST = 16 << 20
 """Bytes of a file of settings."""
@@ -194,7 +203,7 @@ def _planned(place: Place, agent: Client, written: Mapping[Keys, Any] | str) -> 
 def _whole(place: Place, text: str, written: str) -> str | None:
     """A file of rules with our block, or a file that is all ours; None if it is somebody else's."""
     if place.form == "block":
-        return put_block(without_block(text), written)
+        return put_block(text, written)
     return None if text and ours.MARK not in text else written
 
 
@@ -212,13 +221,19 @@ def _with_entries(
         return None
     if ours.values(settings, present) == additions:
         return text
-    new = _without(place, agent, text) or form.empty
-    if not text:
-        for key, value in agent.defaults.items() if ours.has_hooks(place.parts) else ():
-            new = form.put(new, (key,), value)
-    for path, value in additions.items():
+    return _added(place, agent, _without(place, agent, text), additions)
+
+
+def _added(place: Place, agent: Client, text: str, additions: Mapping[Keys, Any]) -> str:
+    """The text of a file with entries; that of a new one where there is none."""
+    form = FORMS[place.form]
+    defaults = dict(agent.defaults) if ours.has_hooks(place.parts) and not text else {}
+    entries: dict[Keys, Any] = {(key,): value for key, value in defaults.items()}
+    entries |= additions
+    new = text = text or form.empty
+    for path, value in entries.items():
         new = form.put(new, path, value)
-    return new
+    return form.check(new, place.file, with_values(form.parse(text, place.file), entries))
 
 
 def _is_ours(place: Place, agent: Client, text: str) -> bool:
@@ -226,29 +241,53 @@ def _is_ours(place: Place, agent: Client, text: str) -> bool:
 
 
 def _without(place: Place, agent: Client, text: str) -> str:
-    """The text without our entries and empty containers; the original if nothing else changed."""
-    before = _before(place.file)
+    """The text as it is now without our entries, and without containers that they were put into.
+
+    If nothing else was written since the install, that is the text from before, to the byte.
+    """
     if place.form == "block":
-        bare = without_block(text)
-        return before if before is not None and bare.strip() == before.strip() else bare
+        return without_block(text)
     if place.form == "file":
         return "" if ours.MARK in text else text
     form = FORMS[place.form]
+    settings = form.parse(text, place.file)
+    paths = ours.present(place.parts, settings)
+    if not paths:
+        return text
+    before = _before(place.file, place.form)
+    if before is not None and _is_as_installed(place, agent, text, before):
+        return before
     was = form.parse(before or "", "")
-    paths = ours.present(place.parts, form.parse(text, place.file))
     bare = text
     for path in reversed(paths):
         bare = form.drop(bare, path)
+        settings = without_value(settings, path)
         for n in range(len(path) - 1, 0, -1):
-            held = value_at(form.parse(bare, ""), path[:n])
-            used = held and not (isinstance(held, dict) and held.keys() == {"matcher"})
-            if held is None or used or value_at(was, path[:n]) is not None:
+            outer = path[:n]
+            left = value_at(settings, outer)
+            if left and not (isinstance(left, dict) and left.keys() == {"matcher"}):
                 break
-            bare = form.drop(bare, path[:n])
-    left = form.parse(bare, "")
-    if before == "" and left == dict(agent.defaults):
-        left = {}
-    return before if paths and before is not None and left == was else bare
+            if has(was, outer) and not any(isinstance(key, int) for key in outer):
+                if not value_at(was, outer):  # it was empty, or null
+                    bare = form.restored(bare, outer, before or "")
+                    settings = with_values(settings, {outer: value_at(was, outer)})
+                break
+            if value_at(form.parse(bare, place.file), outer) is not None:
+                bare = form.drop(bare, outer)
+            settings = without_value(settings, outer)
+    if before == "" and form.is_bare(bare, _added(place, agent, "", {})):
+        return ""
+    return form.check(bare, place.file, settings)
+
+
+def _is_as_installed(place: Place, agent: Client, text: str, before: str) -> bool:
+    """Whether a text is what our entries make of the text from before."""
+    settings = FORMS[place.form].parse(text, place.file)
+    held = ours.values(settings, ours.present(place.parts, settings))
+    try:
+        return _added(place, agent, before, held) == text
+    except (KinenError, AttributeError, TypeError):  # they do not fit into it
+        return False
 
 
 def _check(place: Place, text: str, paths: Iterable[Keys]) -> None:
@@ -259,7 +298,7 @@ def _check(place: Place, text: str, paths: Iterable[Keys]) -> None:
             there = value_at(settings, path[:n]) if n else settings
             if there is not None and not isinstance(there, list if key is None else dict):
                 where = ".".join(map(str, path[:n]))
-                fact = f"cannot add to {place.file}: {where} is {there!r}"
+                fact = f"cannot add to {place.file}: {where} is {excerpt(repr(there), 40)}"
                 raise KinenError(fact, "fix it first")
 
 
@@ -292,12 +331,12 @@ def backup_path(path: str) -> str:
     return os.path.join(default_home(os.environ), "backups", name)
 
 
-def _before(path: str) -> str | None:
+def _before(path: str, form: str) -> str | None:
     """The text of a file before the install, empty if there was none; None if unknown."""
     try:
-        with open(backup_path(path), encoding="utf-8", newline="") as file:
-            return file.read()
-    except OSError:
+        text = private.read(backup_path(path)).decode()
+        return None if ours.any_present(form, text) else text
+    except (OSError, UnicodeDecodeError, KinenError):
         return None
 
 
@@ -305,7 +344,7 @@ def _write(plan: Done) -> None:
     try:
         if not ours.any_present(plan.form, plan.before):
             private.write(plan.backup, plan.before)
-        _note_folders({*_made_folders(), *_missing_folders(plan.path)})
+        _note_made({*_made(), *_missing(os.path.realpath(plan.path))})
         _replace(plan)
         if not plan.before and plan.path.endswith(".claude.json"):
             os.chmod(plan.path, 0o600)  # the client keeps more in it later on
@@ -313,13 +352,12 @@ def _write(plan: Done) -> None:
         raise _unwritable(plan.path, error) from None
 
 
-def _missing_folders(path: str) -> list[str]:
-    """The folders above a file that are not there yet, the innermost first."""
+def _missing(path: str) -> list[str]:
+    """A file and the folders above it, the innermost first, as far as they are not there yet."""
     missing = []
-    folder = os.path.dirname(path)
-    while folder and not os.path.lexists(folder):
-        missing.append(folder)
-        folder = os.path.dirname(folder)
+    while path and not os.path.lexists(path):
+        missing.append(path)
+        path = os.path.dirname(path)
     return missing
 
 
@@ -331,48 +369,52 @@ def _replace(plan: Done) -> None:
 
 
 def _restore(plan: Done) -> None:
+    """Write the text without our entries; the one with them is kept until the next install."""
     try:
-        if plan.after:
+        if not ours.any_present(plan.form, plan.after):
+            private.write(plan.backup, plan.before)
+        target = os.path.realpath(plan.path)  # a link to it stays
+        may_be_empty = plan.form == "block" or (plan.form in FORMS and not FORMS[plan.form].empty)
+        if plan.after or (may_be_empty and target not in _made()):
             _replace(plan)
         else:
-            os.unlink(plan.path)
-            _remove_folders(os.path.dirname(plan.path))
-        if os.path.exists(plan.backup) and not ours.any_present(plan.form, plan.after):
-            os.unlink(plan.backup)
+            os.unlink(target)
+            _remove_empty(target)
     except OSError as error:
         raise _unwritable(plan.path, error) from None
 
 
-def _folder_note() -> str:
+def _note() -> str:
     return os.path.join(default_home(os.environ), "backups", "folders")
 
 
-def _made_folders() -> set[str]:
-    """The folders that installs made, so that an uninstall removes them and no others."""
+def _made() -> set[str]:
+    """The files and folders that installs made, so that an uninstall removes them and no others."""
     try:
-        return set(private.read(_folder_note()).decode().splitlines())
+        return set(private.read(_note()).decode().splitlines())
     except OSError:
         return set()
 
 
-def _note_folders(folders: set[str]) -> None:
-    if folders:
-        private.write(_folder_note(), "\n".join(sorted(folders)))
-    elif os.path.exists(_folder_note()):
-        os.unlink(_folder_note())
+def _note_made(paths: set[str]) -> None:
+    if paths:
+        private.write(_note(), "\n".join(sorted(paths)))
+    elif os.path.exists(_note()):
+        os.unlink(_note())
 
 
-def _remove_folders(folder: str) -> None:
-    """Remove a folder and those above it that an install made, as far as they are empty."""
-    folders = _made_folders()
-    while folder in folders:
+def _remove_empty(target: str) -> None:
+    """Remove the folders above a file that is gone, those that an install made and are empty."""
+    paths = _made() - {target}
+    folder = os.path.dirname(target)
+    while folder in paths:
         try:
             os.rmdir(folder)
         except OSError:
             break
-        folders.remove(folder)
+        paths.remove(folder)
         folder = os.path.dirname(folder)
-    _note_folders(folders)
+    _note_made(paths)
 
 
 def _unwritable(path: str, error: OSError) -> KinenError:

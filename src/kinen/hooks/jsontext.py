@@ -10,24 +10,15 @@ import json
 import re
 from typing import Any
 
-from kinen.model.tuples import NamedTuple
+from kinen.config.edit import Flow, Item, drop_item, newline, put_item
 
 Path = tuple[str | int | None, ...]
 
-
 _SPACE = " \t\r\n\ufeff"
 _QUOTED = r'("(?:[^"\\]|\\.)*(?:"|\Z))'
-_COMMENT = re.compile(_QUOTED + r"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_REMARK = r"//[^\n]*|/\*(?s:.*?)(?:\*/|\Z)"
+_COMMENT = re.compile(rf"{_QUOTED}|{_REMARK}", re.DOTALL)
 _LAST_COMMA = re.compile(_QUOTED + r"|,(?=\s*[}\]])", re.DOTALL)
-
-
-class Item(NamedTuple):
-    """A member of an object or an element of an array: where it and its value begin and end."""
-
-    key: str | int
-    start: int
-    value: int
-    end: int
 
 
 def bare(text: str) -> str:
@@ -40,110 +31,111 @@ def bare(text: str) -> str:
     return text
 
 
-def _blank(found: re.Match[str]) -> str:
+def _blank(match: re.Match[str]) -> str:
     """Blanks as long as a comment; a text in quotes stays."""
-    return found[0] if found[1] is not None else re.sub(r"[^\r\n]", " ", found[0])
+    return match[0] if match[1] is not None else re.sub(r"[^\r\n]", " ", match[0])
 
 
 def put(text: str, path: Path, value: Any) -> str:
     """The text with something at the end of a path, which is not there yet."""
-    source = text
-    text = bare(source)
-    at = _skip(text, 0)
-    depth = 0
-    for key in path[:-1]:
-        same = [item for item in items(text, at) if item.key == key]
+    plain = bare(text)
+    at = _skip(plain, 0)
+    for depth, key in enumerate(path):
+        same = [item for item in _flow(plain, at).items if item.key == key]
         if not same:
-            break
+            return _insert(text, _flow(plain, at), key, _nested(path[depth + 1 :], value))
         at = same[-1].value
-        depth += 1
-    for key in reversed(path[depth + 1 :]):
-        value = [value] if key is None else {key: value}
-    return _insert(source, text, at, path[depth], value)
+        if plain[at] not in "{[":  # null
+            body = _written(text, at, _nested(path[depth + 1 :], value))
+            return text[:at] + body + text[same[-1].end :]
+    raise ValueError("there is something already")
 
 
 def drop(text: str, path: Path) -> str:
     """The text without what is at the end of a path."""
-    source = text
-    text = bare(source)
-    at = _skip(text, 0)
-    for key in path[:-1]:
-        at = [item for item in items(text, at) if item.key == key][-1].value
-    members = items(text, at)
-    n = max(n for n, item in enumerate(members) if item.key == path[-1])
-    if len(members) == 1:
-        rest = _skip(text, members[0].end)
-        if source[at:rest] != text[at:rest]:  # a comment stays
-            return source[: members[0].start] + source[members[0].end :]
-        return source[: at + 1] + source[rest:]
-    first, last = (
-        (members[0].start, members[1].start) if n == 0 else (members[n - 1].end, members[n].end)
-    )
-    if source[first:last] != text[first:last] and n == 0:
-        last = text.index(",", members[0].end) + 1
-    return source[:first] + source[last:]
+    flow, n = _find(text, path)
+    return drop_item(text, flow, _REMARK, n)
 
 
-def items(text: str, at: int) -> list[Item]:
+def span(text: str, path: Path) -> tuple[int, int]:
+    """Where the colon and the value of a key begin and end."""
+    flow, n = _find(text, path)
+    return flow.items[n].colon, flow.items[n].end
+
+
+def _find(text: str, path: Path) -> tuple[Flow, int]:
+    plain = bare(text)
+    at = _skip(plain, 0)
+    for depth, key in enumerate(path):
+        flow = _flow(plain, at)
+        n = max(n for n, item in enumerate(flow.items) if item.key == key)
+        if depth == len(path) - 1:
+            break
+        at = flow.items[n].value
+    return flow, n
+
+
+def _flow(plain: str, at: int) -> Flow:
     """What is in the object or array that begins at a place of a bare text."""
     decoder = json.JSONDecoder()
-    members: list[Item] = []
-    n = _skip(text, at + 1)
-    while text[n] not in "}]":
-        start = n
-        key: str | int = len(members)
-        if text[at] == "{":
-            key, n = decoder.raw_decode(text, n)
-            n = _skip(text, _skip(text, n) + 1)
-        end = decoder.raw_decode(text, n)[1]
-        members.append(Item(key, start, n, end))
-        n = _skip(text, end)
-        n = _skip(text, n + 1) if text[n] == "," else n
-    return members
+    items: list[Item] = []
+    n = _skip(plain, at + 1)
+    while plain[n] not in "}]":
+        start = colon = n
+        key: str | int = len(items)
+        if plain[at] == "{":
+            key, colon = decoder.raw_decode(plain, n)
+            n = _skip(plain, _skip(plain, colon) + 1)
+        end = decoder.raw_decode(plain, n)[1]
+        items.append(Item(key, start, colon, n, end))
+        n = _skip(plain, end)
+        n = _skip(plain, n + 1) if plain[n] == "," else n
+    return Flow(at, n, items)
 
 
-def _insert(source: str, text: str, at: int, key: str | int | None, value: Any) -> str:
-    """The source with one more item at the end of what begins at a place, indented as it is.
+def _insert(text: str, flow: Flow, key: str | int | None, value: Any) -> str:
+    """The text with one more item, in a line of its own if the first one is."""
+    close = _line_start(text, flow.start)
+    lead = close + _unit(text)
+    if flow.items:
+        before = text[flow.start + 1 : flow.items[0].start]
+        lead = _line_start(text, flow.items[0].start) if "\n" in before else " "
+    name = f"{json.dumps(key, ensure_ascii=False)}: " if text[flow.start] == "{" else ""
+    body = _dumps(text, value, lead if "\n" in lead else "")
+    return put_item(text, flow, _REMARK, name + body, lead, close)
 
-    `text` is the source without comments.
-    """
-    there = items(text, at)
-    line = "\r\n" if "\r\n" in text else "\n"
-    unit = _unit(text)
-    if there:
-        begin = text[at + 1 : there[0].start]
-        cut = there[-1].end
-        rest = cut
-        comma = ","
-        close = ""
-        if "\n" in begin:
-            begin = line + begin.rpartition("\n")[2]
-        begin = begin or " "
-    else:
-        outer = text[text.rfind("\n", 0, at) + 1 : at]
-        close = line + outer[: len(outer) - len(outer.lstrip(_SPACE))]
-        begin = close + unit
-        cut = at + 1
-        rest = _skip(text, cut)
-        if source[cut:rest].strip():  # a comment stays
-            cut = at + 1 + len(source[at + 1 : rest].rstrip())
-        comma = ""
-    name = f"{json.dumps(key, ensure_ascii=False)}: " if text[at] == "{" else ""
-    tall = "\n" in begin
-    body = json.dumps(value, indent=unit if tall else None, ensure_ascii=False)
-    body = body.replace("\n", line + begin.rpartition("\n")[2])
-    return source[:cut] + comma + begin + name + body + close + source[rest:]
+
+def _nested(path: Path, value: Any) -> Any:
+    for key in reversed(path):
+        value = [value] if key is None else {key: value}
+    return value
+
+
+def _written(text: str, at: int, value: Any) -> str:
+    """A value as it is written in the line of a place."""
+    return _dumps(text, value, _line_start(text, at))
+
+
+def _dumps(text: str, value: Any, lead: str) -> str:
+    body = json.dumps(value, indent=_unit(text) if lead else None, ensure_ascii=False)
+    return body.replace("\n", lead)
+
+
+def _line_start(text: str, at: int) -> str:
+    """A line end, and what the line of a place is indented by."""
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return newline(text) + line[: len(line) - len(line.lstrip(_SPACE))].strip("\ufeff")
 
 
 def _unit(text: str) -> str:
     """What a level is indented by."""
-    top = _skip(text, 0)
-    first = items(text, top)[:1]
-    before = text[top + 1 : first[0].start] if first else ""
+    plain = bare(text)
+    flow = _flow(plain, _skip(plain, 0))
+    before = plain[flow.start + 1 : flow.items[0].start] if flow.items else ""
     return before.rpartition("\n")[2] or "  "
 
 
-def _skip(text: str, at: int) -> int:
-    while text[at] in _SPACE:
+def _skip(plain: str, at: int) -> int:
+    while plain[at] in _SPACE:
         at += 1
     return at
