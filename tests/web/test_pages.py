@@ -42,7 +42,7 @@ def session(site: Site) -> str:
 def test_search_shows_the_hits_of_the_command_with_their_votes(site: Site) -> None:
     page = tree(site.page("search", q="redis"))
     with site.memory() as memory:
-        hits = memory.search(Query("redis"))
+        hits = memory.search(Query("redis", once=True))
     assert [node.attributes["data-ref"] for node in page.css("article")] == [
         hit.record.ref for hit in hits
     ]

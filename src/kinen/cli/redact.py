@@ -7,7 +7,9 @@ from typing import Any
 import click
 
 from kinen.cli.command import FILE_NAME, Output, memory_command
+from kinen.cli.run import note
 from kinen.memory import Memory
+from kinen.memory.erasing import LATER
 
 
 @click.command()
@@ -16,7 +18,8 @@ from kinen.memory import Memory
 def redact(memory: Memory, ref: str) -> Output:
     """Erase the text of a journal entry; its id and relations stay.
 
-    The text is also erased from the index, vectors, cache, logs and free pages. For a capsule, all
+    No reader shows it from then on. The text is also erased from the index, vectors, cache, logs
+    and free pages; if another process indexes the space, as soon as that ends. For a capsule, all
     of its entries are erased. Files and commits are only hidden, never changed.
     """
     return _output(memory.journal.redact(ref), "redacted")
@@ -29,7 +32,8 @@ def redact(memory: Memory, ref: str) -> Output:
 def forget(memory: Memory, ref: str, undo: bool) -> Output:
     """Erase a journal entry; `kinen list --audit` still shows that it existed.
 
-    Files and commits are only hidden, never changed; --undo shows them again.
+    No reader shows it from then on, whatever is being indexed. Files and commits are only hidden,
+    never changed; --undo shows them again.
 
     \b
     Examples:
@@ -38,7 +42,7 @@ def forget(memory: Memory, ref: str, undo: bool) -> Output:
       kinen forget docs/old-plan.md --undo
     """
     if undo:
-        restored = memory.journal.restore(ref)
+        restored = memory.journal.restore(ref, lambda who: note(f"{who}; waiting for it"))
         return Output({"restored": [restored]}, f"restored {restored}")
     return _output(memory.journal.forget(ref), "forgotten")
 
@@ -49,6 +53,8 @@ def _output(erased: Any, verb: str) -> Output:
         notes.append(
             "files and commits are only hidden; `kinen forget --undo REF` shows them again"
         )
+    if erased.waiting:
+        notes.append(f"{erased.waiting}; {LATER}")
     if erased.also:
         notes.append(f"the same text is also in {', '.join(erased.also)}")
     return Output(

@@ -40,6 +40,10 @@ class WarmEmbedder:
                 return vectors
         return self._own.embed(texts, query=query)
 
+    def fluency(self, text: str) -> float:
+        """How well the model knows the words of a text, from 0 to 1."""
+        return self._own.fluency(text)
+
     def _by_daemon(self, texts: list[str]) -> Any:
         import numpy as np
 

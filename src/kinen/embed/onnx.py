@@ -32,6 +32,8 @@ OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert", "mpnet")
 """Families whose first two positions are never used by a token."""
 BATCH_TOKENS = 1024
 """Larger batches than about a thousand tokens are not faster and take more memory."""
+CHARACTERS = 2_000
+"""Chinese characters of a vocabulary from which on it was made for them."""
 SLICE = 128
 """Texts tokenised at a time: an encoding weighs hundreds of bytes per token."""
 
@@ -78,6 +80,7 @@ class OnnxEmbedder:
         self._lock = threading.Lock()
         self._loaded: Loaded | None = None
         self._fingerprint = ""
+        self._characters = -1
 
     def __repr__(self) -> str:
         return f"OnnxEmbedder({self._model!r})"
@@ -114,6 +117,42 @@ class OnnxEmbedder:
         for n, owner in enumerate(windows.owner):
             total[owner] += vectors[n] * np.float32(len(windows.ids[n]))
         return self._units(total)
+
+    def fluency(self, text: str) -> float:
+        """How well the model knows the words of a text, from 0 to 1.
+
+        A word of a language that it was trained on is one piece or two; others are cut into many,
+        into single letters, or unknown. A character is a word where the model has thousands.
+        """
+        tokenizer = self._loaded.tokenizer if self._loaded else self._open_tokenizer()
+        tokenizer.no_truncation()
+        encoding = tokenizer.encode(storable(text), add_special_tokens=False)
+        tokenizer.enable_truncation(self._limit, stride=overlap(self._limit))
+        pieces = known = 0
+        last = None
+        for token, word in zip(encoding.tokens, encoding.word_ids, strict=True):
+            bare = token.removeprefix("##").lstrip("▁Ġ")
+            unknown = bare.upper() in ("[UNK]", "<UNK>")
+            if not (unknown or bare.isalpha()):
+                continue
+            pieces += 1
+            letter = len(bare) == 1 and not bare.isascii()
+            if (
+                word != last
+                and not unknown
+                and not (letter and not self._has_characters(tokenizer))
+            ):
+                known += 1
+            last = word
+        return known / pieces if pieces else 1.0
+
+    def _has_characters(self, tokenizer: Any) -> bool:
+        """Does the vocabulary have enough characters to write Chinese or Japanese?"""
+        if self._characters < 0:
+            self._characters = sum(
+                len(token) == 1 and "\u4e00" <= token <= "\u9fff" for token in tokenizer.get_vocab()
+            )
+        return self._characters >= CHARACTERS
 
     def _windows(self, tokenizer: Any, texts: Sequence[str]) -> Windows:
         windows = Windows([], [])

@@ -7,11 +7,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kinen.errors import Busy
-from kinen.index.schema import CACHE_TABLES, SCHEMA, open_database
+from kinen.index.schema import CACHE_SCHEMA, CACHE_TABLES, open_database
 from kinen.storage.database import integrity, scrub, translated, writing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
 class Cache:
@@ -19,8 +19,15 @@ class Cache:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._db = open_database(path, CACHE_TABLES, SCHEMA)
+        self._db = open_database(path, CACHE_TABLES, CACHE_SCHEMA)
         self.texts: MutableMapping[str, str] = _Texts(self)
+
+    def texts_while(self, holds: Callable[[], bool]) -> MutableMapping[str, str]:
+        """`texts`, but something is stored only while a condition holds.
+
+        It is asked within the transaction, so that a later cleaning finds what was stored.
+        """
+        return _Texts(self, holds)
 
     def close(self) -> None:
         self._db.close()
@@ -86,8 +93,9 @@ class Cache:
 class _Texts(MutableMapping[str, str]):
     """Extracted text by content digest, as a mapping."""
 
-    def __init__(self, cache: Cache) -> None:
+    def __init__(self, cache: Cache, holds: Callable[[], bool] = lambda: True) -> None:
         self._cache = cache
+        self._holds = holds
 
     def __getitem__(self, key: str) -> str:
         row = self._db.execute("SELECT value FROM texts WHERE key = ?", (key,)).fetchone()
@@ -97,7 +105,8 @@ class _Texts(MutableMapping[str, str]):
 
     def __setitem__(self, key: str, value: str) -> None:
         with translated(self._cache.path), writing(self._db):
-            self._db.execute("INSERT OR REPLACE INTO texts VALUES (?, ?)", (key, value))
+            if self._holds():
+                self._db.execute("INSERT OR REPLACE INTO texts VALUES (?, ?)", (key, value))
 
     def __delitem__(self, key: str) -> None:
         with translated(self._cache.path), writing(self._db):

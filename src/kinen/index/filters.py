@@ -6,7 +6,7 @@ import json
 
 from kinen.index.match import expression
 from kinen.storage.scopes import begins
-from kinen.text import words
+from kinen.text import pairs, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +29,11 @@ MINE = "by=me"
 """The condition of records that no colleague wrote."""
 
 
-def conditions(query: Query) -> tuple[str, list[Any]]:
-    """The query's filters as a WHERE clause over chunks c and records r."""
+def conditions(query: Query, latest: int = 0) -> tuple[str, list[Any]]:
+    """The query's filters as a WHERE clause over chunks c and records r.
+
+    With `latest`, at most N chunks with the required words are looked at: those indexed last.
+    """
     clauses: list[str] = []
     values: list[Any] = []
     for test, kinds in (("IN", query.kinds), ("NOT IN", query.omitted)):
@@ -48,10 +51,8 @@ def conditions(query: Query) -> tuple[str, list[Any]]:
             either += [_TOUCHING for _ in query.paths]
             values += [folder_glob(path) for path in query.paths]
         clauses.append(f"({' OR '.join(either)})")
-    for clause, more in (*map(_containing, query.required), *map(_without, query.excluded)):
-        clauses.append(clause)
-        values += more
-    for clause, more in (*_of_kind(query), *map(_with_metadata, query.meta)):
+    by_words = _of_words(query, latest)
+    for clause, more in (*by_words, *_of_kind(query), *map(_with_metadata, query.meta)):
         clauses.append(clause)
         values += more
     for parts in ([*map(_about_file, query.files)], [*map(_naming_symbol, query.symbols)]):
@@ -72,18 +73,26 @@ def conditions(query: Query) -> tuple[str, list[Any]]:
     return (" WHERE " + " AND ".join(clauses) if clauses else ""), values
 
 
-def _containing(phrase: str) -> tuple[str, list[str]]:
-    """Chunks with a phrase in their text, heading or title."""
-    text = "contains(c.title || char(10) || c.heading || char(10) || c.body, ?)"
-    if not words(phrase):
-        return text, [phrase]
-    candidates = "c.id IN (SELECT rowid FROM search WHERE search MATCH ?)"
-    return f"({candidates} AND {text})", [expression([phrase]), phrase]
+def _of_words(query: Query, latest: int) -> Iterator[tuple[str, list[str]]]:
+    """Chunks with all required phrases in their text, heading or title, and no excluded word."""
+    listed = "(SELECT rowid FROM search WHERE search MATCH ?{})"
+    if every_word(query):
+        newest = f" ORDER BY rowid DESC LIMIT {latest}" if latest else ""
+        yield f"c.id IN {listed.format(newest)}", [every_word(query)]
+    for phrase in query.required:
+        yield "contains(c.title || char(10) || c.heading || char(10) || c.body, ?)", [phrase]
+    for word in query.excluded:
+        yield f"c.id NOT IN {listed.format('')}", [expression([word])]
 
 
-def _without(word: str) -> tuple[str, list[str]]:
-    """Chunks without a word."""
-    return "c.id NOT IN (SELECT rowid FROM search WHERE search MATCH ?)", [expression([word])]
+def every_word(query: Query) -> str:
+    """The FTS5 query for chunks with the words of all required phrases; empty if there are none."""
+    return " AND ".join(
+        expression([part])
+        for phrase in query.required
+        if words(phrase)
+        for part in pairs(phrase) or [phrase]
+    )
 
 
 def _of_kind(query: Query) -> Iterator[tuple[str, list[str]]]:

@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING
 
 from kinen.errors import Busy
+from kinen.ids import milliseconds
 from kinen.model.tuples import NamedTuple
 from kinen.storage import private
 from kinen.storage.database import translated
@@ -124,7 +125,7 @@ def _notes(file: str) -> Progress:
         if phase == last_phase and now - last_time < INTERVAL:
             return
         if phase != last_phase:
-            began = time.time()
+            began = milliseconds() / 1000
         last_phase = phase
         last_time = now
         text = f"{os.getpid()}\t{command}\t{phase}\t{done}\t{total}\t{began:.3f}"

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import json
 
-from kinen.index.filters import conditions
+from kinen.index.filters import conditions, every_word
 from kinen.index.match import begun, expression, statement
-from kinen.index.schema import CUT, SCHEMA, TABLES, TOKENIZE, open_database
+from kinen.index.schema import (
+    CLEANED,
+    CUT,
+    EXCLUDED,
+    SCHEMA,
+    TABLES,
+    TOKENIZE,
+    open_database,
+)
 from kinen.model.records import FILE_KINDS, KINDS, Chunk, Record
-from kinen.model.tuples import NamedTuple
 from kinen.storage.database import integrity, translated
 from kinen.text import contains, words
 
@@ -21,16 +28,9 @@ if TYPE_CHECKING:
     from kinen.model.records import Query
 
 RECORD = "r.ref, r.kind, r.title, r.path, r.at, r.session, r.tags, r.metadata"
+MENTIONS = 20_000
+"""Chunks with required words that are looked at for the newest of them."""
 _CHUNK = "c.n, c.body, c.heading, c.start_line, c.end_line, c.page"
-
-
-class Message(NamedTuple):
-    """What was said in a session."""
-
-    ref: str
-    at: str
-    session: str
-    text: str
 
 
 class Reader:
@@ -54,6 +54,16 @@ class Reader:
     def meta(self, key: str) -> str:
         row = self.db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return str(row[0]) if row else ""
+
+    def version(self) -> int:
+        """A number that differs after another process wrote to the index."""
+        return int(self.db.execute("PRAGMA data_version").fetchone()[0])
+
+    def cleaned(self) -> tuple[str, list[str]]:
+        """How far the index was cleaned of the journal's erasures, and of which globs."""
+        sql = "SELECT key, value FROM main.meta WHERE key IN (?, ?)"
+        values = dict(self.db.execute(sql, (CLEANED, EXCLUDED)).fetchall())
+        return values.get(CLEANED, ""), values.get(EXCLUDED, "").split("\n")
 
     def first_commit_at(self) -> str:
         """When the first commit was made; empty without any."""
@@ -123,16 +133,33 @@ class Reader:
         return [Chunk(*row) for row in rows]
 
     def newest(self, query: Query, k: int) -> list[int]:
-        """The first chunks of the newest records that pass the filters, newest first."""
-        where, values = conditions(query)
+        """The first chunks of the newest records that pass the filters, newest first.
+
+        Of more than MENTIONS chunks with the required words, those indexed last are looked at.
+        """
+        where, values = conditions(query, MENTIONS)
         where = f"{where} AND" if where else " WHERE"
+        # CROSS JOIN: few chunks with the words, or the newest records, are read and no more.
+        tables = "records r CROSS JOIN chunks c"
+        if every_word(query):
+            tables = "chunks c CROSS JOIN records r"
         rows = self.db.execute(
-            # CROSS JOIN: records by time come first, so that the newest are read and no more.
-            f"SELECT c.id FROM records r CROSS JOIN chunks c ON c.record = r.id{where}"
+            f"SELECT c.id FROM {tables} ON c.record = r.id{where}"
             " c.n = 0 AND r.at > '' ORDER BY r.at DESC, r.ref LIMIT ?",
             (*values, k),
         )
         return [row[0] for row in rows]
+
+    def many_mentions(self, query: Query) -> bool:
+        """Whether more chunks have the required words than `newest` looks at."""
+        words = every_word(query)
+        if not words:
+            return False
+        rows = self.db.execute(
+            "SELECT 1 FROM search WHERE search MATCH ? ORDER BY rowid DESC LIMIT 1 OFFSET ?",
+            (words, MENTIONS),
+        )
+        return rows.fetchone() is not None
 
     def ages(self, ids: Sequence[int]) -> dict[int, str]:
         """When the record of each chunk happened."""
@@ -161,31 +188,24 @@ class Reader:
         )
         return {row[0] for row in rows}
 
-    def last_messages(self, sessions: Iterable[str]) -> dict[str, str]:
-        """When the last message of each session was said."""
-        names = [name for name in sessions if name]
-        marks = ", ".join("?" * len(names))
-        rows = self.db.execute(
-            f"SELECT session, MAX(at) FROM records WHERE session IN ({marks})"
-            " AND kind = 'observation' AND event = 'message' GROUP BY session",
-            names,
-        )
-        return dict(rows.fetchall())
+    def messages(self, parent: str) -> list[tuple[str, str]]:
+        """The refs of a session's messages in order, each with the role of who wrote it."""
+        return self.db.execute(
+            "SELECT ref, IFNULL(json_extract(metadata, '$.role'), '') FROM records"
+            " WHERE parent = ? AND parent != '' AND event = 'message' ORDER BY at, ref",
+            (parent,),
+        ).fetchall()
 
-    def last_said(self, parent: str, count: int) -> list[Message]:
-        """The last messages of the agent in a session, the newest first."""
+    def session_counts(self, term: str = "") -> dict[str, int]:
+        """How many chunks of messages or rounds each session has, with a term if one is passed."""
+        ref = "CASE r.kind WHEN 'round' THEN 'session:' || r.session ELSE r.parent END"
+        matches = " AND c.id IN (SELECT rowid FROM search WHERE search MATCH ?)" if term else ""
         rows = self.db.execute(
-            "SELECT r.ref, r.at, r.session, c.body FROM chunks c JOIN"
-            " (SELECT id, ref, at, session FROM records WHERE parent = ? AND parent != ''"
-            " AND event = 'message' AND json_extract(metadata, '$.role') = 'assistant'"
-            " ORDER BY at DESC, ref DESC LIMIT ?) r ON r.id = c.record"
-            " ORDER BY r.at DESC, r.ref DESC, c.n",
-            (parent, count),
+            f"SELECT {ref} AS ref, COUNT(*){_FROM}"
+            f" WHERE (r.event = 'message' OR r.kind = 'round'){matches} GROUP BY ref",
+            (expression([term]),) if term else (),
         )
-        bodies: dict[tuple[str, str, str], list[str]] = {}
-        for *message, body in rows:
-            bodies.setdefault((*message,), []).append(body)
-        return [Message(*message, "\n".join(texts)) for message, texts in bodies.items()]
+        return {ref: count for ref, count in rows if ref}
 
     def load(self, ids: Sequence[int]) -> dict[int, tuple[Record, Chunk]]:
         marks = ", ".join("?" * len(ids))
@@ -364,6 +384,15 @@ class Reader:
                 stamps[path] = str(row[0])
         return stamps
 
+    def latest_stamps(self, limit: int) -> list[tuple[str, str]]:
+        """The files that had changed last when they were indexed, each with its stamp."""
+        # A stamp begins with a time of 19 digits; that without a file is of the settings.
+        return self.db.execute(
+            "SELECT key, stamp FROM states WHERE source = 'files' AND key != ''"
+            " ORDER BY stamp DESC LIMIT ?",
+            (limit,),
+        ).fetchall()
+
     def state_count(self) -> int:
         """The number of files that the index knows."""
         return self._count("SELECT COUNT(*) FROM states WHERE source = 'files'")
@@ -442,15 +471,21 @@ class Reader:
         return counts
 
     def spelled(self, stem: str, like: str) -> str:
-        """A word of the index that has this stem, the one most like what was typed."""
+        """A word of the index that has this stem, the one most like what was typed.
+
+        Empty if no text that may be shown has it.
+        """
         from rapidfuzz import fuzz
 
         row = self.db.execute(
-            "SELECT title, heading, path, body, extra FROM search WHERE search MATCH ?"
-            " ORDER BY rowid LIMIT 1",
+            "SELECT c.title, c.heading, c.path, c.body, c.extra FROM search"
+            " JOIN chunks c ON c.id = search.rowid WHERE search MATCH ?"
+            " ORDER BY search.rowid LIMIT 1",
             (expression([stem]),),
         ).fetchone()
-        candidates = {word.lower() for word in words(" ".join(row))} if row else set()
+        if row is None:
+            return ""
+        candidates = {word.lower() for word in words(" ".join(row))}
         stems = self.stems(sorted(word for word in candidates if word[:2] == stem[:2]))
         same = [word for word, word_stem in stems.items() if word_stem == stem]
         return min(same, key=lambda word: (-fuzz.ratio(word, like), word), default=stem)

@@ -20,11 +20,17 @@ from kinen.storage.database import (
 )
 from kinen.storage.sqlite import sqlite3
 
-SCHEMA = 5
+SCHEMA = 6
+CACHE_SCHEMA = 5
+"""Of the vectors, which outlive a new schema of the index."""
 
 TOKENIZE = "porter unicode61 remove_diacritics 2"
 CUT = "cut"
 """The stamp of a commit of which only a part was read."""
+CLEANED = "erased"
+"""The key in `meta` of how far an index was cleaned of the journal's erasures."""
+EXCLUDED = "excluded"
+"""The key in `meta` of the globs that an index was cleaned of."""
 DAMAGED = 1
 """The application id of a database that was put in place of a damaged one."""
 LATE = {

@@ -34,6 +34,8 @@ class Job(NamedTuple):
     progress: Progress
     enough: Callable[[], bool] = bool
     """True when no more time should be spent on vectors."""
+    between: Callable[[], object] = bool
+    """Called between two strides of them, with nothing open."""
 
 
 def sync(
@@ -103,9 +105,11 @@ def sync_vectors(
     try:
         while done < len(waiting) and not job.enough():
             stride = waiting[done : done + STRIDE]
-            digests = [content for content, _ in stride]
-            cache.put(model, digests, embed_texts(embedder, writer.texts(digests), headings))
+            texts = writer.texts([content for content, _ in stride])
+            if texts:
+                cache.put(model, [*texts], embed_texts(embedder, [*texts.values()], headings))
             done += len(stride)
+            job.between()
             job.progress("embed", done, len(waiting))
     finally:
         _finish_vectors(writer, model, done, complete=done == len(pending))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from kinen.index.schema import (
+    CLEANED,
     SCHEMA,
     TABLES,
     TRIGGERS,
@@ -20,6 +21,7 @@ from kinen.storage.database import scrub, statements, translated, writing
 from kinen.text import digest, identifier_parts
 
 if TYPE_CHECKING:
+    from kinen.journal.mark import Erasures
     from kinen.storage.sqlite import sqlite3
 
     Progress = Callable[[str, int, int], None]
@@ -38,20 +40,89 @@ EVERY_NAME = "*"
 MOST_NAMES = 500
 """From this many on, all links are resolved again."""
 NO_ALIASES = "[]"
+STALE_TEXT = "stale text"
+"""The key in `meta` that says that full text has words of chunks that are gone."""
 
 
 class Writer:
     """Write access to one index; `sync_lock` keeps it to one process at a time."""
 
-    def __init__(self, path: str, shared: sqlite3.Connection | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        shared: sqlite3.Connection | None = None,
+        erasures: Erasures | None = None,
+    ) -> None:
+        """`erasures` are the journal's: what it erases from now on is not written."""
         self.path = path
         self._shared = shared is not None
         self.db = shared or open_database(path, TABLES, SCHEMA)
         self._names: dict[tuple[str, str, str], int] = {}
+        self._erasures = erasures
+        self._begin = erasures.last() if erasures else ""
+        self._gone: tuple[object, frozenset[str]] = ((), frozenset())
 
     def close(self) -> None:
         if not self._shared:
             self.db.close()
+
+    def gone(self, after: str = "") -> frozenset[str]:
+        """The refs that were erased or hidden after what a source knows of, or since the beginning.
+
+        Asked within the transaction that writes: what is erased after that is removed by whoever
+        erases it, or kept from readers by their fence.
+        """
+        if self._erasures is None:
+            return frozenset()
+        state = (after, self._erasures.version())
+        if state != self._gone[0]:
+            self._gone = (state, frozenset(self._erasures.since(after or self._begin)[0]))
+        return self._gone[1]
+
+    def remove_erased(self, patience_ms: int = 0) -> None:
+        """Remove what the journal erased and hid since the last time, in one short transaction.
+
+        Safe while another process syncs: no text is written, and none comes back. With
+        `patience_ms` another process is waited for no longer than that.
+        """
+        if self._erasures is None:
+            return
+        if patience_ms:
+            self.db.execute(f"PRAGMA busy_timeout={patience_ms}")
+        with translated(self.path), writing(self.db):
+            refs, last = self._erasures.since(self.get(CLEANED))
+            if last == self.get(CLEANED):
+                return
+            self._names = {}
+            segments: set[str] = set()
+            for ref in refs:
+                self._remove_ref(ref, segments)
+            for segment in sorted(segments):
+                self._anchor(segment)
+            self.set(CLEANED, last)
+            if refs:
+                self._note_stale_text()
+                self.bump()
+                self._note_names()
+                self.set("linked", "")
+                self.count_chunks()
+
+    def _remove_ref(self, ref: str, segments: set[str]) -> None:
+        """Remove a record, and of a file its symbols, so that a later sync may read it again."""
+        kind, _, path = ref.partition(":")
+        keyed = self.db.execute("SELECT source, key FROM records WHERE ref = ?", (ref,)).fetchall()
+        keyed += [("symbols", path)] if kind == "file" else []
+        for source, key in keyed:
+            if key:
+                self._remove(source, key, segments)
+                self.db.execute("DELETE FROM states WHERE source = ? AND key = ?", (source, key))
+        row = self.db.execute("SELECT id FROM records WHERE ref = ?", (ref,)).fetchone()
+        if row:  # of the history, whose records have no key
+            self._delete(row[0])
+            self.db.execute("UPDATE commits SET record = -1 WHERE record = ?", row)
+            self.db.execute("UPDATE files SET record = 0 WHERE record = ?", row)
+            # The next sync compares again which refs are hidden.
+            self.db.execute("UPDATE states SET stamp = '?' WHERE source = 'git' AND key = 'hidden'")
 
     def states(self, source: str) -> dict[str, State]:
         rows = self.db.execute(
@@ -65,6 +136,7 @@ class Writer:
             drop_all(self.db)
             for statement in statements(TABLES):
                 self.db.execute(statement)
+            self.set(CLEANED, self._begin)
             self.bump()
 
     def sync(self, source: Source, progress: Progress) -> Report:
@@ -77,6 +149,7 @@ class Writer:
         return self.apply(
             source.name,
             delta.changes,
+            erased=delta.erased,
             anew=delta.anew,
             bulk=total > max(BULK, len(states) // 4),
             # Changes that a source adds at its end, such as its own state, are not counted.
@@ -91,6 +164,7 @@ class Writer:
         anew: bool,
         bulk: bool,
         done: Callable[[int], None],
+        erased: str = "",
     ) -> Report:
         """Write the changes of one source in batches, each in its own transaction."""
         tally = {"added": 0, "changed": 0, "removed": 0, "skipped": 0, "touched": 0}
@@ -103,7 +177,7 @@ class Writer:
                 self.triggers(on=False)
             for batch in batches(changes):
                 with writing(self.db):
-                    self._batch(source, batch, tally)
+                    self._batch(source, batch, tally, erased)
                 seen += len(batch)
                 done(seen)
             self.triggers(on=True)
@@ -124,11 +198,13 @@ class Writer:
         if patience_ms:
             self.db.execute(f"PRAGMA busy_timeout={patience_ms}")
         with translated(self.path), writing(self.db):
+            self.remove_erased()
             delta = source.delta(self.states(source.name))
             if delta.anew:
                 self.void(source.name)
             for batch in batches(delta.changes):
-                self._batch(source.name, batch, {})
+                self._batch(source.name, batch, {}, delta.erased)
+            self._note_stale_text()
             self.count_chunks()
 
     def void(self, source: str) -> None:
@@ -140,11 +216,12 @@ class Writer:
             self.db.execute(f"DELETE FROM {table} WHERE source = ?", (source,))
         self.set(RENAMED, EVERY_NAME)
 
-    def _batch(self, source: str, batch: list[Change], tally: dict[str, int]) -> None:
+    def _batch(self, source: str, batch: list[Change], tally: dict[str, int], erased: str) -> None:
         segments: set[str] = set()
         self._names = {}
+        gone = self.gone(erased)
         for change in batch:
-            done = self._change(source, change, segments)
+            done = self._change(source, change, segments, gone)
             tally[done] = tally.get(done, 0) + 1 + len(change.others)
         for segment in sorted(segments):
             self._anchor(segment)
@@ -174,10 +251,10 @@ class Writer:
     def forget_changed_names(self) -> None:
         self.set(RENAMED, "[]")
 
-    def _change(self, source: str, change: Change, segments: set[str]) -> str:
+    def _change(self, source: str, change: Change, segments: set[str], gone: frozenset[str]) -> str:
         key = change.key
         state = change.state
-        if change.removed:
+        if change.removed or (gone and _refs(change) & gone):
             self._remove(source, key, segments)
             self.db.execute("DELETE FROM states WHERE source = ? AND key = ?", (source, key))
             return "removed"
@@ -211,10 +288,13 @@ class Writer:
             if source == "journal":
                 rows = self.db.execute("SELECT segment FROM chunks WHERE record = ?", (record,))
                 segments.update(row[0] for row in rows if row[0])
-            for table in ("chunks", "links", "tags"):
-                self.db.execute(f"DELETE FROM {table} WHERE record = ?", (record,))
-            self.db.execute("DELETE FROM records WHERE id = ?", (record,))
+            self._delete(record)
         return bool(removed)
+
+    def _delete(self, record: int) -> None:
+        for table in ("chunks", "links", "tags"):
+            self.db.execute(f"DELETE FROM {table} WHERE record = ?", (record,))
+        self.db.execute("DELETE FROM records WHERE id = ?", (record,))
 
     def _count_name(self, ref: str, path: str, aliases: str, number: int) -> None:
         """Count a name that came (1) or went (-1) with the current batch."""
@@ -270,16 +350,27 @@ class Writer:
             [_link_row(row, n, link) for n, link in enumerate(document.links)],
         )
 
+    def _has_triggers(self) -> bool:
+        sql = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'trigger'"
+        return bool(self.db.execute(sql).fetchone()[0])
+
+    def _note_stale_text(self) -> None:
+        """Chunks that go while another process loads stay in full text: it is built again then."""
+        if not self._has_triggers():
+            self.set(STALE_TEXT, "1")
+
+    def rebuild_text(self) -> None:
+        """Build full text from the chunks, without a word of those that are gone."""
+        self.db.execute("INSERT INTO search(search) VALUES ('rebuild')")
+        self.set(STALE_TEXT, "")
+
     def triggers(self, *, on: bool) -> None:
         """Drop the triggers of full text for a bulk load; with `on`, rebuild and create them."""
-        there = self.db.execute(
-            "SELECT COUNT(*) FROM sqlite_master WHERE type = 'trigger'"
-        ).fetchone()[0]
-        if bool(there) == on:
+        if self._has_triggers() == on:
             return
         with writing(self.db):
             if on:
-                self.db.execute("INSERT INTO search(search) VALUES ('rebuild')")
+                self.rebuild_text()
                 for statement in statements(TRIGGERS):
                     self.db.execute(statement)
             else:
@@ -293,28 +384,42 @@ class Writer:
             ((d, n) for d, n in rows if d not in embedded), key=lambda row: (-row[1], row[0])
         )
 
-    def texts(self, digests: list[str]) -> list[tuple[str, str]]:
-        """What the embedder reads for each digest: the headings above the chunk, and its text."""
-        texts = []
+    def texts(self, digests: list[str]) -> dict[str, tuple[str, str]]:
+        """What the embedder reads for each digest: the headings above the chunk, and its text.
+
+        A digest that no chunk has any more is left out: its text was erased or changed.
+        """
+        texts = {}
         for content in digests:
             row = self.db.execute(
                 "SELECT c.title, c.heading, c.body, c.segment, r.path FROM chunks c"
                 " JOIN records r ON r.id = c.record WHERE c.digest = ? LIMIT 1",
                 (content,),
-            )
-            title, heading, body, segment, path = row.fetchone()
+            ).fetchone()
+            if row is None:
+                continue
+            title, heading, body, segment, path = row
             body = self._segment(segment)[1] if segment else body
-            texts.append((above(title, heading, body), embedded_text(path, body)))
+            texts[content] = (above(title, heading, body), embedded_text(path, body))
         return texts
 
     def digests(self) -> set[str]:
         """The digests of all chunks."""
         return {row[0] for row in self.db.execute("SELECT DISTINCT digest FROM chunks")}
 
+    def contents(self) -> set[str]:
+        """The digests of all files that were read and are not hidden."""
+        sql = (
+            "SELECT s.digest FROM states s JOIN records r ON r.source = s.source AND r.key = s.key"
+        )
+        return {row[0] for row in self.db.execute(f"{sql} WHERE r.key != ''")}
+
     def scrub(self) -> None:
         """Remove all traces of deleted text: full text keeps words until it is merged."""
         with translated(self.path):
             self.triggers(on=True)
+            if self.get(STALE_TEXT):
+                self.rebuild_text()
             self.db.execute("INSERT INTO search(search) VALUES ('optimize')")
         scrub(self.db, self.path)
 
@@ -345,6 +450,14 @@ class Writer:
     def bump(self) -> None:
         """Start a new generation: caches that were derived from the chunks become stale."""
         self.set("generation", str(int(self.get("generation") or 0) + 1))
+
+
+def _refs(change: Change) -> set[str]:
+    """What a change would write, by ref; symbols go by the file that they are in."""
+    if change.document is None:
+        return set()
+    refs = {document.record.ref for document in (change.document, *change.others)}
+    return refs | {f"file:{change.key}"}
 
 
 def above(title: str, heading: str, body: str) -> str:

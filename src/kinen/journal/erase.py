@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kinen.errors import NotFound
 from kinen.journal import queries
+from kinen.journal.memories import drawn_from_any
 from kinen.model.kinds import REDACTED
 from kinen.model.tuples import NamedTuple
 from kinen.text import spelled
@@ -14,6 +15,7 @@ from kinen.text import spelled
 if TYPE_CHECKING:
     import sqlite3
 
+    from kinen.journal.account import History
     from kinen.ports import LocalJournal
 
 _TEXT = {"observation": "content", "summary": "content", "memory": "content", "capsule": "intent"}
@@ -29,10 +31,15 @@ class Erased(NamedTuple):
     """Refs of other entries that contain the same text."""
     suppressed: bool = False
     """Whether it is only hidden: kinen does not change files and commits."""
+    waiting: str = ""
+    """Who has to end before the last bytes can be removed; empty if they are gone."""
 
 
 def erase(journal: LocalJournal, name: str, *, forget: bool, now: int) -> Erased:
-    """Empty an entry; of a capsule, also everything in it."""
+    """Empty an entry and the memories drawn from it; of a capsule, also everything in it.
+
+    When this returns, no reader shows any of it.
+    """
     with journal.writing() as db:
         kind, id_ = queries.resolve(db, name)
         if kind == "pin":
@@ -46,9 +53,17 @@ def erase(journal: LocalJournal, name: str, *, forget: bool, now: int) -> Erased
         texts = [_text(db, kind, id_) for kind, id_ in doomed]
         for kind, id_ in doomed:
             empty(db, kind, id_, forget=forget, now=now)
-        clean_up(db, doomed, texts)
-        refs = tuple(f"{kind}:{id_}" for kind, id_ in doomed)
-        return Erased(refs, _containing(db, texts))
+        clean_up(db, doomed, texts, journal.history)
+        refs = [f"{kind}:{id_}" for kind, id_ in doomed]
+        for ref in drawn_from_any(db, refs):
+            empty(db, "memory", ref.partition(":")[2], forget=forget, now=now)
+            refs.append(ref)
+        return Erased(tuple(refs), _containing(db, texts))
+
+
+def tombstone(db: sqlite3.Connection, ref: str) -> None:
+    """Note that a ref has lost text that an index may have; what is redacted is noted by itself."""
+    db.execute("INSERT INTO erased(ref) VALUES (?)", (ref,))
 
 
 def suppress(journal: LocalJournal, ref: str, now: int) -> None:
@@ -79,14 +94,20 @@ def _text(db: sqlite3.Connection, kind: str, id_: str) -> str:
 def _drop_pin(db: sqlite3.Connection, id_: str, forget: bool) -> None:
     if forget:
         db.execute("DELETE FROM pins WHERE id = ?", (id_,))
+        tombstone(db, f"pin:{id_}")
     else:
         db.execute("UPDATE pins SET reason = ? WHERE id = ?", (REDACTED, id_))
 
 
-def clean_up(db: sqlite3.Connection, erased: list[tuple[str, str]], texts: list[str]) -> None:
+def clean_up(
+    db: sqlite3.Connection,
+    erased: list[tuple[str, str]],
+    texts: list[str],
+    history: History | None = None,
+) -> None:
     """Remove the texts of erased entries, by kind and id, from what kinen made of them."""
     _redact_intents(db, erased, texts)
-    _update_summaries(db, erased)
+    _update_summaries(db, erased, history)
 
 
 def empty(db: sqlite3.Connection, kind: str, id_: str, *, forget: bool, now: int) -> None:
@@ -140,7 +161,9 @@ def quotes(intent: str, text: str) -> bool:
     )
 
 
-def _update_summaries(db: sqlite3.Connection, doomed: list[tuple[str, str]]) -> None:
+def _update_summaries(
+    db: sqlite3.Connection, doomed: list[tuple[str, str]], history: History | None
+) -> None:
     """Write summaries that kinen made anew, without the removed observations."""
     from kinen.journal.summary import summarize  # loads the markdown parser
 
@@ -158,6 +181,7 @@ def _update_summaries(db: sqlite3.Connection, doomed: list[tuple[str, str]]) -> 
             (id_,),
         ).fetchall()
         for summary, refs, written in rows:
+            tombstone(db, f"summary:{summary}")  # its title is the intent, which may be gone
             if written or capsule is None:
                 evidence = [ref for ref in json.loads(refs) if ref not in gone]
                 db.execute(
@@ -165,7 +189,7 @@ def _update_summaries(db: sqlite3.Connection, doomed: list[tuple[str, str]]) -> 
                     (json.dumps(evidence), summary),
                 )
                 continue
-            text, sources = summarize(capsule, queries.stream(db, id_))
+            text, sources = summarize(capsule, queries.stream(db, id_), history)
             db.execute(
                 "UPDATE summaries SET content = ?, evidence_refs = ? WHERE id = ?",
                 (text, json.dumps(sources), summary),

@@ -7,7 +7,7 @@ import os
 import sqlite3
 import time
 
-from kinen.ids import ulid
+from kinen.ids import milliseconds, ulid
 from kinen.journal.schema import SCHEMA
 from kinen.storage import private
 from kinen.storage.database import statements
@@ -85,5 +85,5 @@ def _apply(db: sqlite3.Connection, number: int, name: str) -> None:
             for statement in statements(script):
                 db.execute(statement)
             record = "INSERT INTO schema_migrations VALUES (?, ?, ?)"
-            db.execute(record, (number, name, time.time_ns() // 1_000_000))
+            db.execute(record, (number, name, milliseconds()))
             db.execute(f"PRAGMA user_version={number}")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Row = tuple[str | int, ...]
     """The values of an observation in the order of `COLUMNS`."""
 
-SCHEMA = 6
+SCHEMA = 7
 """The number of the newest migration."""
 COLUMNS = (
     "id",
@@ -63,3 +63,26 @@ def placed(db: sqlite3.Connection, row: Row) -> Row:
     if capsule is None:
         return row
     return (*row[:_CAPSULE], capsule[0], *row[_CAPSULE + 1 :])
+
+
+def has(db: sqlite3.Connection, id_: str) -> bool:
+    """Whether there is, or was, an observation of that id."""
+    return bool(db.execute("SELECT 1 FROM observations WHERE id = ?", (id_,)).fetchone())
+
+
+def complete(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    """Write observations that a client reported late; one that is there gets its exit code.
+
+    Only where nobody knew it: its text stays as it is, and one that was erased stays so.
+    """
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        db.executemany(_INSERT, rows)
+        db.executemany(
+            "UPDATE observations SET kind = ?2, provenance = json_set(provenance, '$.exitCode',"
+            " json_extract(?3, '$.exitCode'), '$.hasError', json(json_extract(?3, '$.hasError')))"
+            " WHERE id = ?1 AND redacted = 0 AND forgotten_at = 0 AND kind = 'command'"
+            " AND json_extract(provenance, '$.exitCode') IS NULL"
+            " AND json_extract(?3, '$.exitCode') IS NOT NULL",
+            [(id_, kind, provenance) for id_, kind, _, provenance, *_ in rows],
+        )

@@ -123,10 +123,33 @@ def drain(db: sqlite3.Connection, files: list[str]) -> int:
         batch = files[start : start + BATCH]
         rows = [row for row in map(_read, batch) if row]
         insert(db, rows)
+        _open_capsules(db, rows)
         count += len(rows)
         for path in batch:
             _remove(path)
     return count
+
+
+def _open_capsules(db: sqlite3.Connection, rows: list[Row]) -> None:
+    """Open the sessions of some observations as if these had been written at once.
+
+    A session begins with its first event, and its first prompt is its intent.
+    """
+    from kinen.ids import key_id
+    from kinen.journal import capsules
+
+    entries = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+    first: dict[str, dict[str, str | int]] = {}
+    for entry in sorted(entries, key=lambda entry: entry["ts"]):
+        if entry["session"] and entry["capsule"] == key_id(
+            str(entry["agent"]), str(entry["session"])
+        ):
+            first.setdefault(str(entry["capsule"]), entry)
+    for capsule, entry in first.items():
+        session, repo, agent = (str(entry[name]) for name in ("session", "repo", "agent"))
+        capsules.begin(db, capsule, int(entry["ts"]), (session, repo, agent))
+        capsules.begin_earlier(db, capsule, int(entry["ts"]))
+        capsules.call(db, capsule, capsules.first_prompt(db, capsule))
 
 
 def _remove(path: str) -> None:
@@ -142,7 +165,7 @@ def _read(path: str) -> Row:
 
     try:
         values = json.loads(private.read(path))
-        if _valid(values) and _file_name(values[0]) == os.path.basename(path):
+        if valid(values) and _file_name(values[0]) == os.path.basename(path):
             return tuple(values)
     except FileNotFoundError:
         return ()
@@ -155,7 +178,7 @@ def _read(path: str) -> Row:
     return ()
 
 
-def _valid(values: object) -> bool:
+def valid(values: object) -> bool:
     """Whether a file has what `put` wrote: a row that the table refuses would block all others."""
     if not isinstance(values, list) or len(values) != len(COLUMNS):
         return False

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinen import ids
 from kinen.errors import Busy, DiskFull, NotFound
-from kinen.journal import capsules, queries, spool, write
-from kinen.journal.capsules import IDLE, STALE_MS
+from kinen.journal import capsules, queries, recent, spool, write
 from kinen.journal.schema import COLUMNS, insert
 from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
 from kinen.privacy import entrance
@@ -21,6 +20,7 @@ from kinen.storage.sqlite import sqlite3
 from kinen.text import iso
 
 if TYPE_CHECKING:
+    from kinen.journal.account import History
     from kinen.journal.erase import Erased
     from kinen.journal.memories import Counts
     from kinen.journal.schema import Row
@@ -41,12 +41,14 @@ class Journal(queries.Entries):
         spools: list[str],
         patience_ms: int = PATIENCE_MS,
         on_write: Callable[[], None] = lambda: None,
+        history: History | None = None,
     ) -> None:
-        """`on_write` is called before something is written."""
+        """`on_write` is called before something is written; `history` knows the commits."""
         self.path = os.path.join(data, "journal.db")
         self.spools = spools
         self._patience = patience_ms
         self._on_write = on_write
+        self.history = history
         self._db: sqlite3.Connection | None = None
         self._file: tuple[int, int] = (0, 0)
 
@@ -234,8 +236,8 @@ class Journal(queries.Entries):
             self._close_idle(db, now)
 
     def _close_idle(self, db: sqlite3.Connection, now: int) -> None:
-        for left in self._open(db, IDLE, now - STALE_MS, now - STALE_MS):
-            self._close(db, left, "", "abandoned", now)
+        for id_ in recent.gone(db, now):
+            self._close(db, queries.entry(db, "capsule", id_), "", "abandoned", now)
 
     def _open(self, db: sqlite3.Connection, where: str, *values: Any) -> list[Capsule]:
         columns = queries.NOUNS["capsules"].columns
@@ -274,6 +276,7 @@ class Journal(queries.Entries):
             "UPDATE capsules SET status = 'closed', closed_at = ?, reason = ? WHERE id = ?",
             (ended, reason, capsule.id),
         )
+        db.execute("DELETE FROM meta WHERE key = ?", (capsules.CLIENT + capsule.id,))
         closed = capsule._replace(status="closed", closed_at=ended, reason=reason)
         if summary.strip():
             text = entrance.name(summary)
@@ -286,8 +289,20 @@ class Journal(queries.Entries):
             return None
         from kinen.journal.summary import summarize  # loads the markdown parser
 
-        text, evidence = summarize(closed, queries.stream(db, capsule.id))
+        capsules.drop_summaries(db, capsule.id)
+        text, evidence = summarize(closed, queries.stream(db, capsule.id), self.history)
         return self._summary(db, closed, text, evidence, ended, 0.5, written=False)
+
+    def sum_up(self, id_: str, now: int) -> None:
+        """Write down what an open capsule came to so far, for when its client forgets it."""
+        from kinen.journal.summary import summarize
+
+        with self.writing() as db:
+            capsule: Capsule | None = queries.entry(db, "capsule", id_)
+            if capsule and capsule.status == "open":
+                capsules.drop_summaries(db, id_)
+                text, evidence = summarize(capsule, queries.stream(db, id_), self.history)
+                self._summary(db, capsule, text, evidence, now, 0.5, written=False)
 
     def _summary(
         self,

@@ -7,17 +7,20 @@ import os
 from kinen.errors import NotFound
 from kinen.space import find as spaces
 from kinen.storage import private
+from kinen.storage.sqlite import sqlite3
 from kinen.text import path_bytes, spelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from kinen.config.keys import Config
     from kinen.index.cache import Cache
+    from kinen.index.fence import Fence
     from kinen.index.reader import Reader
     from kinen.index.vectors import Scan
     from kinen.journal.census import Census
+    from kinen.journal.mark import Erasures
     from kinen.journal.store import Journal as Store
     from kinen.ports import Embedder
     from kinen.space.registry import Space
@@ -79,25 +82,45 @@ class Core:
         self._models = {} if models is None else models
         self._daemon = (space.home, space.root) if models is None else None
         self._reader_identity = (0, 0)
+        self._versions: tuple[int, tuple[int, ...]] | None = None
         self._git_folders: tuple[str, str] | None = None
 
     def close(self) -> None:
         for close in self.closers:
             close()
-        for name in ("reader", "cache", "store"):
+        self.__dict__.pop("fence", None)
+        self._versions = None
+        for name in ("opened_reader", "cache", "store", "erasures"):
             if name in self.__dict__:
                 self.__dict__.pop(name).close()
         self.loaded_vectors = ("", None)
 
     def is_replaced(self) -> bool:
         """Whether another index was put in place of the one that is open."""
-        if "reader" not in self.__dict__:
+        if "opened_reader" not in self.__dict__:
             return False
         return private.identity(self.file("index.db")) != self._reader_identity
 
-    @Opened
+    @property
     def reader(self) -> Reader:
-        """The index."""
+        """The index, without what was erased, hidden or excluded since it was written."""
+        reader = self.opened_reader
+        try:
+            versions = (reader.version(), self.erasures.version())
+            if versions == self._versions:
+                return reader
+            cleaned, globs = reader.cleaned()
+            refs, _ = self.erasures.since(cleaned)
+        except sqlite3.Error:
+            return reader  # damaged: whoever needs it reports that
+        new = tuple(glob for glob in self.excluded if glob not in globs)
+        if refs or new or "fence" in self.__dict__:
+            self.fence.put(refs, new)
+        self._versions = versions
+        return reader
+
+    @Opened
+    def opened_reader(self) -> Reader:
         from kinen.index.reader import Reader
 
         path = self.file("index.db")
@@ -106,12 +129,65 @@ class Core:
         return reader
 
     @Opened
+    def excluded(self) -> tuple[str, ...]:
+        """The globs of `privacy.exclude` that were added to the defaults.
+
+        An index may be older than these; of the defaults nothing was ever captured.
+        """
+        always = type(self.config.privacy)().exclude
+        return tuple(glob for glob in self.config.privacy.exclude if glob not in always)
+
+    @Opened
+    def fence(self) -> Fence:
+        """What the index still has and nobody is shown."""
+        from kinen.index.fence import Fence
+
+        return Fence(self.opened_reader.db)
+
+    def hides(self) -> tuple[object, ...]:
+        """What the index has and its reader does not show now."""
+        return self.fence.hides if self.reader and "fence" in self.__dict__ else ()
+
+    @Opened
+    def erasures(self) -> Erasures:
+        """What the journal erased and hid."""
+        from kinen.journal.mark import Erasures
+
+        return Erasures(self.file("journal.db"))
+
+    @Opened
     def store(self) -> Store:
         """The journal."""
         from kinen.journal.store import Journal
 
+        self._adopt()
         self.file("journal.db")
-        return Journal(self.data, self.spools, on_write=self.register)
+        return Journal(self.data, self.spools, on_write=self.register, history=self._made_commits)
+
+    def _made_commits(
+        self, before: str, heads: Sequence[str], since: int
+    ) -> list[tuple[str, str]] | None:
+        """The commits that git has of those that a session made: see `made_commits`."""
+        from kinen.sources.git.recent import made_commits
+        from kinen.space.repository import git_above
+
+        git = git_above(self.space.root)
+        return made_commits(git, before, heads, since) if git and git.folder else None
+
+    def _adopt(self) -> None:
+        """Take in what happened in the folder before it was a space."""
+        places = self.early_places()
+        if places:
+            from kinen.agents.adopt import adopt
+
+            self.register()
+            repo = self.space.origin or self.space.name
+            excluded = self.config.privacy.exclude
+            adopt(places, self.spools[0], repo, excluded, self.space.root)
+
+    def early_places(self) -> list[str]:
+        """Where early events of the space are: see `space.early`."""
+        return spaces.early_places(self.space.home, self.space.root)
 
     @Opened
     def census(self) -> Census:

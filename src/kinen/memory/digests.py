@@ -44,6 +44,7 @@ def digest_of(
     from kinen.distill.extract import extract
 
     settings = core.config.distill
+    before = core.erasures.last()
     named = {"auto": DISTILLERS, "configured": settings.order}
     order = named.get(distiller, (distiller,))
     result = distill(
@@ -54,7 +55,7 @@ def digest_of(
         settings=settings,
         env=os.environ,
         extract=without_model or (lambda: extract(question, passages, budget)),
-        stored=core.cache.texts,
+        stored=core.cache.texts_while(lambda: core.erasures.last() == before),
         now=now(),
         on_line=on_line,
     )

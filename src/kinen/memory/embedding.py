@@ -58,12 +58,18 @@ def embed_until(
 
     `only` are the digests to embed, if not all.
     """
+    from functools import partial
+
     from kinen.index.lock import sync_lock
     from kinen.index.sync import Job, sync_vectors
     from kinen.index.writer import Writer
+    from kinen.memory import erasing
 
     with (
         sync_lock(core.file("sync.lock"), wait) as announce,
         contextlib.closing(Writer(core.file("index.db"))) as writer,
     ):
-        return sync_vectors(Job(writer, announce, enough), embedder, core.cache, only)
+        clean = partial(erasing.clean, core, held=core.folder)
+        counts = sync_vectors(Job(writer, announce, enough, clean), embedder, core.cache, only)
+        clean()
+        return counts

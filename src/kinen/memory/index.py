@@ -33,6 +33,8 @@ FOLLOW_MS = 1000
 """Maximum milliseconds that a search waits for another process that writes the index."""
 NEW_FILES = 100
 """Maximum number of new files that a search indexes itself."""
+COMPARED_FILES = 200
+"""Files whose times are compared before a search, those first that had changed last."""
 MOST_FILES = 10_000
 """Maximum number of files of a space for it, since a sync looks at all of them."""
 NO_VECTORS = "vectors.off"
@@ -94,6 +96,7 @@ class Index:
             announce("read", 0, 0)
             self._heed_mask()
             report = self.healed(work, notes)
+            self.clean(whole=not session)
             about = self._core.file("meta.json")
             if any(report[:4]) or report.embedded or not os.path.exists(about):
                 synced = self._core.reader.meta("synced")
@@ -119,17 +122,20 @@ class Index:
         from kinen.sources.files import folders
         from kinen.sources.git.worktree import changed_paths
 
-        files, sources, past = self.sources.everything(session)
         embedder = self._core.embedder if embed else None
         folder = self._core.folder
         root = spelled(self._core.space.root)
-        with contextlib.closing(Writer(self._core.file("index.db"))) as writer:
+        index = self._core.file("index.db")
+        with contextlib.closing(Writer(index, erasures=self._core.erasures)) as writer:
+            # After the writer is made: what is erased since then it does not write.
+            files, sources, past = self.sources.everything(session)
             if was_damaged(writer.db):
                 self._report_repair("index.db")
             if rebuild and not session:
                 writer.clear()
+            writer.remove_erased()
             report = sync(
-                Job(writer, tell, enough),
+                Job(writer, tell, enough, self.clean),
                 sources,
                 (embedder, self._core.cache) if embedder else None,
                 files,
@@ -147,13 +153,11 @@ class Index:
 
     def _follow(self) -> list[str]:
         """Index new commits and journal entries, so that they are searchable at once."""
-        from kinen.journal.mark import glance
-
         last = self._core.reader.stamp("journal", "")
         notes = [] if self._core.frozen else self._follow_history()
-        path = self._core.file("journal.db")
-        if not self._core.waiting() and glance(path) in ("", last):
+        if not self._core.waiting() and self._core.erasures.mark() in ("", last):
             return notes
+        from kinen.index.schema import EXCLUDED
         from kinen.index.writer import Writer
         from kinen.journal.mark import mark
 
@@ -161,8 +165,11 @@ class Index:
 
         indexed = last.split("|") if last else ["", "0", "0"]
         behind = end[1] - int(indexed[1]) + end[2] - int(indexed[2])
-        with contextlib.closing(Writer(self._core.file("index.db"))) as writer:
-            if end[0] == indexed[0] and behind <= FOLLOWED:
+        path = self._core.file("index.db")
+        with contextlib.closing(Writer(path, erasures=self._core.erasures)) as writer:
+            # Other globs mean to read the whole journal again.
+            same = writer.get(EXCLUDED) == "\n".join(self._core.excluded)
+            if end[0] == indexed[0] and behind <= FOLLOWED and same:
                 try:
                     writer.follow(self.sources.journal(), patience_ms=FOLLOW_MS)
                 except Busy:
@@ -181,8 +188,11 @@ class Index:
         return notes
 
     def catch_up(self) -> list[str]:
-        """Index new files if they are few, commits and journal entries; returns notes."""
-        new = 0 if self._core.frozen else self.sources.new_files()
+        """Index new and changed files if they are few, commits and journal entries.
+
+        Returns notes.
+        """
+        new = 0 if self._core.frozen else self.sources.new_files() or self._changed_files()
         if not new:
             return self._follow()
         if new <= NEW_FILES and self._core.reader.state_count() <= MOST_FILES:
@@ -191,6 +201,30 @@ class Index:
                 return list(self.sync(embed=False, wait=0.2).notes)
         count = f"{new:,} files are" if new != 1 else "1 file is"
         return [f"{count} newer than the index: run `kinen index`", *self._follow()]
+
+    def _changed_files(self) -> int:
+        """1 if a file changed or vanished since it was indexed, of those that had changed last.
+
+        The others are found by the next sync.
+        """
+        top = os.path.join(self._core.space.root, "")
+        stat = os.stat
+        for path, stamp in self._core.reader.latest_stamps(COMPARED_FILES):
+            try:
+                now = stat(top + path)
+            except OSError:
+                return 1
+            if stamp != f"{now.st_mtime_ns}:{now.st_size}":
+                return 1
+        return 0
+
+    def uncompared(self) -> list[str]:
+        """A note if the space has more files than are compared."""
+        count = 0 if self._core.frozen else self._core.reader.state_count()
+        if count <= COMPARED_FILES:
+            return []
+        rest = count - COMPARED_FILES
+        return [f"{rest:,} files were not looked at for changes: `kinen index` reads all"]
 
     def _follow_history(self) -> list[str]:
         """Index the commits since the last indexed commit."""
@@ -213,16 +247,33 @@ class Index:
         if past is None:
             return []
         # A few commits are written by the connection that reads: it is open and prepared.
-        shared = self._core.reader.db if indexed else None
+        shared = None if not indexed or self._core.hides() else self._core.reader.db
+        erasures = self._core.erasures
         try:
             with (
                 sync_lock(self._core.file("sync.lock"), wait),
-                contextlib.closing(Writer(self._core.file("index.db"), shared)) as writer,
+                contextlib.closing(Writer(self._core.file("index.db"), shared, erasures)) as writer,
             ):
                 report = sync_past(Job(writer, _silent), *past)
         except Busy:
             return ["the history is still being indexed: more will be found later"]
         return list(report.notes)
+
+    def clean(self, *, whole: bool = False) -> None:
+        """Remove the bytes of what was erased, as whoever holds the lock of this index.
+
+        After a sync of the `whole` space also those of files that are excluded since the last one.
+        """
+        from kinen.index.schema import EXCLUDED
+        from kinen.index.writer import Writer
+        from kinen.memory import erasing
+
+        core = self._core
+        excluded = "\n".join(core.excluded)
+        changed = whole and core.reader.meta(EXCLUDED) != excluded
+        if not erasing.clean(core, held=core.folder, anyway=changed) and changed:
+            with contextlib.closing(Writer(core.file("index.db"))) as writer:
+                writer.set(EXCLUDED, excluded)
 
     def embed_new(self, enough: Callable[[], bool]) -> tuple[int, int]:
         """Embed chunks without vectors until `enough`; the numbers embedded and missing."""
@@ -350,7 +401,7 @@ class Index:
             dimensions=dimensions,
             pending=counts.chunks - counts.vectors if provider != "none" else 0,
             synced=core.reader.meta("synced"),
-            untrusted=core.config.ignored,
+            untrusted=tuple(core.config.ignored),
             bytes=sum(map(size_of, {core.space.data, core.folder})),
             epoch=clock.epoch,
             surprise=clock.accumulated,

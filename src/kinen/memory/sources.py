@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from kinen.index.git.commits import Settings
     from kinen.memory.core import Core
     from kinen.ports import Past, Source
+    from kinen.sources.files.hidden import Hidden
     from kinen.sources.files.symbols import Symbols
     from kinen.sources.files.walk import Files
     from kinen.sources.git.log import Log
@@ -46,7 +47,7 @@ class Sources:
         Of a session these are its files, and the journal.
         """
         has_journal = self._core.store.exists
-        suppressed = self.suppressed() if has_journal else set()
+        suppressed = self.hidden()
         files = self.files(session, suppressed)
         sources: list[Source] = [files]
         if not session:
@@ -105,7 +106,10 @@ class Sources:
 
         settings = self._core.config.index
         return Entries(
-            self._core.store.ready(), size=settings.chunk_size, overlap=settings.chunk_overlap
+            self._core.store.ready(),
+            size=settings.chunk_size,
+            overlap=settings.chunk_overlap,
+            excluded=self._core.excluded,
         )
 
     def history(self, indexed: str = "") -> tuple[Past, Settings] | None:
@@ -140,12 +144,10 @@ class Sources:
             self._followed = True
             log.begin(indexed, self._steps)
         hands: list[Hand] = []
-        hidden: set[str] = set()
         if self._core.store.exists:
             from kinen.journal import queries
 
             hands = [Hand(*row) for row in queries.tag_ops(self._core.store.db)]
-            hidden = queries.suppressed(self._core.store.db)
         rules = self.rules
         tagger = Tagger(rules)
         log.exclude(tagger.excluded, tagger.exclude_digest)
@@ -154,7 +156,8 @@ class Sources:
             derived=tagger.derived,
             rules=tagger.digest,
             hands=hands,
-            hidden=frozenset(hidden),
+            hidden=self.hidden(),
+            excluded="\n".join(self._core.config.privacy.exclude),
             snapshot_frequency=rules.snapshot_frequency,
         )
 
@@ -190,6 +193,12 @@ class Sources:
         names = [spelled(path) for path in paths]
         known = self._core.reader.stamps(names)
         return [path for path, name in zip(paths, names, strict=True) if name not in known]
+
+    def hidden(self) -> Hidden:
+        """What is not indexed: refs that were forgotten or hidden, and paths that are excluded."""
+        from kinen.sources.files.hidden import Hidden
+
+        return Hidden(self.suppressed(), self._core.config.privacy.exclude)
 
     def suppressed(self) -> set[str]:
         """Refs that are forgotten or hidden: they are not indexed."""

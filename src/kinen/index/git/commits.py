@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from threading import Thread
 
 from kinen.index.git.lineage import Step, Touch, tag_operations
 from kinen.index.schema import LATE, TRIGGERS
-from kinen.index.writer import Writer, above, encode
+from kinen.index.writer import STALE_TEXT, Writer, above, encode
 from kinen.model.documents import Commit
 from kinen.model.tuples import NamedTuple
 from kinen.storage.database import statements, writing
@@ -45,8 +45,10 @@ class Settings(NamedTuple):
     rules: str
     """Names the rules behind `derived`."""
     hands: Sequence[Hand] = ()
-    hidden: frozenset[str] = frozenset()
+    hidden: Collection[str] = frozenset()
     """Refs that are not shown."""
+    excluded: str = ""
+    """Names the globs whose files `hidden` contains, besides the refs that it lists."""
     snapshot_frequency: int = 0
     """After how many commits the index is copied; 0 for never."""
 
@@ -74,6 +76,11 @@ class History:
         self.loading = Loading(writer, bulk=self.fresh)
         self._last_path = self.scalar("SELECT MAX(id) FROM paths")
         self._empty = not self._last_path
+
+    def hidden(self) -> Callable[[str], bool]:
+        """Whether a ref is not shown: asked in a transaction, since more are hidden meanwhile."""
+        gone = self.writer.gone()
+        return lambda ref: ref in self.settings.hidden or ref in gone
 
     def scalar(self, sql: str, *values: object) -> int:
         row = self.db.execute(sql, values).fetchone()
@@ -116,13 +123,14 @@ class History:
         tags: list[tuple[str, int]] = []
         cites: list[tuple[object, ...]] = []
         number = self._paths.get
+        is_hidden = self.hidden()
         for id_, commit in enumerate(batch, first):
             ref = f"commit:{commit.sha}"
             width = len(commit.touches)
             ops = tag_operations(commit.ops, commit.scope, width)
             self.new[commit.sha] = (id_, commit.parents)
             visible = record
-            if ref in self.settings.hidden:
+            if is_hidden(ref):
                 visible = HIDDEN
             elif inside and not width:
                 visible = 0
@@ -337,6 +345,8 @@ class Loading:
                     (self._done, end),
                 )
                 self._done = end
+                if last and self._writer.get(STALE_TEXT):
+                    self._writer.rebuild_text()
                 for statement in statements(TRIGGERS) if last else ():
                     db.execute(statement)
                 if last:

@@ -227,7 +227,7 @@ def insert(
     at: dict[int, str],
 ) -> None:
     record = history.scalar("SELECT MAX(id) FROM records") + 1
-    hidden = history.settings.hidden
+    is_hidden = history.hidden()
     rows = []
     records = []
     tags = []
@@ -236,7 +236,7 @@ def insert(
         path = history.name(file.path)
         names.append((id_, f"{path} {identifier_parts(path)}"))
         visible = 0
-        if f"file:{path}" not in hidden:
+        if not is_hidden(f"file:{path}"):
             visible = record
             current = file.tags.current(history.derived(file.path))
             metadata = alive_json(file.path in present)

@@ -65,7 +65,8 @@ def _follow(writer: Writer, past: Past, settings: Settings, done: Callable[[int]
         states = {}
     head = past.head()
     refs = sorted(ref for ref in settings.hidden if ref.startswith(("commit:", "file:")))
-    mark = Mark(head, past.rules, settings.rules, str(len(settings.hands)), digest(str(refs)))
+    hidden = digest(str(refs) + settings.excluded)
+    mark = Mark(head, past.rules, settings.rules, str(len(settings.hands)), hidden)
     broken = [key for key, state in states.items() if state.reason and state.stamp != CUT]
     cuts = {key: state.reason for key, state in states.items() if state.stamp == CUT}
     history.tree_is_cut = TREE in cuts

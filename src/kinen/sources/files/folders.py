@@ -6,8 +6,8 @@ A search compares the times of the folders with those of the last sync, without 
 from __future__ import annotations
 
 import os
-import time
 
+from kinen.ids import milliseconds
 from kinen.storage import private
 
 TYPE_CHECKING = False
@@ -30,7 +30,7 @@ def stamp(folder: str) -> int:
         changed = os.stat(folder).st_mtime_ns
     except OSError:
         return 0
-    return changed if time.time_ns() - changed > RACY else 0
+    return changed if milliseconds() * 1_000_000 - changed > RACY else 0
 
 
 def save(path: str, stamps: Mapping[str, int]) -> None:
