@@ -1,4 +1,4 @@
-"""Identifiers: 26 characters of Crockford's base 32, as ULIDs have.
+"""Identifiers, 26 characters of Crockford's base 32 as ULIDs have, and the time in them.
 
 Hooks import this module, so it needs nothing but `os` and `time`.
 """
@@ -14,8 +14,18 @@ ZEROS = 10
 """Zeros at the beginning of an id that has no time."""
 HASH = 8
 """Characters of a hash that tell it apart."""
+LATEST_CLOCK = (2**63 - 1) // 1_000_000
+"""The last time that Python can read from the clock, in the year 2262."""
 _last = [0, 0]
 """The millisecond and the random part of the newest ULID."""
+
+
+def milliseconds() -> int:
+    """The time now in epoch milliseconds; LATEST_CLOCK if the clock is beyond it."""
+    try:
+        return time.time_ns() // 1_000_000
+    except OverflowError:
+        return LATEST_CLOCK
 
 
 def ulid(ms: int = 0) -> str:
@@ -23,7 +33,7 @@ def ulid(ms: int = 0) -> str:
 
     `ms` is the time in epoch milliseconds, now if omitted.
     """
-    ms = ms or time.time_ns() // 1_000_000
+    ms = ms or milliseconds()
     if ms == _last[0]:
         _last[1] += 1
     else:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,10 @@ class Site(BaseHTTPRequestHandler):
             self.redirect(f"http://localhost:{self.server.server_address[1]}/kettles")
         elif path == "/elsewhere":
             self.redirect("file:///etc/hostname")
+        elif path == "/nowhere":
+            self.redirect("")
+        elif path.startswith("/drip"):
+            self.drip(body=path == "/drip-body")
         elif path == "/endless":
             self.send_response(200)
             self.end_headers()
@@ -51,9 +57,20 @@ class Site(BaseHTTPRequestHandler):
 
     def redirect(self, target: str) -> None:
         self.send_response(302)
-        self.send_header("Location", target)
+        if target:
+            self.send_header("Location", target)
         self.send_header("Content-Length", "0")
         self.end_headers()
+
+    def drip(self, *, body: bool) -> None:
+        """Headers or a body without end, until the client hangs up."""
+        self.send_response(200)
+        if body:
+            self.end_headers()
+        self.flush_headers()
+        with contextlib.suppress(OSError):
+            while not time.sleep(0.05):
+                self.wfile.write(b"X-More: x\r\n")
 
     def log_message(self, *_: Any) -> None:
         """Nothing on standard error."""
@@ -121,8 +138,21 @@ def test_size_and_time_are_limited(site: str) -> None:
         download(f"{site}/endless", 1 << 20)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
-        with pytest.raises(KinenError, match="no answer"):
+        with pytest.raises(KinenError, match="no complete answer"):
             download(f"http://127.0.0.1:{port}/", 1 << 20, seconds=0.3)
+
+
+@pytest.mark.parametrize("path", ["/drip-headers", "/drip-body"])
+def test_an_answer_that_drips_is_cut_at_the_end_of_the_time(site: str, path: str) -> None:
+    with pytest.raises(KinenError, match=r"no complete answer of 127\.0\.0\.1:\d+ in 0\.5 s"):
+        download(site + path, 1 << 20, seconds=0.5)
+
+
+def test_a_redirect_to_nowhere_is_an_answer_that_says_so(space: Path, kinen, site: str) -> None:
+    added = kinen("resources", "add", f"{site}/nowhere")
+    assert added.code == 2
+    assert "answers 302" in added.err
+    assert "bug" not in added.err
 
 
 @pytest.mark.parametrize(

@@ -41,42 +41,44 @@ export function hunksOf(patch: string): Hunk[] {
 export function replay(patches: string[]): (Origin | undefined)[] {
   let file: (Origin | undefined)[] = [];
   patches.forEach((patch, revision) => {
-    let shift = 0;
+    const after: (Origin | undefined)[] = [];
+    let place = 0;
     for (const hunk of hunksOf(patch)) {
-      const start = hunk.start + shift;
-      if (start > FILE_LINES) {
+      if (hunk.start > FILE_LINES) {
         continue;
       }
-      while (file.length < start) {
-        file.push(undefined);
+      while (place < hunk.start) {
+        after.push(file[place++]);
       }
-      const removed = hunk.lines.filter((line) => !line.startsWith("+")).length;
-      const before = file.slice(start, start + removed);
-      const after = rewritten(hunk, before, revision);
-      file = [...file.slice(0, start), ...after, ...file.slice(start + removed)];
-      shift += after.length - removed;
+      place = rewrite(hunk, file, place, revision, after);
     }
+    while (place < file.length) {
+      after.push(file[place++]);
+    }
+    file = after;
   });
   return file;
 }
 
-/** The lines of a hunk after its commit. */
-function rewritten(hunk: Hunk, before: (Origin | undefined)[], revision: number): (Origin | undefined)[] {
-  const after: (Origin | undefined)[] = [];
-  let place = 0;
+/** Adds the lines of a hunk after its commit; the place in the file that follows it. */
+function rewrite(
+  hunk: Hunk,
+  file: (Origin | undefined)[],
+  place: number,
+  revision: number,
+  after: (Origin | undefined)[],
+): number {
   for (const line of hunk.lines) {
     if (line.startsWith("+")) {
       after.push({ revision, text: line.slice(1) });
     } else {
-      const unchanged = line.startsWith(" ");
-      const origin = before[place];
-      if (unchanged) {
+      const origin = file[place++];
+      if (line.startsWith(" ")) {
         after.push(origin?.text === line.slice(1) ? origin : undefined);
       }
-      place += 1;
     }
   }
-  return after;
+  return place;
 }
 
 /**
@@ -88,7 +90,12 @@ export function blame(patches: string[], document: string[]): number[] {
   const places = new Map<string, number[]>();
   file.forEach((origin, index) => {
     if (origin) {
-      places.set(origin.text, [...(places.get(origin.text) ?? []), index]);
+      const same = places.get(origin.text);
+      if (same) {
+        same.push(index);
+      } else {
+        places.set(origin.text, [index]);
+      }
     }
   });
   return document.map((text, index) => {
@@ -104,9 +111,20 @@ export function blame(patches: string[], document: string[]): number[] {
   });
 }
 
+/** The nearest of some places, which ascend; of two at the same distance the earlier. */
 function nearest(places: number[], index: number): number | undefined {
+  let low = 0;
+  let high = places.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((places[middle] ?? index) < index) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
   let best: number | undefined;
-  for (const place of places) {
+  for (const place of places.slice(Math.max(0, low - 1), low + 1)) {
     const distance = Math.abs(place - index);
     if (distance <= DISTANCE && (best === undefined || distance < Math.abs(best - index))) {
       best = place;

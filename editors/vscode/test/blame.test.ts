@@ -33,6 +33,39 @@ test("damaged patches do not break or hang", () => {
   }
 });
 
+/** How many elements of arrays are iterated over while something runs. */
+function iterated(run: () => void): number {
+  const original = Array.prototype[Symbol.iterator];
+  let count = 0;
+  Array.prototype[Symbol.iterator] = function* (this: unknown[]) {
+    for (let index = 0; index < this.length; index += 1) {
+      count += 1;
+      yield this[index];
+    }
+    return undefined;
+  };
+  try {
+    run();
+  } finally {
+    Array.prototype[Symbol.iterator] = original;
+  }
+  return count;
+}
+
+test("ten times as many equal lines and hunks are ten times the work", () => {
+  const work = (lines: number): number => {
+    const added = `@@ -0,0 +1,${lines} @@\n${"+the same line\n".repeat(lines)}`;
+    const hunks = Array.from({ length: lines / 10 }, (_, n) => `@@ -${n * 10 + 1},1 +${n * 11 + 1},2 @@\n the same line\n+another\n`);
+    const document = ["first", ...Array.from({ length: lines }, () => "the same line")];
+    return iterated(() => {
+      const found = blame([added, hunks.join("")], document);
+      assert.equal(found.filter((commit) => commit === 0).length, lines);
+    });
+  };
+  const [few, many] = [work(300), work(3000)];
+  assert.ok(many < 11 * few, `${few} and ${many} elements`);
+});
+
 function revision(patch: string, at: string): Revision {
   return { commit: at, at, author: "Mira", subject: "s", message: "s", patch };
 }

@@ -9,10 +9,14 @@ Addresses that the user writes out (`http://localhost:8000/…`, `http://192.168
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import re
 import socket
+import threading
 import time
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
 from kinen.errors import QueryError, Unreadable
@@ -58,7 +62,13 @@ def download(url: str, most: int, seconds: float = SECONDS) -> Download:
     named = _netloc(url)
     for _ in range(REDIRECTS + 1):
         address = _checked_address(url, _netloc(url) == named)
-        answer = _get(url, address, most, end)
+        try:
+            answer = _get(url, address, most, end)
+        except Unreadable:
+            if time.monotonic() < end:
+                raise
+            fact = f"no complete answer of {_netloc(url)} in {seconds:g} s"
+            raise Unreadable(fact, "try again later, or download it yourself") from None
         if isinstance(answer, Download):
             return answer
         url = urljoin(url, answer)
@@ -112,12 +122,24 @@ def _is_address(host: str) -> bool:
 
 
 def _get(url: str, address: str, most: int, end: float) -> Download | str:
-    """The file at an address, or the target of a redirect."""
+    """The file at an address, or the target of a redirect; the connection is cut at the end."""
     import httpx
 
     target = httpx.URL(url).copy_with(host=address, fragment=None)
     host = httpx.URL(url).netloc.decode("ascii")
     seconds = max(0.1, end - time.monotonic())
+    timer = threading.Timer(seconds, lambda: None)
+
+    def trace(event: str, info: Mapping[str, Any]) -> None:
+        """Cut the new connection in time: a timeout of httpx begins anew with every byte."""
+        nonlocal timer
+        if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
+            timer.cancel()
+            connection = info["return_value"].get_extra_info("socket")
+            timer = threading.Timer(max(0.0, end - time.monotonic()), _cut, (connection,))
+            timer.daemon = True
+            timer.start()
+
     try:
         with (
             httpx.Client(timeout=seconds, trust_env=False, follow_redirects=False) as client,
@@ -125,42 +147,36 @@ def _get(url: str, address: str, most: int, end: float) -> Download | str:
                 "GET",
                 target,
                 headers={"Host": host, "User-Agent": "kinen", "Accept-Encoding": "identity"},
-                extensions={"sni_hostname": httpx.URL(url).host},
+                extensions={"sni_hostname": httpx.URL(url).host, "trace": trace},
             ) as response,
         ):
-            if response.is_redirect:
+            if response.has_redirect_location:
                 return response.headers["location"]
             if response.status_code != httpx.codes.OK:
                 raise Unreadable(
                     f"{url} answers {response.status_code} {response.reason_phrase}".rstrip(),
                     "check the address",
                 )
-            data = _limited(response, most, end)
+            data = bytearray()
+            for piece in response.iter_raw():
+                data += piece
+                if len(data) > most:
+                    raise Unreadable(
+                        f"larger than {most >> 20} MB (index.max_file_mb)", "set a larger limit"
+                    )
+            if time.monotonic() > end:  # a body without a length ends where it is cut
+                raise Unreadable("cut", "")
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    except httpx.TimeoutException:
-        raise Unreadable(f"no answer of {host} in time", "try again later") from None
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, OSError) as error:
         raise Unreadable(f"{host}: {excerpt(str(error), 80)}", "check the address") from None
-    return Download(url, file_name(url, kind), data)
+    finally:
+        timer.cancel()
+    return Download(url, file_name(url, kind), bytes(data))
 
 
-def _limited(response: object, most: int, end: float) -> bytes:
-    """The body of a response; raises if it is too large or takes too long."""
-    import httpx
-
-    assert isinstance(response, httpx.Response)
-    pieces: list[bytes] = []
-    size = 0
-    for piece in response.iter_raw():
-        size += len(piece)
-        pieces.append(piece)
-        if size > most:
-            raise Unreadable(
-                f"larger than {most >> 20} MB (index.max_file_mb)", "set a larger limit"
-            )
-        if time.monotonic() > end:
-            raise Unreadable(f"took more than {SECONDS:g} s", "try again, or download it yourself")
-    return b"".join(pieces)
+def _cut(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # it is closed already
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
 
 def file_name(url: str, kind: str) -> str:
