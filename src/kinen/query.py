@@ -109,6 +109,7 @@ def search_query(
         context=_chunks_around(context, settings),
         min_score=min_score or 0.0,
         floor=min_score is None,
+        once=True,
         meta=conditions_of(names["meta"]),
         events=events_of(names["kinds"], chosen),
         agent=_stored(agent),

@@ -105,9 +105,9 @@ def test_a_server_keeps_memories_open_and_sees_what_is_new(roots: dict[str, Path
         memory.sync()
     second = search_spaces(["all"], fulltext("basket"), opener=pool.open_space)
     assert {hit.record.path for hit in second} - {hit.record.path for hit in first} == {"new.md"}
-    assert sum("reader" in vars(memory.core) for memory in opened) == len(FRUIT)
+    assert sum("opened_reader" in vars(memory.core) for memory in opened) == len(FRUIT)
     anyio.run(pool.close)
-    assert not any("reader" in vars(memory.core) for memory in opened)
+    assert not any("opened_reader" in vars(memory.core) for memory in opened)
 
 
 def test_by_meaning_the_question_is_embedded_once(

@@ -226,9 +226,7 @@ def test_a_recall_keeps_its_budget_compact_full_or_distilled(memory: Memory) -> 
             recalled = memory.recall(Query("limiter key3", budget=budget), **how)
             assert estimate(shown(recalled)) <= recalled.tokens <= budget, (budget, how)
     compact, full = (memory.recall("limiter key3", full=full) for full in (False, True))
-    assert compact.tokens < 700 < full.tokens
     assert "step 3.20" in full.items[0].text
-    assert all(estimate(item.text) <= 110 for item in compact.items)
     assert "key3" in compact.items[0].text
     assert memory.recall("limiter", full=True) == memory.recall("limiter", full=True)
     long = memory.worklog.checkpoint(
@@ -289,8 +287,8 @@ def test_two_spaces_with_the_same_ref_are_told_apart_and_fit_the_budget(tmp_path
 def test_memories_are_recalled_by_their_type(memory: Memory) -> None:
     decided(memory, 0)
     (item,) = memory.consolidation.consolidate().learned
-    assert item.ref in recalled_refs(memory, events=("decision",))
-    assert item.ref not in recalled_refs(memory, events=("insight",))
+    assert recalled_refs(memory, kinds=("memory",), events=("decision",)) == [item.ref]
+    assert recalled_refs(memory, kinds=("memory",), events=("insight",)) == []
 
 
 def decided(memory: Memory, n: int) -> str:

@@ -11,7 +11,6 @@ from kinen.recall.candidates import (
     folded,
     in_order,
     may_answer,
-    without_passing,
 )
 
 
@@ -68,65 +67,40 @@ def test_without_a_question_the_order_stays() -> None:
     assert in_order(hits, " ") == hits
 
 
-def test_nothing_is_folded_that_differs_in_a_word_of_the_question() -> None:
-    text = "one long sentence names store table row key column index query vector number word {}"
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The limit of the red table is 40 rows.", "The limit of the blue table is 40 rows."),
+        ("The limit of the red table is 40 rows.", "The limit of the red table is 50 rows."),
+        ("The red table is used by both jobs.", "The red table is not used by both jobs."),
+        ("Red has 5 rows and blue has 9 rows.", "Red has 9 rows and blue has 5 rows."),
+        ("The red table is full. It is Monday.", "The red table is full."),
+    ],
+)
+def test_nothing_is_left_out_because_another_text_resembles_it(older: str, newer: str) -> None:
     both = [
-        Candidate(hit("observation:a", "2026-01-01", 0.5), text.format("red")),
-        Candidate(hit("observation:b", "2026-01-02", 0.5), text.format("blue")),
+        Candidate(hit("observation:a", "2026-01-01", 0.5), older),
+        Candidate(hit("observation:b", "2026-01-02", 0.5), newer),
     ]
-    assert [item.copies for item in folded(both)] == [1]
-    assert len(folded(both, "is it red?")) == 2
+    assert folded(both) == both
 
 
-def test_a_memory_gives_way_to_what_it_was_drawn_from() -> None:
+def test_a_text_that_a_newer_one_has_word_by_word_is_left_out() -> None:
+    both = [
+        Candidate(hit("observation:a", "2026-01-01", 0.5), "The red table is full."),
+        Candidate(hit("observation:b", "2026-01-02", 0.5), "So **the red table** is full!"),
+    ]
+    assert folded(both) == [both[1]._replace(copies=1)]
+
+
+@pytest.mark.parametrize("kind", ["memory", "summary"])
+def test_what_was_drawn_from_others_gives_way_to_them(kind: str) -> None:
     text = "the sessions of users are kept in Postgres because Redis lost them"
     both = [
-        Candidate(hit("memory:a", "2026-01-02", 0.6), text),
+        Candidate(hit(f"{kind}:a", "2026-01-02", 0.6), f"Outcome: {text}"),
         Candidate(hit("checkpoint:b", "2026-01-01", 0.5), text),
     ]
-    assert [entry.hit.record.ref for entry in folded(both, "sessions")] == ["checkpoint:b"]
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "Task 4 is in progress.",
-        "Review: pending",
-        "| Task 4 | pending |",
-        "**Pending**: the release",
-        "The approval is still pending.",
-        "Three remaining tasks wait for the schema.",
-        "- [ ] TODO: the release",
-        "I am waiting for the build.",
-    ],
-)
-def test_lines_that_held_for_a_while_go(line: str) -> None:
-    assert without_passing(f"Fixed the leak.\n{line}") == "Fixed the leak."
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "The tree reused a stale pending load after the selection changed.",
-        "The worker flushes the remaining bytes and closes the file.",
-        "A todo is stored with the list that it belongs to.",
-        "A client waiting for a lock gives up after a second.",
-    ],
-)
-def test_a_word_of_the_domain_is_no_state(line: str) -> None:
-    assert without_passing(line) == line
-
-
-@pytest.mark.parametrize("line", ["We cover 35 of roughly 120 endpoints.", "12 of 15 tests pass."])
-def test_a_part_of_a_whole_held_for_a_while(line: str) -> None:
-    assert without_passing(f"Fixed the leak.\n{line}") == "Fixed the leak."
-
-
-@pytest.mark.parametrize(
-    "line", ["All 6/6 tests pass.", "On 03/12 it was moved.", "Section 4 of RFC 6749 says so."]
-)
-def test_a_whole_a_date_and_a_chapter_stay(line: str) -> None:
-    assert without_passing(line) == line
+    assert [entry.hit.record.ref for entry in folded(both)] == ["checkpoint:b"]
 
 
 def test_how_something_works_is_told_by_what_explains_it_not_by_steps_on_the_way() -> None:

@@ -17,11 +17,13 @@ from kinen.recall.answer import (
     Citation,
     Numbering,
     Omission,
+    answering,
     quoted,
-    supports,
+    statements,
 )
 from kinen.recall.clip import compact
 from kinen.recall.excerpts import excerpts
+from kinen.recall.order import fewest
 from kinen.text import estimate, excerpt
 
 if TYPE_CHECKING:
@@ -68,12 +70,7 @@ class Answers:
         recalled = self._recaller.collect(query, room, HITS)
         notes = (*recalled.notes, *recalled.hits.notes)
         candidates = self._recaller.candidates(query, recalled.hits)
-        near = [
-            candidate
-            for candidate in candidates
-            if supports(candidate.hit, candidate.text, query.text)
-        ]
-        far = [candidate.hit.record.ref for candidate in candidates if candidate not in near]
+        near, far = answering(candidates, query.text)
         dropped = [Omission(ref, TOO_FAR) for ref in far]
         if not near:
             return Answer(query.text, dropped=tuple(dropped), notes=notes)
@@ -144,8 +141,10 @@ def _title(record: Record) -> str:
 
 
 def _quotation(question: str, candidates: list[Candidate], room: int) -> Digest:
-    """The lines of the candidates that answer, as a recall chooses them."""
+    """What the candidates state, in lines as of a recall: no more than answers the question."""
     items = excerpts(question, candidates, room, ENTRIES)
+    items = [item._replace(text=statements(item.text)) for item in items]
+    items = fewest(question, [item for item in items if item.text.strip()])
     refs = {item.ref: _ref_of(item.ref, candidates) for item in items}
     text = quoted(items, refs)
     read = sum(estimate(candidate.text) for candidate in candidates)

@@ -1,27 +1,27 @@
-"""The records that a recall chooses lines from, with what later ones say about them."""
+"""The records that a recall chooses lines from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from kinen.distill.blocks import unwrapped
-from kinen.journal.shorten import without_cut, without_earlier
+from kinen.journal.shorten import without_cut
 from kinen.model.records import Hit, Hits, Query
-from kinen.recall import candidates, problems
+from kinen.recall import candidates, typed
 from kinen.recall.lately import prose
-from kinen.recall.states import Source, States
+from kinen.recall.order import shared_words
+from kinen.recall.turns import acceptance, turns
 
 if TYPE_CHECKING:
     from kinen.index.reader import Reader
     from kinen.recall.candidates import Candidate
+    from kinen.recall.turns import Turn
 
-CLOSING = 48
-"""The last messages of a session that tell how things stand at its end."""
-SESSIONS = 6
-"""Sessions whose end is looked at: those of the best hits."""
-ENTRIES = ("observation", "summary", "memory")
-"""Kinds that say how something stood when they were written."""
+OWN = ("fulltext", "phrase")
+"""Votes for the cited observation of a segment; others are for all of it."""
+
+BESIDE = 4
+"""Hits whose segments are looked at for further messages."""
 
 
 def candidates_of(
@@ -29,12 +29,13 @@ def candidates_of(
 ) -> list[Candidate]:
     """The records of the hits with their text, what explains first, nothing twice.
 
-    What did not last is left out, unless the question asks how things stood or what was wrong.
+    A summary that a later one of its session follows is left out.
     """
     outdated = reader.outdated_summaries()
-    latest = reader.last_messages({hit.record.session for hit in hits})
     texts: dict[str, Candidate] = {}
-    for hit in candidates.in_order(hits, query.text):
+    replies = _Replies(reader, query, readable)
+    every = (*hits, *_beside(reader, query, hits))
+    for hit in candidates.in_order(every, query.text):
         record = hit.record
         if record.ref in outdated or record.ref in texts:
             continue
@@ -43,84 +44,87 @@ def candidates_of(
             text = prose(text)
         if record.kind == "summary" and query.text.strip():
             text = without_cut(text)
-        later = record.at < latest.get(record.session, "")
-        if later and record.kind in ("observation", "summary"):
-            text = _lasting(hit, unwrapped(text), query.text)
         if text.strip():
-            texts[record.ref] = candidates.Candidate(hit, text)
+            texts[record.ref] = replies.of(hit, text)
     if not query.text.strip():
         return candidates.folded(candidates.without_updates(texts.values()))
-    return candidates.folded(_with_states(reader, list(texts.values()), query.text), query.text)
+    # A memory repeats its source; where it is asked for, it stands for it and not the reverse.
+    about = typed.subject(query.text)
+    first = [entry for ref, entry in texts.items() if typed.answers(about, ref, entry.text)]
+    return [*first, *candidates.folded(entry for entry in texts.values() if entry not in first)]
 
 
-def _lasting(hit: Hit, text: str, question: str) -> str:
-    """What an entry says that did not end with it, or that the question asks for."""
-    if not candidates.names_passing(question):
-        text = candidates.without_passing(text)
-    if not problems.asks_problem(question):
-        text = problems.without_problems(text, request=_is_request(hit))
-    return text
+class _Replies:
+    """What hits are shown with; the messages of each session are read once."""
+
+    def __init__(self, reader: Reader, query: Query, readable: Callable[[Hit], str]) -> None:
+        self._reader = reader
+        self._query = query
+        self._readable = readable
+        self._turns: dict[str, dict[str, Turn]] = {}
+
+    def of(self, hit: Hit, text: str) -> Candidate:
+        """A hit as a candidate; of a message with what it accepts, and what came of it."""
+        candidate = candidates.Candidate(hit, text)
+        about = hit.record.metadata or {}
+        parent = str(about.get("parent", ""))
+        if about.get("event") != "message" or not self._query.text.strip() or self._query.as_of:
+            return candidate
+        if parent not in self._turns:
+            self._turns[parent] = turns(self._reader.messages(parent))
+        turn = self._turns[parent].get(hit.record.ref)
+        if turn is None:
+            return candidate
+        if about.get("role") == "user":
+            asked = self._message(hit, turn.asked)
+            decision = acceptance(asked.text, text) if asked else ""
+            answer = self._message(hit, turn.final)
+            return candidate._replace(text=decision or text, reply=answer)
+        reply = self._message(hit, turn.following) if hit.record.ref == turn.final else None
+        decision = acceptance(text, reply.text) if reply else ""
+        if reply is None or not decision:
+            return candidate
+        return candidate._replace(reply=reply._replace(text=decision))
+
+    def _message(self, hit: Hit, ref: str) -> Candidate | None:
+        """Another message of a hit's session as a candidate, if it is not too late."""
+        record = self._reader.record(ref) if ref else None
+        chunks = self._reader.between(ref, 0, 0)
+        if record is None or not chunks or record.at > (self._query.until or record.at):
+            return None
+        votes = tuple(vote for vote in hit.votes if vote.retriever not in OWN)
+        message = hit._replace(record=record, chunk=chunks[0], votes=votes, before=(), after=())
+        text = self._readable(message)
+        return candidates.Candidate(message, text) if text.strip() else None
 
 
-def _is_request(hit: Hit) -> bool:
-    return (hit.record.metadata or {}).get("role") == "user"
+def _beside(reader: Reader, query: Query, hits: Hits) -> Iterator[Hit]:
+    """Messages in the segments of the best hits that have as many of the question's words.
 
-
-def _with_states(reader: Reader, collected: list[Candidate], question: str) -> Iterator[Candidate]:
-    """Candidates without statements that no longer hold, and those left empty gone.
-
-    Problems that the question may ask for are marked where something was done about them later.
+    A search cites one observation of a segment: a prompt may have more words of the question than
+    its answer, and of two answers the other one may be right.
     """
-    messages = {item.hit.record.ref: _source(item) for item in collected if _is_told(item.hit)}
-    sources = [*messages.values(), *_endings(reader, collected, messages.keys())]
-    states = States(sources)
-    repairs = problems.Repairs(sources if problems.asks_problem(question) else ())
-    for item in collected:
-        text = item.text
-        if item.hit.record.kind in ENTRIES:
-            text = _current(states, item)
-            source = _source(item)._replace(text=text)
-            text = repairs.marked(source, request=_is_request(item.hit))
-        if text.strip():
-            yield item._replace(text=text)
-
-
-def _current(states: States, candidate: Candidate) -> str:
-    """What a candidate says that still holds.
-
-    Of what a summary says about requests before the last, everything else in it may be newer.
-    """
-    source = _source(candidate)
-    text = states.current(source)
-    if candidate.hit.record.kind == "summary":
-        earlier = without_earlier(candidate.text)[1]
-        text = f"{text}\n{states.current(Source(earlier, '', source.session))}"
-    return text
-
-
-def _source(candidate: Candidate) -> Source:
-    record = candidate.hit.record
-    text = candidate.text
-    if record.kind == "summary":
-        text = without_earlier(text)[0]
-    return Source(text, record.at, record.session, shown=True)
-
-
-def _is_told(hit: Hit) -> bool:
-    """Whether an agent reports its work here; requests and output do not count."""
-    if hit.record.kind == "summary":
-        return True
-    return (hit.record.metadata or {}).get("role") == "assistant"
-
-
-def _endings(
-    reader: Reader, collected: Iterable[Candidate], refs: Iterable[str]
-) -> Iterator[Source]:
-    """The last messages of the sessions that candidates are from."""
-    parents = (str((item.hit.record.metadata or {}).get("parent", "")) for item in collected)
-    sessions = list(dict.fromkeys(filter(None, parents)))[:SESSIONS]
-    seen = set(refs)
-    for parent in sessions:
-        for message in reader.last_said(parent, CLOSING):
-            if message.ref not in seen:
-                yield Source(message.text, message.at, message.session)
+    if not query.text.strip() or query.kinds or query.events or query.as_of:
+        return
+    refs = {hit.record.ref for hit in hits}
+    for hit in hits[:BESIDE]:
+        segment = (*hit.before, hit.chunk, *hit.after) if hit.record.kind == "observation" else ()
+        enough = max(1, len(shared_words(query.text, hit.chunk.text)))
+        votes = tuple(vote for vote in hit.votes if vote.retriever not in OWN)
+        for n, chunk in enumerate(segment):
+            if chunk.ref in refs or len(shared_words(query.text, chunk.text)) < enough:
+                continue
+            record = reader.record(chunk.ref)
+            if (
+                record
+                and (record.metadata or {}).get("event") == "message"
+                and (query.since or "") <= record.at <= (query.until or record.at)
+            ):
+                yield hit._replace(
+                    record=record,
+                    chunk=chunk,
+                    score=sum(vote.share for vote in votes),
+                    votes=votes,
+                    before=segment[:n],
+                    after=segment[n + 1 :],
+                )

@@ -17,7 +17,8 @@ from kinen.model.journal import Item, Recall
 from kinen.model.records import Hit, Hits, Query
 from kinen.query import storable_query
 from kinen.recall import tiers
-from kinen.recall.floor import NOTHING_CLOSE
+from kinen.recall.floor import NOTHING_CLOSE, in_order
+from kinen.recall.order import arranged
 from kinen.recall.search import worded
 from kinen.space import find as spaces
 
@@ -143,7 +144,7 @@ def search_spaces(
     if merged:  # weak hits of other spaces do not count
         notes = [note for note in notes if NOTHING_CLOSE not in note]
     merged.sort(key=lambda hit: (-hit.score, hit.space, hit.record.ref, hit.chunk.n))
-    return Hits(tuple(merged[: query.limit]), query, mode or query.mode, tuple(notes))
+    return in_order(Hits(tuple(merged[: query.limit]), query, mode or query.mode, tuple(notes)))
 
 
 def recall_spaces(
@@ -166,8 +167,8 @@ def recall_spaces(
         items, _ = memory.recaller.items(query, found.hits, budget // shares, full=full)
         return (
             budget,
-            [tiers.in_space(pin, name) for pin in pins],
-            [tiers.in_space(item, name) for item in items],
+            [tiers.priced(pin._replace(space=name)) for pin in pins],
+            [tiers.priced(item._replace(space=name)) for item in items],
             [f"{name}: {note}" for note in (*found.notes, *found.hits.notes)],
         )
 
@@ -183,4 +184,5 @@ def recall_spaces(
     if query.issue and not (always or hits):
         notes.append(f"no issue {query.issue!r} in these spaces")
     hits.sort(key=lambda item: (-item.score, item.space, item.ref))
-    return tiers.tiers(query.text, budget, always, hits[: query.limit], notes)
+    hits = arranged(query.text, hits[: query.limit])
+    return tiers.tiers(query.text, budget, always, hits, notes)

@@ -22,7 +22,14 @@ from kinen.recall import tiers
 from kinen.recall.candidates import Candidate, asks_outcome, may_answer
 from kinen.recall.clip import cut, cut_output, plan_text, readable_output, said_once
 from kinen.recall.excerpts import excerpts, left_out
-from kinen.recall.floor import UNKNOWN, is_known, unknown_note, without_weak
+from kinen.recall.floor import (
+    CLOSE,
+    UNKNOWN,
+    by_language,
+    is_known,
+    unknown_note,
+    without_weak,
+)
 from kinen.recall.fuse import RECENCY_WEIGHT
 from kinen.recall.lately import (
     ENTRY,
@@ -250,7 +257,11 @@ class Recaller:
         if not hits or any(note.startswith("corrected") for note in hits.notes):
             return hits
         counts = self._core.reader.document_counts(terms(hits.query.text))
-        if is_known(counts, hits, self._core.reader.chunk_count()):
+        if by_language(hits.notes):
+            known = any(hit.strength >= CLOSE for hit in hits)
+        else:
+            known = is_known(counts, hits, self._core.reader.chunk_count())
+        if known:
             return hits
         return Hits((), hits.query, hits.mode, (*hits.notes, unknown_note(counts)))
 

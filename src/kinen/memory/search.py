@@ -9,7 +9,7 @@ from kinen.errors import Busy, EmbedError, QueryError
 from kinen.model.records import FILE_KINDS, Hit, Hits, Query, Record
 from kinen.model.tuples import NamedTuple
 from kinen.paths import inside
-from kinen.query import storable_query
+from kinen.query import search_query, storable_query
 from kinen.text import iso, now, terms
 
 TYPE_CHECKING = False
@@ -53,10 +53,14 @@ class Searcher:
         self._past = past
 
     def search(self, query: Query | str) -> Hits:
-        """Answer a query; a space that was never indexed is indexed first."""
+        """Answer a query; a space that was never indexed is indexed first.
+
+        A text is asked as the settings of `search` say.
+        """
         from kinen.recall.search import search, worded
 
-        request = Query(query, floor=True) if isinstance(query, str) else query
+        config = self._core.config.search
+        request = search_query(query, config) if isinstance(query, str) else query
         if request.as_of:
             return self._search_past(request)
         asked = worded(storable_query(self._in_space(request)))
@@ -72,6 +76,8 @@ class Searcher:
                 self._index.sync(embed=False, wait=0.2)
                 notes.append("files had changed: the index was brought up to date")
                 hits = answer()
+        if not hits:
+            notes.extend(self._index.uncompared())
         root = self._core.space.root
         rooted = tuple(hit._replace(root=root) for hit in hits)
         return Hits(rooted, hits.query, hits.mode, (*notes, *hits.notes))
@@ -82,6 +88,8 @@ class Searcher:
         Records of the journal and commits count by their time. A file that changed since counts
         with the lines that it had in the commit of that time.
         """
+        from kinen.recall.floor import in_order
+
         past = self._past()
         moment = past.moment(query.as_of)
         current = query._replace(as_of="")
@@ -97,7 +105,8 @@ class Searcher:
         root = self._core.space.root
         rooted = tuple(hit._replace(root=root) for hit in best[: query.limit])
         notes = dict.fromkeys((*past.remarks(moment), *hits.notes))
-        return Hits(rooted, query, hits.mode, tuple(notes))
+        known = Hits(rooted, query, hits.mode, tuple(notes))
+        return in_order(known) if query.once else known
 
     def _in_space(self, query: Query) -> Query:
         """The query with absolute paths relative to the space."""
@@ -176,12 +185,18 @@ class Searcher:
     def _meaning(self, query: Query) -> tuple[Meaning | None, str]:
         """The semantic half of a search, or why there is none."""
         from kinen.memory.embedding import embed_few, embeddable
+        from kinen.recall.floor import FLUENT_ENOUGH, FOREIGN, UNKNOWN_SCRIPT
         from kinen.recall.search import Meaning
 
         try:
             embedder = self._core.embedder
             if embedder is None:
                 return None, "index.embedding_provider is none"
+            # an embedder of a service does not tell: its models know many languages
+            fluency = getattr(embedder, "fluency", None)
+            latin = max(query.text) <= "\u024f"  # a tokenizer is not loaded for nothing
+            if fluency and not latin and fluency(query.text) < FOREIGN:
+                return None, UNKNOWN_SCRIPT
             if not self._index.vectors_off:
                 embed_few(self._core, embedder)
             scan = self._core.scan(embedder)
@@ -191,9 +206,12 @@ class Searcher:
             vector = query.vector
             if vector is None:
                 vector = embedder.embed([query.text], query=True)[0]
+            if fluency and fluency(query.text) >= FLUENT_ENOUGH:
+                fluency = None
         except EmbedError as error:
             return None, str(error)
-        return Meaning(scan, vector, max(0, chunks - len(scan.ids)), chunks), ""
+        missing = max(0, chunks - len(scan.ids))
+        return Meaning(scan, vector, missing, chunks, fluency), ""
 
 
 def _as_known(past: Past, hit: Hit, moment: Moment, question: str) -> Hit | None:

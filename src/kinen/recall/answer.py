@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kinen.distill.blocks import stems
+from kinen.distill.blocks import sentences, stems, unwrapped
 from kinen.model.journal import Item
-from kinen.model.records import Hit
+from kinen.model.records import Vote
+from kinen.recall.candidates import Candidate
+from kinen.recall.order import is_question
 
 NO_SOURCE = "not among the sources"
 TOO_FAR = "too far from the question"
@@ -75,10 +77,47 @@ class Numbering:
         return match[0].replace(ref, str(number))
 
 
-def supports(hit: Hit, text: str, question: str) -> bool:
-    """May a hit answer a question? It has enough of its words, or is near in meaning."""
+def statements(text: str, *, headings: bool = False) -> str:
+    """A text without what it asks; with `headings`, those that ask something stay."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        spans = [line[begin:end] for begin, end in sentences(line)]
+        stated = [sentence for sentence in spans if not is_question(sentence)]
+        heading = headings and line.lstrip().startswith("#")
+        if heading or len(stated) == len(spans):
+            lines.append(line)
+        elif any(map(str.isalnum, "".join(stated))):
+            lines.append(" ".join(stated))
+    return "\n".join(lines)
+
+
+def answering(candidates: Iterable[Candidate], question: str) -> tuple[list[Candidate], list[str]]:
+    """The candidates that may answer a question, and the refs of the others.
+
+    A prompt never does: the message that ended its turn stands in its place. Nor do other texts by
+    what they ask: it is what they state that has to do with the question.
+    """
+    near: dict[str, Candidate] = {}
+    far: list[str] = []
+    for candidate in candidates:
+        prompt = (candidate.hit.record.metadata or {}).get("role") == "user"
+        answer = candidate.reply if prompt else candidate
+        whole = unwrapped(answer.text) if answer else ""
+        stated = statements(whole, headings=True)
+        text = f"{candidate.text}\n{stated}" if prompt else stated
+        asks = not prompt and stated != whole
+        votes = () if asks else candidate.hit.votes
+        if answer and stated.strip() and supports(votes, text, question):
+            near.setdefault(answer.hit.record.ref, answer._replace(text=stated))
+        else:
+            far.append(candidate.hit.record.ref)
+    return list(near.values()), [ref for ref in far if ref not in near]
+
+
+def supports(votes: Iterable[Vote], text: str, question: str) -> bool:
+    """May a text answer a question? It has enough of its words, or is near in meaning."""
     asked = set(stems(question))
-    near = (vote.score for vote in hit.votes if vote.retriever == "semantic")
+    near = (vote.score for vote in votes if vote.retriever == "semantic")
     enough = SHARED * max(1, len(asked))
     return len(asked & set(stems(text))) >= enough or max(near, default=0.0) >= NEAR
 

@@ -13,7 +13,7 @@ from kinen.journal.statements import is_step, spoken
 from kinen.model.records import Hit, Vote
 from kinen.model.tuples import NamedTuple
 from kinen.model.updates import dependency_of, updates_line
-from kinen.text import lazy_pattern, terms
+from kinen.text import lazy_pattern, words
 
 WORTH = 0.1
 """The weight of what a hit is worth by itself, beside how well it fits the question."""
@@ -24,8 +24,9 @@ OUTCOME = 0.25
 OLDER = 0.85
 """What a summary is worth beside one that is newer."""
 ALIKE = 0.8
-"""The share of words in common from which on two texts say the same."""
-MOST_TERMS = 400
+"""The share of words in common from which on a summary or a memory is a repetition."""
+DERIVED = ("summary", "memory")
+"""Kinds that repeat what was said before their own time."""
 LONG = 200
 """Characters from which on a message explains more than it announces."""
 KINDS: Mapping[str, float] = {
@@ -48,22 +49,6 @@ EVENTS: Mapping[str, float] = {
     "file_diff": 0.3,
     "tool_call": 0.1,
 }
-_LEFT = "tasks?|items?|work|changes|commits?|reviews?|approval|merge|issues?|steps?|phases?|gaps?"
-_PASSING = lazy_pattern(
-    r"(?i)\b(?:in[ _-]progress|(?:is|are|was|were|still|now|remains?) pending"
-    rf"|(?:pending|remaining) (?:\w+ )?(?:{_LEFT})\b|\d remaining"
-    r"|not (?:yet )?(?:started|done|committed|pushed|implemented|closed)"
-    r"|still (?:open|needed|needs?|to do|missing|failing|has to|have to)|next (?:task|step|up)\b"
-    r"|left to do|to be done|(?-i:TODO)|currently (?:working|failing|blocked)"
-    r"|(?:am|is|are|still|now|just) waiting for|\(open\b|is open\b)"
-    r"|(?:^|[:(|,\[*_`])\W{0,4}(?:pending|remaining|to-?do|waiting for)\b|\bpending\W*$"
-)
-"""Says how something stood at the time, which what came after may have changed."""
-_PART = lazy_pattern(
-    r"(?<![\w.,/:-])(\d{1,6}) (?:out )?of (?:the |all |about |roughly |some |~)?(\d{1,6})\+?"
-    r"(?![\w.,/:-]*\d)"
-)
-"""A part of a whole: `35 of about 120`."""
 _ASKS_OUTCOME = lazy_pattern(
     r"(?i)\b(?:finish(?:ed)?|done|completed?|(?:did|how|when|session|work)\b.{0,60}\bend(?:ed)?"
     r"|in the end|by now|so far|outcome|what(?:'s| is| comes)? next|next steps?|remain\w*"
@@ -86,6 +71,8 @@ class Candidate(NamedTuple):
     hit: Hit
     text: str
     copies: int = 0
+    reply: Candidate | None = None
+    """The message that it is shown with: what came of a prompt, or a user's reply to a question."""
 
 
 def worth(hit: Hit) -> float:
@@ -169,31 +156,39 @@ def may_answer(question: str, hit: Hit) -> bool:
     return about.get("event") == "message" and about.get("role") == "assistant"
 
 
-def folded(candidates: Iterable[Candidate], question: str = "") -> list[Candidate]:
-    """Texts that say the same become one: the newest, at the place of the first.
+def folded(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Candidates without those that a newer one has word by word; it stands in place of the first.
 
-    With a question, a memory gives way to what it was drawn from. Texts that differ in a word of
-    the question do not say the same.
+    Summaries and memories repeat what others said. They stand for nobody, however new they are,
+    and go where most of their words are the same.
     """
-    question_terms = frozenset(terms(question))
-    chosen: list[Candidate] = []
-    word_sets: list[frozenset[str]] = []
+    chosen: list[tuple[Candidate, tuple[str, ...]]] = []
     for candidate in candidates:
-        words = frozenset(terms(candidate.text, MOST_TERMS))
-        alike = (n for n, other in enumerate(word_sets) if _alike(words, other, question_terms))
-        place = next(alike, -1)
-        if place < 0:
-            chosen.append(candidate)
-            word_sets.append(words)
-            continue
-        first = chosen[place]
-        both = (first, candidate)
-        sources = [entry for entry in both if entry.hit.record.kind != "memory"]
-        chosen[place] = max(
-            sources if question_terms and sources else both,
-            key=lambda entry: (entry.hit.record.at, entry.hit.record.ref),
-        )._replace(copies=first.copies + 1)
-    return chosen
+        own = candidate, tuple(words(candidate.text.lower()))
+        for place, other in enumerate(chosen):
+            older, newer = sorted((own, other), key=_time)
+            if _repeats(older, newer):
+                copies = 1 + candidate.copies + other[0].copies
+                chosen[place] = newer[0]._replace(copies=copies), newer[1]
+                break
+        else:
+            chosen.append(own)
+    return [candidate for candidate, _ in chosen]
+
+
+def _time(entry: tuple[Candidate, tuple[str, ...]]) -> tuple[bool, str, str]:
+    record = entry[0].hit.record
+    return record.kind not in DERIVED, record.at, record.ref
+
+
+def _repeats(
+    older: tuple[Candidate, tuple[str, ...]], newer: tuple[Candidate, tuple[str, ...]]
+) -> bool:
+    """Does an entry say nothing that a newer one does not say, too?"""
+    if older[0].hit.record.kind in DERIVED:
+        own = set(older[1])
+        return len(own.intersection(newer[1])) >= ALIKE * len(own.union(newer[1]))
+    return f" {' '.join(older[1])} " in f" {' '.join(newer[1])} "
 
 
 def without_updates(candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -213,26 +208,3 @@ def without_updates(candidates: Iterable[Candidate]) -> list[Candidate]:
         text = f"{updates_line(dependencies)} ×{len(dependencies)}"
         chosen[place] = chosen[place]._replace(text=text)
     return chosen
-
-
-def _alike(words: frozenset[str], others: frozenset[str], question_terms: frozenset[str]) -> bool:
-    return (
-        len(words & others) >= ALIKE * len(words | others) and not (words ^ others) & question_terms
-    )
-
-
-def without_passing(text: str) -> str:
-    """A text without lines that say how something stood when more was yet to come."""
-    lines = [line for line in text.splitlines() if not _is_passing(line)]
-    return "\n".join(lines)
-
-
-def _is_passing(line: str) -> bool:
-    """Does a line say that something is left, or how much of it was done?"""
-    parts = (int(match[1]) < int(match[2]) for match in _PART.finditer(line))
-    return bool(_PASSING.search(line)) or any(parts)
-
-
-def names_passing(question: str) -> bool:
-    """Does a question ask how things stand or what is left?"""
-    return bool(_PASSING.search(question))

@@ -8,17 +8,24 @@ from kinen.distill.blocks import unwrapped
 from kinen.distill.extract import choose
 from kinen.journal.closing import first_lines
 from kinen.model.journal import Item, Passage
+from kinen.recall import typed
 from kinen.recall.candidates import Candidate, is_output
-from kinen.recall.tiers import cited, item
-from kinen.text import estimate, excerpt
+from kinen.recall.order import REPLY as REPLY_MARK
+from kinen.recall.order import arranged, with_later
+from kinen.recall.tiers import author_of, cited, item, priced, short_id
+from kinen.text import breadth, estimate, excerpt
 
 COMPACT = 100
-"""Tokens of a record where there is room for all of them: the rest is a `kinen show` away."""
+"""Tokens of a record in English where there is room for all: the rest is a `kinen show` away."""
 LEAST = 24
 """Tokens below which nothing is worth its citation."""
 HEADING = 8
 """Tokens of the heading above the hits, and of the remark on what was left out."""
+REPLY = 60
+"""Tokens of the reply that a record is shown with, if it was not chosen itself."""
 TRIES = 4
+ROOMY = 900
+"""Tokens from which on there is room to cite the session of each record, a third of a citation."""
 
 
 def excerpts(
@@ -28,22 +35,28 @@ def excerpts(
 
     At most `limit` of them, if it is not 0. All together take at most `room` tokens.
     """
+    some = [_in_short(entry) for entry in candidates] if room < ROOMY else list(candidates)
     if not question.strip():
-        return _beginnings(candidates, room - 2 * HEADING, limit)
-    some = list(candidates)
-    size = room - 2 * HEADING
+        return _beginnings(some, room - 2 * HEADING, limit)
+    tokens = room - 2 * HEADING
     items: list[Item] = []
     for _ in range(TRIES):
-        items = _fitted(question, some, size)
+        items = _fitted(question, some, tokens)
         if limit and len(items) > limit:
             best = {entry.ref for entry in items[:limit]}
             some = [entry for entry in some if _place(entry) in best]
             continue
         over = sum(entry.tokens for entry in items) + 2 * HEADING - room
         if over <= 0:
-            return items
-        size -= over
-    return items[:limit] if limit else items
+            break
+        tokens -= over
+    return typed.first(question, arranged(question, items[: limit or None]))
+
+
+def _in_short(candidate: Candidate) -> Candidate:
+    """A candidate that is cited without its session."""
+    record = candidate.hit.record._replace(session="")
+    return candidate._replace(hit=candidate.hit._replace(record=record))
 
 
 def _beginnings(candidates: Sequence[Candidate], room: int, limit: int) -> list[Item]:
@@ -51,7 +64,7 @@ def _beginnings(candidates: Sequence[Candidate], room: int, limit: int) -> list[
     items: list[Item] = []
     for candidate in candidates[: limit or None]:
         lines = unwrapped(candidate.text).splitlines()
-        entry = _item(candidate, first_lines(lines, COMPACT))
+        entry = _item(candidate, first_lines(lines, _compact(candidate.text)))
         if entry.tokens <= room:
             items.append(entry)
             room -= entry.tokens
@@ -61,15 +74,20 @@ def _beginnings(candidates: Sequence[Candidate], room: int, limit: int) -> list[
 def left_out(candidates: Sequence[Candidate], items: Sequence[Item]) -> list[Item]:
     """The candidates that have no item, as they would be shown in a few lines."""
     refs = {candidate.ref for candidate in items}
+    replies = {
+        candidate.reply.hit.record.ref
+        for candidate in candidates
+        if candidate.reply and _place(candidate) in refs
+    }
     return [
         _item(candidate, excerpt(candidate.text, 4 * COMPACT))
         for candidate in candidates
-        if _place(candidate) not in refs
+        if _place(candidate) not in refs | replies
     ]
 
 
-def _fitted(question: str, candidates: Sequence[Candidate], size: int) -> list[Item]:
-    if size < LEAST or not candidates:
+def _fitted(question: str, candidates: Sequence[Candidate], tokens: int) -> list[Item]:
+    if tokens < LEAST or not candidates:
         return []
     by_ref = {entry.hit.record.ref: entry for entry in candidates}
     passages = [
@@ -77,28 +95,69 @@ def _fitted(question: str, candidates: Sequence[Candidate], size: int) -> list[I
         for ref, entry in by_ref.items()
     ]
     heads = {ref: [_citation(entry)] for ref, entry in by_ref.items()}
-    if sum(map(_cost, candidates)) <= size:
+    if sum(map(_cost, candidates)) <= tokens:
         each = [_lines(question, entry, heads) for entry in passages]
         lines = [line for some in each for line in some]
     else:
-        lines = choose(question, passages, heads, size)
+        lines = choose(question, passages, heads, tokens)
     grouped: dict[str, list[str]] = {}
     for ref, line in lines:
         grouped.setdefault(ref, []).append(line)
-    return [_item(by_ref[ref], "\n".join(texts)) for ref, texts in grouped.items()]
+    _add_replies(question, grouped, by_ref, min(REPLY, tokens // 5))
+    items = with_later(
+        [
+            item("hits", _place(by_ref[ref]), "\n".join(texts), like=by_ref[ref].hit)
+            for ref, texts in grouped.items()
+        ]
+    )
+    return [_with_copies(entry, by_ref[ref]) for ref, entry in zip(grouped, items, strict=True)]
+
+
+def _add_replies(
+    question: str, grouped: dict[str, list[str]], by_ref: dict[str, Candidate], tokens: int
+) -> None:
+    """Put the reply of each chosen candidate behind its lines, with a ref of its own.
+
+    A reply that was chosen itself keeps its lines, and the better place of the two.
+    """
+    refs = list(grouped)
+    for ref in refs:
+        reply = by_ref[ref].reply
+        if reply is None or ref not in grouped:
+            continue
+        own = reply.hit.record.ref
+        place = min(refs.index(ref), refs.index(own) if own in refs else len(refs))
+        first, *others = grouped.pop(own, None) or _reply_lines(question, reply, tokens)
+        lines = [*grouped.pop(ref), f"{REPLY_MARK} [{short_id(own)}] {first}", *others]
+        rest = {other: grouped.pop(other) for other in refs[place:] if other in grouped}
+        grouped[ref] = lines
+        grouped.update(rest)
+
+
+def _reply_lines(question: str, reply: Candidate, tokens: int) -> list[str]:
+    ref = reply.hit.record.ref
+    lines = choose(question, [Passage(ref, reply.text)], {ref: []}, tokens)
+    return [line for _, line in lines] or [excerpt(reply.text, 4 * tokens)]
 
 
 def _lines(question: str, passage: Passage, heads: dict[str, list[str]]) -> list[tuple[str, str]]:
     """The lines of one record: all of it if it is short, else what says the most."""
-    if estimate(passage.text) <= COMPACT:
+    most = _compact(passage.text)
+    if estimate(passage.text) <= most:
         return [(passage.ref, line) for line in passage.text.splitlines()]
-    return choose(question, [passage], heads, COMPACT + estimate(heads[passage.ref][0]))
+    return choose(question, [passage], heads, most + estimate(heads[passage.ref][0]))
+
+
+def _compact(text: str) -> int:
+    """The tokens of a record where there is room for all of them."""
+    return round(COMPACT * breadth(text))
 
 
 def _citation(candidate: Candidate) -> str:
     record = candidate.hit.record
     also = f" (also in {candidate.copies} more)" if candidate.copies else ""
-    return cited(_place(candidate), record.at, candidate.hit.space) + also
+    by = author_of(record)
+    return cited(_place(candidate), record.at, candidate.hit.space, by, record.session) + also
 
 
 def _cost(candidate: Candidate) -> int:
@@ -106,8 +165,13 @@ def _cost(candidate: Candidate) -> int:
 
 
 def _item(candidate: Candidate, text: str) -> Item:
-    also = f" (also in {candidate.copies} more)" if candidate.copies else ""
-    return item("hits", _place(candidate), text + also, like=candidate.hit)
+    return _with_copies(item("hits", _place(candidate), text, like=candidate.hit), candidate)
+
+
+def _with_copies(entry: Item, candidate: Candidate) -> Item:
+    if not candidate.copies:
+        return entry
+    return priced(entry._replace(text=f"{entry.text} (also in {candidate.copies} more)"))
 
 
 def _place(candidate: Candidate) -> str:

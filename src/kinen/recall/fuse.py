@@ -29,6 +29,10 @@ RECENCY_WEIGHT = 0.02
 WORD_BY_WORD = 0.9
 """The share of the gap to 1 that a passage gains for a verbatim match of the question."""
 
+SATURATION = 1.2
+LENGTH = 0.75
+"""The usual constants of BM25, for sessions."""
+
 BY_NAME = 0.95
 """The same share for a file whose name or path is the whole question."""
 
@@ -182,6 +186,21 @@ def _raised(ranked: list[Ranked], name: str, scores: Scores, shares: Scores) -> 
         cast = (*others, Vote(name, places[id_], score, shares[id_] * rest))
         again.append(Ranked(id_, sum(vote.share for vote in cast), cast))
     return sorted(again, key=lambda entry: (-entry.score, entry.id))
+
+
+def evidence(counts: Iterable[Mapping[str, int]], sizes: Mapping[str, int]) -> dict[str, float]:
+    """BM25 of sessions as if each were one text.
+
+    `counts` says, for each term, how many chunks of a session have it; `sizes` how many it has.
+    """
+    mean = sum(sizes.values()) / max(1, len(sizes))
+    scores: dict[str, float] = {}
+    for by_session in counts:
+        rarity = log(1 + (len(sizes) - len(by_session) + 0.5) / (len(by_session) + 0.5))
+        for ref, count in by_session.items():
+            length = SATURATION * (1 - LENGTH + LENGTH * sizes[ref] / mean)
+            scores[ref] = scores.get(ref, 0.0) + rarity * count / (count + length)
+    return scores
 
 
 def lifts(scores: Scores, places: Mapping[int, tuple[int | str, int]]) -> dict[int, float]:

@@ -9,7 +9,7 @@ from kinen.model.records import GIT_KINDS, Hit, Hits
 from kinen.model.tuples import NamedTuple
 from kinen.query import LONGEST
 from kinen.recall import fuse
-from kinen.recall.floor import Yardstick, close_only, with_strengths
+from kinen.recall.floor import UNKNOWN_SCRIPT, Yardstick, close_only, in_order, with_strengths
 from kinen.recall.wording import exact_wording, read_wording, run_strength, telling_runs
 from kinen.text import code_density, is_identifier, terms
 
@@ -51,6 +51,8 @@ class Meaning(NamedTuple):
     missing: int = 0
     """Chunks that have no vector yet."""
     chunks: int = 0
+    fluency: Callable[[str], float] | None = None
+    """How well the model knows the language of a text; None where it knows the question's well."""
 
 
 def worded(query: Query) -> Query:
@@ -89,15 +91,25 @@ def search(reader: Index, query: Query, meaning: Callable[[], tuple[Meaning | No
         return _above_floor(_rated(reader, search_files(reader, query, rank)))
     if "file" in query.kinds:
         return _both(reader, query, meaning)
-    ranked, cited, notes = _ranked(reader, query, meaning)
+    halves: list[Meaning | None] = []
+
+    def half() -> tuple[Meaning | None, str]:
+        found, reason = meaning()
+        halves.append(found)
+        return found, reason
+
+    ranked, cited, notes = _ranked(reader, query, half)
     hits = Hits(_load(reader, ranked, query, cited), query, query.mode, notes)
-    return _above_floor(_rated(reader, hits))
+    fluency = next((found.fluency for found in halves if found), None)
+    return _above_floor(_rated(reader, hits, fluency))
 
 
-def _rated(reader: Index, hits: Hits) -> Hits:
-    """The hits with their strengths."""
+def _rated(reader: Index, hits: Hits, fluency: Callable[[str], float] | None = None) -> Hits:
+    """The hits with their strengths; `fluency` says how well the model knows a text's language."""
     query = hits.query
     yardstick = Yardstick(query.mode, reader.chunk_count(), _weight_aside(query))
+    yardstick.by_words = any(note.endswith(UNKNOWN_SCRIPT) for note in hits.notes)
+    yardstick.fluency = fluency
     return with_strengths(hits, yardstick, lambda: reader.document_counts(terms(query.text)))
 
 
@@ -120,13 +132,10 @@ def _above_floor(hits: Hits) -> Hits:
     Quoted words and corrected ones decide by themselves what is a hit.
     """
     query = hits.query
-    if (
-        not query.floor
-        or query.required
-        or any(note.startswith("corrected") for note in hits.notes)
-    ):
-        return hits
-    return close_only(hits)
+    corrected = any(note.startswith("corrected") for note in hits.notes)
+    if query.floor and not query.required and not corrected:
+        hits = close_only(hits)
+    return in_order(hits) if query.once else hits
 
 
 def _both(reader: Index, query: Query, meaning: Callable[[], tuple[Meaning | None, str]]) -> Hits:
@@ -138,7 +147,8 @@ def _both(reader: Index, query: Query, meaning: Callable[[], tuple[Meaning | Non
         key=lambda hit: (-hit.score, hit.record.ref, hit.chunk.n),
     )
     notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
-    return Hits(tuple(hits[: query.limit]), query, query.mode, notes)
+    both = Hits(tuple(hits[: query.limit]), query, query.mode, notes)
+    return in_order(both) if query.once else both
 
 
 def _ranked(
@@ -211,8 +221,11 @@ def _with_runs(reader: Index, query: Query, ranked: list[Ranked], units: Units) 
 def _with_names(
     reader: Index, query: Query, ranked: list[Ranked], paths: list[str]
 ) -> list[Ranked]:
-    """The ranking with a vote for the files at some paths, and for symbols with this name."""
+    """The ranking with a vote for the files at some paths, for symbols with this name, and for
+    memories about what is asked.
+    """
     from kinen.index import names
+    from kinen.recall import typed
 
     scores = {candidate.id: candidate.score for candidate in ranked}
     best = [
@@ -221,6 +234,7 @@ def _with_names(
     ]
     if names.is_identifier(query.text) or query.kinds == ("symbol",):
         best += reader.chunks_of_symbol(query.text.strip(), query)[: names.MOST_FILES]
+    best += typed.chunks(reader, query)
     return fuse.with_names(ranked, best) if best else ranked
 
 
@@ -342,6 +356,26 @@ def _load(
     """
     ranked = [candidate for candidate in ranked if candidate.score >= query.min_score]
     most = FOLDED * query.limit
+    hits = _best(reader, ranked, query, cited, most)
+    # A long record may have all of the best chunks, and is shown once.
+    while query.once and most < len(ranked) and _record_count(hits) < query.limit:
+        most *= FOLDED
+        hits = _best(reader, ranked, query, cited, most)
+    if "pin" not in query.kinds:  # a recall begins with the pins, and what is pinned has its text
+        hits = [hit for hit in hits if hit.record.kind != "pin"]
+    from kinen.recall.passages import without_metadata
+
+    return tuple(_situated(reader, without_metadata(reader, hits), query))
+
+
+def _record_count(hits: list[Hit]) -> int:
+    return len({hit.record.ref for hit in hits})
+
+
+def _best(
+    reader: Index, ranked: list[Ranked], query: Query, cited: dict[int, int], most: int
+) -> list[Hit]:
+    """The first hits, and those that score the same as the last of them."""
     edge = ranked[most - 1].score if len(ranked) > most else float("-inf")
     keyword_first = query.mode == "keyword-first"
     chosen = (
@@ -358,11 +392,7 @@ def _load(
     ]
     if not keyword_first:
         hits.sort(key=lambda hit: (-hit.score, hit.record.ref, hit.chunk.n))
-    if "pin" not in query.kinds:  # a recall begins with the pins, and what is pinned has its text
-        hits = [hit for hit in hits if hit.record.kind != "pin"]
-    from kinen.recall.passages import without_metadata
-
-    return tuple(_situated(reader, without_metadata(reader, hits), query))
+    return hits
 
 
 def _near(ranked: list[Ranked], least: float, notes: list[str]) -> list[Ranked]:
@@ -384,6 +414,8 @@ def _situated(reader: Index, hits: list[Hit], query: Query) -> list[Hit]:
     from kinen.recall.passages import distinct_passages
 
     query_terms = terms(query.text)
+    if query.once:
+        hits = list({hit.record.ref: hit for hit in reversed(hits)}.values())[::-1]
     return distinct_passages(
         hits,
         query.limit,

@@ -14,7 +14,7 @@ from kinen.characters import visible, visible_line
 from kinen.errors import QueryError
 from kinen.ids import short_ref
 from kinen.model.journal import Digest, Dropped, Item, Recall
-from kinen.model.records import Hit
+from kinen.model.records import Hit, Record
 from kinen.text import estimate
 
 Key = tuple[str, str]
@@ -44,6 +44,8 @@ SHORTENED = ("observation", "summary", "memory", "capsule")
 SHORT_SHA = 10
 SHORT_ID = 14
 """Characters that distinguish ids, even of events in one millisecond."""
+SHORT_SESSION = 8
+"""Characters of a session's id that a citation has; every command accepts them."""
 _STEP = 500
 """A proposed budget is a multiple of this."""
 
@@ -57,22 +59,29 @@ def item(
     votes: tuple[Any, ...] = (),
     at: str = "",
     space: str = "",
+    by: str = "",
     like: Hit | None = None,
 ) -> Item:
-    """An item with its cost in tokens; score, votes, time and space come from `like` if passed."""
+    """An item with its cost in tokens.
+
+    Score, votes, time, space, author and session come from `like` if passed.
+    """
+    unpriced = Item(tier, ref, visible(text), 0, score, votes, at, space, by)
     if like is not None:
-        score = like.score
-        votes = like.votes
-        at = like.record.at
-        space = like.space
-    unpriced = Item(tier, ref, visible(text), 0, score, votes, at, space)
-    return unpriced._replace(tokens=estimate(_block(unpriced)))
+        unpriced = unpriced._replace(
+            score=like.score,
+            votes=like.votes,
+            at=like.record.at,
+            space=like.space,
+            by=author_of(like.record),
+            session=like.record.session,
+        )
+    return priced(unpriced)
 
 
-def in_space(entry: Item, space: str) -> Item:
-    """The item labelled with its space, for a recall over several spaces."""
-    labelled = entry._replace(space=space)
-    return labelled._replace(tokens=estimate(_block(labelled)))
+def priced(entry: Item) -> Item:
+    """The item with the cost in tokens of what is shown of it."""
+    return entry._replace(tokens=estimate(_block(entry)))
 
 
 def short_id(ref: str) -> str:
@@ -88,11 +97,25 @@ def short_id(ref: str) -> str:
     return short_ref(ref).partition(":")[2][:SHORT_ID]
 
 
-def cited(ref: str, at: str, space: str = "") -> str:
-    """The citation of an item: its short ref, with the space if any, and its day."""
+def author_of(record: Record) -> str:
+    """Who wrote a record: the author of a commit, a colleague; empty for one's own, and files."""
+    metadata = record.metadata or {}
+    return str(metadata.get("by") or (record.kind == "commit" and metadata.get("author")) or "")
+
+
+def cited(
+    ref: str, at: str, space: str = "", by: str = "", session: str = "", later: str = ""
+) -> str:
+    """The citation of an item: its short ref, with the space if any, its day, author and session.
+
+    `later` is the ref of an entry that says otherwise.
+    """
     name = short_id(ref)
     label = f"{space}: {name}" if space else name
-    return f"[{visible_line(label)}] {visible_line(at[:10])}".rstrip()
+    author = f"by {by}" if by else ""
+    about = [f"[{label}]", at[:10], author, f"in {session[:SHORT_SESSION]}" if session else ""]
+    link = f", later: [{short_id(later)}]" if later else ""
+    return visible_line(" ".join(filter(None, about)) + link)
 
 
 def tiers(
@@ -219,7 +242,7 @@ def _headings(tiers: Iterable[str]) -> int:
 
 def _block(entry: Item) -> str:
     """An item as a Markdown list item; indented lines keep its markup inside the list."""
-    citation = cited(entry.ref, entry.at, entry.space)
+    citation = cited(entry.ref, entry.at, entry.space, entry.by, entry.session, entry.later)
     lines = entry.text.lstrip("\r\n").rstrip().splitlines()
     if len(lines) < 2:
         return "- " + " ".join([*map(str.strip, lines), citation])

@@ -1,0 +1,150 @@
+"""Is the right session first? Sessions ranked by kinen, beside plain SQLite with a row for each.
+
+    python benchmarks/session_ranking.py --data DIR [--questions 300] [--no-save]
+
+DIR holds LoCoMo's JSON as in quality.py. The sessions of all its conversations are imported as
+transcripts of Claude Code into one space, without vectors, and asked for by LoCoMo's questions; the
+sessions of a question's evidence are right. Beside `kinen session resume WORDS` (`sessions`) stand
+the order in which a search meets sessions (`search`), and SQLite's FTS5 over the same text: porter
+stems, an OR of the words, bm25; a row for each session, or for each message.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sqlite3
+import tempfile
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from facts import Message, write_transcripts
+from record import save
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MOST = 10
+CATEGORIES = (1, 2, 3, 4)
+"""Kinds of questions that have an answer."""
+
+
+class Question(NamedTuple):
+    text: str
+    right: frozenset[int]
+    """The numbers of the sessions with the evidence."""
+
+
+def read(data: Path) -> tuple[list[list[Message]], list[Question]]:
+    """The sessions of all conversations, and the questions about them."""
+    sessions: list[list[Message]] = []
+    questions = []
+    for path in sorted(data.glob("locomo/*.json")):
+        for conversation in json.loads(path.read_text()):
+            told = conversation["conversation"]
+            numbers = {}
+            for n in range(1, 100):
+                if f"session_{n}" not in told:
+                    continue
+                numbers[f"D{n}"] = len(sessions)
+                roles = {told["speaker_a"]: "user", told["speaker_b"]: "assistant"}
+                sessions.append(
+                    [
+                        Message(roles[turn["speaker"]], f"{turn['speaker']}: {turn['text']}")
+                        for turn in told[f"session_{n}"]
+                    ]
+                )
+            for asked in conversation["qa"]:
+                evidence = {place.partition(":")[0] for place in asked.get("evidence", ())}
+                right = frozenset(numbers[place] for place in evidence if place in numbers)
+                if asked["category"] in CATEGORIES and right:
+                    questions.append(Question(asked["question"], right))
+    Random(7).shuffle(questions)
+    return sessions, questions
+
+
+def by_rows(rows: list[tuple[int, str]]) -> Callable[[str], list[int]]:
+    """FTS5 over rows of a session's number and text; sessions in the order of their best rows."""
+    db = sqlite3.connect(":memory:")
+    db.execute("CREATE VIRTUAL TABLE t USING fts5(text, session UNINDEXED, tokenize='porter')")
+    db.executemany("INSERT INTO t(session, text) VALUES (?, ?)", rows)
+
+    def ask(question: str) -> list[int]:
+        words = "".join(letter if letter.isalnum() else " " for letter in question).split()
+        match = " OR ".join(f'"{word}"' for word in words)
+        sql = "SELECT session FROM t WHERE t MATCH ? ORDER BY bm25(t) LIMIT 300"
+        return list(dict.fromkeys(row[0] for row in db.execute(sql, (match,))))[:MOST]
+
+    return ask
+
+
+def figures(ask: Callable[[str], list[int]], questions: list[Question]) -> dict[str, float]:
+    places = []
+    for question in questions:
+        ranking = ask(question.text)[:5]
+        places.append(next((n for n, s in enumerate(ranking, 1) if s in question.right), 0))
+    count = len(places)
+    return {
+        "hit@1": round(sum(place == 1 for place in places) / count, 3),
+        "any@5": round(sum(map(bool, places)) / count, 3),
+        "MRR@5": round(sum(1 / place for place in places if place) / count, 3),
+    }
+
+
+def measured(data: Path, most: int) -> dict[str, Any]:
+    from kinen import Memory, Query
+
+    sessions, questions = read(data)
+    questions = questions[:most]
+    results: dict[str, Any] = {"sessions": len(sessions), "questions": len(questions)}
+    rows = [(n, "\n".join(message.text for message in some)) for n, some in enumerate(sessions)]
+    results["FTS5, a row for each session"] = figures(by_rows(rows), questions)
+    rows = [(n, message.text) for n, some in enumerate(sessions) for message in some]
+    results["FTS5, a row for each message"] = figures(by_rows(rows), questions)
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder, "space")
+        Path(root, ".kinen").mkdir(parents=True)
+        settings = {"index.embedding_provider": "none"}
+        with Memory.open(root, home=Path(folder, "home"), settings=settings) as memory:
+            for path in write_transcripts(sessions, Path(folder), root):
+                memory.transfer.import_transcripts(str(path))
+            memory.sync()
+            numbers: dict[str, int] = {}
+
+            def number(ref: str) -> int:
+                if ref not in numbers:
+                    session = memory.records.get(ref).session
+                    numbers[ref] = int(session.partition("-")[0], 16)
+                return numbers[ref]
+
+            def search(question: str) -> list[int]:
+                hits = memory.search(Query(question, limit=20, mode="fulltext"))
+                every = (int(hit.record.session.partition("-")[0], 16) for hit in hits)
+                return list(dict.fromkeys(every))
+
+            results["kinen, search"] = figures(search, questions)
+            results["kinen, sessions"] = figures(
+                lambda question: [number(ref) for ref in memory.sessions.matching(question, MOST)],
+                questions,
+            )
+    return results
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="folder with locomo/")
+    parser.add_argument("--questions", type=int, default=300)
+    parser.add_argument("--no-save", action="store_true", help="print only")
+    chosen = parser.parse_args()
+    results = measured(chosen.data, chosen.questions)
+    for name, row in results.items():
+        print(f"{name:<32}{row}")
+    if not chosen.no_save:
+        save("session-ranking", results)
+
+
+if __name__ == "__main__":
+    main()

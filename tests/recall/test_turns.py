@@ -1,0 +1,147 @@
+"""Turns, not messages: a prompt comes with its answer, a "yes" with what it accepts."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kinen.recall.fuse import evidence
+from kinen.recall.turns import Turn, turns
+from tools.tool import load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Ran
+
+    Runner = Callable[..., Ran]
+
+facts = load("facts", "benchmarks")
+
+PUSH = "what happens if a push is made by the agent in the middle of a turn?"
+CONDENSED = "The hook condenses what is pending first. Nothing of the session is lost by it."
+OPTIONS = """There are three ways to end the sessions that were left open:
+
+- Option A: a timeout of ten minutes
+- Option B: ask at the next start
+- Option C: remove the session-end hook entirely
+
+Which one do you prefer?"""
+
+
+def imported(kinen: Runner, space: Path, *messages: tuple[str, str]) -> None:
+    told = [facts.Message(*message) for message in messages]
+    (path,) = facts.write_transcripts([told], space.parent, space)
+    assert kinen("import", "transcripts", str(path)).code == 0
+
+
+def test_a_prompt_is_shown_with_the_final_message_of_its_turn(kinen: Runner, space: Path) -> None:
+    filler = [("assistant", f"Now I read file number {n} of the package.") for n in range(12)]
+    imported(
+        kinen,
+        space,
+        ("user", PUSH),
+        *filler,
+        ("assistant", CONDENSED),
+        ("user", "Thanks, now the colours of the chart, please."),
+        ("assistant", "The chart is blue."),
+    )
+    recalled = json.loads(kinen("recall", PUSH, "--budget", "300", "--json").out)
+    shown = next(item for item in recalled["items"] if PUSH in item["text"])
+    assert "→ [" in shown["text"]
+    assert "condenses what is pending" in shown["text"]
+    assert recalled["tokens"] <= 300
+
+
+@pytest.mark.parametrize(
+    ("reply", "accepts"),
+    [
+        ("option C", "remove the session-end hook entirely"),
+        ("the second one", "ask at the next start"),
+        ("die erste", "a timeout of ten minutes"),
+    ],
+)
+def test_a_choice_is_shown_with_the_option_that_it_accepts(
+    kinen: Runner, space: Path, reply: str, accepts: str
+) -> None:
+    imported(
+        kinen,
+        space,
+        ("user", "How can we end sessions that were left open?"),
+        ("assistant", OPTIONS),
+        ("user", reply),
+        ("assistant", "Done: the code and its tests are changed."),
+    )
+    recalled = kinen("recall", "ways to end sessions that were left open").out
+    assert f"accepted by the user (“{reply}”): {accepts}" in recalled
+    answer = kinen("ask", "ways to end sessions that were left open").out
+    assert f"accepted by the user (“{reply}”): {accepts}" in answer
+    assert "prefer?" not in answer
+
+
+@pytest.mark.parametrize(
+    ("question", "reply", "decided"),
+    [
+        ("The cache is stale. Shall I delete the cache folder?", "yes", "delete the cache folder"),
+        ("Der Cache ist alt. Soll ich den Cache löschen?", "ja, bitte", "ich den Cache löschen"),
+        ("缓存已经过期。要删除缓存目录吗？", "好的", "要删除缓存目录吗"),
+    ],
+)
+def test_a_yes_is_shown_with_the_question_that_it_answers(
+    kinen: Runner, space: Path, question: str, reply: str, decided: str
+) -> None:
+    imported(
+        kinen,
+        space,
+        ("user", "Cache? 缓存"),
+        ("assistant", question),
+        ("user", reply),
+        ("assistant", "Done."),
+    )
+    recalled = kinen("recall", question).out
+    assert f"accepted by the user (“{reply}”): " in recalled
+    assert decided in recalled.partition("accepted by the user")[2]
+
+
+def test_ask_answers_with_a_statement_and_never_with_a_question(kinen: Runner, space: Path) -> None:
+    imported(
+        kinen,
+        space,
+        ("user", PUSH),
+        ("assistant", CONDENSED),
+        ("user", "And what happens if a push is made twice in a turn?"),
+        ("assistant", "Does the second push matter? Is a turn of two pushes real?"),
+    )
+    answer = kinen("ask", PUSH)
+    assert answer.code == 0
+    assert "condenses what is pending" in answer.out
+    statements = answer.out.partition("\n\n")[0]
+    assert "?" not in statements
+    assert statements.count("\n- ") == 0, "one right statement is better than five"
+
+
+def test_ask_has_no_answer_where_there_are_only_questions(kinen: Runner, space: Path) -> None:
+    imported(kinen, space, ("user", PUSH), ("assistant", "¿Qué push? 哪一次推送？"))
+    answer = kinen("ask", PUSH)
+    assert answer.code == 1
+    assert answer.out.strip() == ""
+
+
+def test_what_a_session_says_in_several_messages_is_added_up() -> None:
+    kettle, vinegar, schedule = {"spread": 1, "narrow": 3}, {"spread": 1}, {"spread": 1}
+    scores = evidence([kettle, vinegar, schedule], {"spread": 6, "narrow": 6, "other": 6})
+    assert scores["spread"] > scores["narrow"] > 0
+    assert "other" not in scores
+
+
+def test_turns_end_where_the_user_speaks_after_the_agent() -> None:
+    roles = ["user", "assistant", "assistant", "user", "user", "assistant", "user"]
+    messages = [(str(n), role) for n, role in enumerate(roles)]
+    found = turns(messages)
+    first, second = Turn("", ("0",), "2", "3"), Turn("2", ("3", "4"), "5", "6")
+    assert [found[str(n)] for n in range(6)] == [first] * 3 + [second] * 3
+    assert found["6"] == Turn("5", ("6",))
+    assert turns([("0", "assistant"), ("1", "user")])["0"] == Turn("", (), "0", "1")
