@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -67,9 +68,12 @@ def test_fix_tells_what_ended_the_same_error_before(worked: Path, kinen: Kinen) 
 
 def test_an_error_that_is_not_known_is_said_not_guessed(worked: Path, kinen: Kinen) -> None:
     run = kinen("fix", "ModuleNotFoundError: No module named 'numpy'")
-    assert (run.code, run.out) == (1, "")
-    assert "did not occur" in run.err
-    assert kinen("fix", "TypeError: unsupported operand").code == 1
+    assert run.code == 1
+    assert "not among the recorded failures; above is what search finds" in run.err
+    assert "No module named 'yaml'" in run.out
+    run = kinen("fix", "--json", "TypeError: unsupported operand")
+    assert run.code == 1
+    assert json.loads(run.out)["fixes"] == []
 
 
 def test_a_fix_after_which_the_error_came_back_says_so(worked: Path, kinen: Kinen) -> None:
@@ -128,3 +132,73 @@ def test_agents_ask_by_mcp_and_the_ledger_has_the_answer(worked: Path) -> None:
     assert [item.subject for item in output] == ["kinen_how", "kinen_fix"]
     assert output[1].text == fixes.content[0].text
     assert output[1].entries[0].startswith("observation:")
+
+
+def imported(space: Path, kinen: Kinen, observations: list[dict[str, Any]]) -> None:
+    """Put observations into the journal, and all of them into one session."""
+    capsule = {"id": "c", "type": "session", "status": "open", "openedAt": 1_700_000_000_000}
+    bundle = space.parent / "bundle.json"
+    bundle.write_text(
+        json.dumps({"version": "1.0", "capsules": [capsule], "observations": observations})
+    )
+    assert kinen("import", str(bundle)).code == 0
+    assert kinen("index").code == 0
+
+
+def observation(n: int, line: str, **fields: Any) -> dict[str, Any]:
+    about = {"command": line, "exitCode": 0} | fields.pop("provenance", {})
+    entry = {"id": f"o{n:06d}", "kind": "command", "content": f"$ {line}", "capsuleId": "c"}
+    return {**entry, "ts": 1_700_000_000_000 + n, "provenance": about, **fields}
+
+
+def instructions(db: Any, run: Callable[[], object]) -> int:
+    """How many hundreds of instructions SQLite runs meanwhile."""
+    count = 0
+
+    def step() -> None:
+        nonlocal count
+        count += 1
+
+    db.set_progress_handler(step, 100)
+    run()
+    db.set_progress_handler(None, 0)
+    return count
+
+
+def test_the_work_of_how_does_not_grow_with_the_square_of_the_journal(
+    space: Path, kinen: Kinen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
+    counts = []
+    for first, last in ((0, 400), (400, 4_000)):
+        uses = [observation(n, f"make part-{n % 40}") for n in range(first, last)]
+        imported(space, kinen, uses)
+        with Memory.open(space) as memory:
+            run = partial(memory.experience.how, "make", 0)
+            assert len(run().invocations) == 40
+            counts.append(instructions(memory.core.reader.db, run))
+    assert counts[1] < 15 * counts[0], counts
+    cut = kinen("how", "make")
+    assert "note: only the latest 3,000 observations that name it were looked at" in cut.err
+    assert json.loads(kinen("how", "make", "--json").out)["latest"] == 3_000
+
+
+def test_fix_follows_a_bounded_number_of_observations_and_names_the_rest(
+    space: Path, kinen: Kinen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
+    failed = {"kind": "error", "content": f"$ pytest\n{ERROR}", "provenance": FAILED}
+    counts = []
+    for first in (30, 0):
+        failures = [observation(n, "pytest", **failed) for n in range(first, first + 30)]
+        imported(
+            space,
+            kinen,
+            failures + [observation(100 + n, f"ls part-{n}") for n in range(2_000)],
+        )
+        with Memory.open(space) as memory:
+            run = partial(memory.experience.fix, ERROR)
+            counts.append(instructions(memory.core.store.db, run))
+            assert run().omitted > 0
+    assert counts[1] < 1.5 * counts[0], counts
+    assert "similar failures not followed" in kinen("fix", ERROR).err

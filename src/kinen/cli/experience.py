@@ -9,6 +9,7 @@ import click
 from kinen.cli.command import Output, limit_option, listing, memory_command
 from kinen.cli.run import colours, piped
 from kinen.memory import Memory
+from kinen.memory.experience import nearest
 from kinen.render.experience import (
     NOT_KNOWN,
     NOT_USED,
@@ -16,7 +17,11 @@ from kinen.render.experience import (
     fixes_text,
     invocation_json,
     invocations_text,
+    latest_note,
+    omitted_note,
 )
+from kinen.render.json import hits_json
+from kinen.render.text import hits_text
 
 NOT_RECORDED = "no commands recorded yet: `kinen install` records what agents run"
 
@@ -29,7 +34,9 @@ def fix(memory: Memory, error: tuple[str, ...], limit: int) -> Output:
     """Show how an error was fixed before: what was changed or run until it was gone.
 
     ERROR is the text of the error or a part of one of its lines, as an argument or on standard
-    input. Numbers, folders, times and addresses in it are ignored. Exit 1 if the error is unknown.
+    input. Numbers, folders, times and addresses in it are ignored. Errors that users pasted count,
+    too. A change is called the fix only if the same command passed afterwards and the error names
+    what was changed. An unknown error is searched for everywhere, and the exit code is 1.
 
     \b
     Examples:
@@ -43,13 +50,14 @@ def fix(memory: Memory, error: tuple[str, ...], limit: int) -> Output:
         text = piped()
     if not text.strip():
         raise click.UsageError("no error text · pass it, or pipe it: make 2>&1 | kinen fix")
-    fixes = memory.experience.fix(text, max(0, limit))
-    return listing(
-        {"fixes": [fix_json(fix) for fix in fixes]},
-        fixes_text(fixes, colours()),
-        fixes,
-        f"{NOT_KNOWN}: try `kinen search` with its words",
-    )
+    fixes, omitted = memory.experience.fix(text, max(0, limit))
+    if fixes:
+        data = {"fixes": [fix_json(fix) for fix in fixes], "omitted": omitted}
+        return listing(data, fixes_text(fixes, colours()), fixes, cut=omitted_note(omitted))
+    hits = nearest(memory.search, text)
+    remark = f"{NOT_KNOWN}; above is what search finds" if hits else NOT_KNOWN
+    data = {"fixes": [], "omitted": omitted, "search": hits_json(hits)["results"]}
+    return Output(data, hits_text(hits, style=colours()), found=False, notes=[remark])
 
 
 @click.command()
@@ -58,23 +66,27 @@ def fix(memory: Memory, error: tuple[str, ...], limit: int) -> Output:
 @limit_option(20, "invocations")
 @memory_command
 def how(memory: Memory, command: tuple[str, ...], failed: bool, limit: int) -> Output:
-    """Show the exact invocations of a command that worked here, newest first.
+    """Show how a command was called here when it worked, newest first.
 
-    COMMAND is a program with its first words, or the name of an agent's tool. Exit 1 if there are
-    none.
+    COMMAND is words of a command line, wherever they stand in it, or the name of an agent's tool.
+    Runs that differ in values only are shown once, by the latest. Exit 1 if there are none.
 
     \b
     Examples:
       kinen how pytest
-      kinen how docker compose
+      kinen how go test e2e
       kinen how Edit
       kinen how --failed cargo test
     """
-    invocations = memory.experience.how(" ".join(command), max(0, limit), failed=failed)
+    invocations, latest = memory.experience.how(" ".join(command), max(0, limit), failed=failed)
     hint = "omit --failed for those that worked" if failed else "--failed shows those that failed"
     return listing(
-        {"invocations": [invocation_json(invocation) for invocation in invocations]},
+        {
+            "invocations": [invocation_json(invocation) for invocation in invocations],
+            "latest": latest,
+        },
         invocations_text(invocations, colours()),
         invocations,
         f"{NOT_USED}: {hint}" if memory.core.store.exists else NOT_RECORDED,
+        cut=latest_note(latest),
     )

@@ -6,7 +6,7 @@ A session may hold a hundred thousand observations, so what is kept meanwhile ha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
@@ -28,8 +28,13 @@ LONGEST = 300
 """Characters of a command or an error."""
 LOOKED_BACK = 6
 """Requests in whose answers a list of what is left to do is looked for."""
+HEADS = 200
+"""The latest commits that are remembered as checked out."""
 STATEMENTS = 200
 """The latest statements that are remembered."""
+History = Callable[[str, Sequence[str], int], "list[tuple[str, str]] | None"]
+"""Gives the commits that git has: those that lead to some commits and not to the first, made since
+a time in epoch milliseconds, each with its subject, oldest first. None if git cannot say it."""
 _REDIRECTED = re.compile(r"\d?[<>|]|&>")
 _SUBJECT = re.compile(r"(?m)^\[[^\]\n]{1,200} ([0-9a-f]{7,40})\] ([^\n]{1,300})")
 _MESSAGE = re.compile(r"""-\w*m\s+(?:"\$\(cat <<'?EOF'?\n([^\n]+)|"([^"\n]+)|'([^'\n]+))""")
@@ -72,6 +77,9 @@ class Turn:
     """The last message of the agent, whatever it says."""
     changes: int = 0
     """Edits and commits that were made for it."""
+    deeds: int = 0
+    """Whatever was done for it: edits, commands and uses of tools."""
+    edits: int = 0
 
     @property
     def reports(self) -> list[Quote]:
@@ -112,7 +120,8 @@ class Run:
 
     command: str
     code: int | None
-    failed: bool
+    ok: bool | None
+    """None where nobody knows."""
     source: Source
     result: str = ""
     """Of tests, the line that counts them."""
@@ -138,6 +147,10 @@ class Account:
     commits: list[Quote] = field(default_factory=list)
     pushed: Source | None = None
     unanswered: Quote | None = None
+    heads: list[tuple[str, Source]] = field(default_factory=list)
+    """The commits that were checked out one after the other; empty before the first of all."""
+    unplaced: list[Quote] = field(default_factory=list)
+    """Commits by commands of which nobody recorded what was checked out after them."""
 
     @property
     def answered(self) -> list[Turn]:
@@ -201,13 +214,37 @@ class Account:
         return list(chosen.values())
 
 
-def read_account(observations: Iterable[Observation]) -> Account:
-    """Read a session; observations that were redacted or forgotten are left out."""
+def read_account(observations: Iterable[Observation], history: History | None = None) -> Account:
+    """Read a session; observations that were redacted or forgotten are left out.
+
+    Where it was recorded what was checked out, its commits are those that `history` has.
+    """
     account = Account()
     for event in observations:
         if not (event.redacted or event.forgotten_at):
             _take(account, event)
+    if history and account.heads and account.first:
+        _ask_git(account, history, account.first.ts)
     return account
+
+
+def _ask_git(account: Account, history: History, since: int) -> None:
+    """Replace the commits that commands were to make by those that git has.
+
+    One that was amended, reset or refused is not there; one by a script is.
+    """
+    (before, last), *later = account.heads
+    made = history(before, [head for head, _ in later], since) if later else []
+    if made is None:
+        return
+    sources = dict(account.heads)
+    commits: list[Quote] = []
+    for id_, subject in reversed(made):
+        last = sources.get(id_, later[-1][1] if not commits else last)
+        commits.insert(0, Quote(f"{subject} ({id_[:7]})", last))
+    subjects = {subject for _, subject in made}
+    rest = [quote for quote in account.unplaced if quote.text.rsplit(" (", 1)[0] not in subjects]
+    account.commits = [*rest, *commits]
 
 
 def unresolved(observations: Iterable[Observation]) -> list[Trouble]:
@@ -217,10 +254,7 @@ def unresolved(observations: Iterable[Observation]) -> list[Trouble]:
         source = Source(number, event.id, event.ts)
         if event.redacted or event.forgotten_at:
             continue
-        if events.failed(event):
-            _take_failure(account, event, source)
-        elif event.kind in events.ACTIONS:
-            _take_success(account, event, source)
+        _take_action(account, event, source)
     return account.unresolved
 
 
@@ -239,13 +273,28 @@ def _take(account: Account, event: Observation) -> None:
             account.files[path] = (account.files.get(path, (0, source))[0] + 1, source)
             if event.kind == "file_diff":
                 account.edited[path] = source
-    if event.kind == "file_diff" and account.turns:
-        account.turns[-1].changes += 1
-    if events.failed(event):
+    if account.turns and not speaker:
+        account.turns[-1].changes += event.kind == "file_diff"
+        account.turns[-1].edits += event.kind == "file_diff"
+        account.turns[-1].deeds += event.kind in events.ACTIONS
+    succeeded = _take_action(account, event, source)
+    _take_run(account, event, source, succeeded)
+    if (event.head or event.branch) and event.head != _head(account):
+        account.heads = [*account.heads[:1], *account.heads[1:][1 - HEADS :], (event.head, source)]
+
+
+def _head(account: Account) -> str | None:
+    """What was checked out when something was last recorded; None if nobody did."""
+    return account.heads[-1][0] if account.heads else None
+
+
+def _take_action(account: Account, event: Observation, source: Source) -> bool | None:
+    succeeded = events.succeeded(event)
+    if succeeded is False:
         _take_failure(account, event, source)
-    elif event.kind in events.ACTIONS:
+    elif succeeded:
         _take_success(account, event, source)
-    _take_run(account, event, source)
+    return succeeded
 
 
 def _take_message(account: Account, event: Observation, speaker: Role, source: Source) -> None:
@@ -329,13 +378,12 @@ def _selection(command: str) -> list[str]:
     return [word for word in words if not word.startswith("-")]
 
 
-def _take_run(account: Account, event: Observation, source: Source) -> None:
+def _take_run(account: Account, event: Observation, source: Source, succeeded: bool | None) -> None:
     line = events.command(event)
     if not line:
         return
-    failed = events.failed(event)
     key = digest(" ".join(line.split()))
-    run = Run(excerpt(line, LONGEST), events.exit_code(event), failed, source)
+    run = Run(excerpt(line, LONGEST), events.exit_code(event), succeeded, source)
     if key in account.runs or len(account.runs) < TRACKED:
         account.runs[key] = run
     if events.is_test(event):
@@ -346,16 +394,31 @@ def _take_run(account: Account, event: Observation, source: Source) -> None:
                 run,
                 command=name,
                 result=events.test_result(event),
-                failed=events.tests_failed(event),
+                ok=events.tests_passed(event),
             ),
         )
     names = events.programs(line)
-    if not failed and "git commit" in names:
-        account.commits.append(Quote(commit_subject(event, line), source))
+    if "git commit" in names and _committed(account, event, succeeded):
+        quote = Quote(commit_subject(event, line), source)
+        account.commits.append(quote)
+        if not event.head:
+            account.unplaced.append(quote)
         if account.turns:
             account.turns[-1].changes += 1
-    if not failed and "git push" in names:
+    if succeeded and "git push" in names:
         account.pushed = source
+
+
+def _committed(account: Account, event: Observation, succeeded: bool | None) -> bool:
+    """Whether git made a commit: it says so, or another commit is checked out than before.
+
+    Where nobody recorded what was checked out, as in imported sessions, the exit code counts.
+    """
+    if _SUBJECT.search(events.body(event)[: events.LOOKED_AT]):
+        return True
+    if event.head and _head(account) is not None:
+        return _head(account) != event.head
+    return succeeded is True
 
 
 def commit_subject(event: Observation, line: str) -> str:

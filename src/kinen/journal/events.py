@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from kinen.journal import shell
+from kinen.journal.verdict import verdict
 from kinen.model.journal import Observation
 from kinen.text import digest, excerpt
 
@@ -24,16 +26,6 @@ _ERROR_LINE = re.compile(
 )
 """A line that names an error; `186 | submitError: …` is a line of source that a tool quotes."""
 _FAILED_COUNT = re.compile(r"(?i)\b([1-9]\d{0,6}) (?:tests? )?(?:failed|failures?|failing|fail)\b")
-_WRAPPERS = frozenset(
-    "sudo time nice env uv poetry pipenv run npx bunx exec command timeout".split()
-)
-_LOOKS = frozenset(
-    """ls cat grep rg find which test [ head tail sed awk diff stat file echo cd ps kill sleep wc
-    pwd type printf true jq sort uniq cut xargs tree du df printenv env export source""".split()
-)
-"""Programs that look around: when they end with an error, nothing is broken."""
-_CHAIN = re.compile(r"&&|\|\||;|\n")
-_ASSIGNMENT = re.compile(r"\w+=\S*$")
 _TESTS = re.compile(
     r"\b(?:pytest|tox|nox|unittest|mix test|cargo (?:test|nextest)|go test|gotestsum|jest|vitest"
     r"|mocha|rspec|minitest|phpunit|ctest|bats|(?:npm|pnpm|yarn|bun|deno|make|gradlew?|mvn|dotnet"
@@ -65,13 +57,23 @@ def teammate(event: Observation) -> str:
     return string(event, "teammate")
 
 
-def failed(event: Observation) -> bool:
-    """Did an action fail? A pipe can hide an exit code, so failed tests are counted too."""
+def succeeded(event: Observation) -> bool | None:
+    """Whether an action succeeded; None where nobody knows, which is never told as success."""
+    if event.kind in ("error", "node_error"):
+        return False
     if event.kind not in ACTIONS:
-        return event.kind in ("error", "node_error")
-    if exit_code(event) or provenance(event).get("hasError") is True:
-        return True
-    return is_test(event) and bool(_FAILED_COUNT.search(body(event)[-LOOKED_AT:]))
+        return None
+    if provenance(event).get("hasError") is True:
+        return False
+    line = command(event)
+    if not line:
+        return not exit_code(event)
+    return verdict(line, body(event), exit_code(event), tests=is_test(event))
+
+
+def failed(event: Observation) -> bool:
+    """Whether something is known to have failed."""
+    return succeeded(event) is False
 
 
 def command(event: Observation) -> str:
@@ -86,14 +88,8 @@ def command(event: Observation) -> str:
 
 def invoked(line: str) -> list[list[str]]:
     """The words of each program that a command line runs, without wrappers, pipes and `cd`."""
-    parts = []
-    for part in _CHAIN.split(line[:2000]):
-        words = part.partition("|")[0].split()
-        while words and (words[0] in _WRAPPERS or _ASSIGNMENT.match(words[0])):
-            words = words[1:]
-        if words and words[0] != "cd":
-            parts.append(words)
-    return parts
+    found = [shell.words(part.text) for part in shell.parts(line) if part.before != "|"]
+    return [words for words in found if words and words[0] != "cd"]
 
 
 def programs(line: str) -> list[str]:
@@ -113,23 +109,29 @@ def is_test(event: Observation) -> bool:
     return bool(_TESTS.search(line))
 
 
-def tests_failed(event: Observation) -> bool:
-    """Did the tests of a run fail, and not a command that was run after them?
+def tests_passed(event: Observation) -> bool | None:
+    """Whether the tests of a run passed, whatever a command after them did; None if unknown.
 
     `test && lint` fails with the linter: its output counts tests that passed, and none that failed.
     """
-    if not failed(event):
-        return False
+    passed = succeeded(event)
+    if passed is not False:
+        return passed
     output = body(event)[-LOOKED_AT:]
     chained = len(invoked(command(event))) > 1
-    return not (chained and _TEST_COUNT.search(output)) or bool(_FAILED_COUNT.search(output))
+    return chained and bool(_TEST_COUNT.search(output)) and not _FAILED_COUNT.search(output)
 
 
 def test_command(event: Observation) -> str:
     """The part of a command line that runs tests, without what prepares it."""
     line = command(event)
-    parts = (part.strip() for part in _CHAIN.split(line[:2000]))
-    return next((part for part in parts if _TESTS.search(part)), line)
+    found = ""
+    for part in shell.parts(line):
+        if found and part.before != "|":
+            break
+        if found or _TESTS.search(part.text):
+            found = f"{found} | {part.text}" if found else part.text
+    return found or line
 
 
 def looks_around(event: Observation) -> bool:
@@ -137,14 +139,14 @@ def looks_around(event: Observation) -> bool:
     line = command(event)
     if not line:
         return bool(_tool(event))
-    return all(program.split()[0] in _LOOKS for program in programs(line))
+    return all(program.split()[0] in shell.READING for program in programs(line))
 
 
 def deeds(event: Observation) -> tuple[str, ...]:
     """What names the thing that was tried, so that a second try is recognised."""
     line = command(event)
     if line:
-        acting = [name for name in programs(line) if name.split()[0] not in _LOOKS]
+        acting = [name for name in programs(line) if name.split()[0] not in shell.READING]
         return tuple(acting) or (" ".join(line.split()),)
     use = tool_use(event)
     return (use,) if use else ()

@@ -28,6 +28,11 @@ _MAY_HAVE_FAILED = """
   CASE WHEN NOT json_valid(provenance) THEN 1
   ELSE IFNULL(json_extract(provenance, '$.exitCode') NOT IN (0, '0'), 0)
     OR IFNULL(json_extract(provenance, '$.hasError'), 0) END"""
+_MAY_HIDE_FAILURE = """
+  content LIKE '%fail%' OR content LIKE '%test%'
+    OR json_type(provenance, '$.exitCode') IS NOT 'integer' OR content GLOB '*[|;&!]*'
+    OR IFNULL(json_extract(provenance, '$.command'), '') GLOB '*['||char(10)||']*'"""
+"""Commands whose exit code is missing or may be that of something else: their output is read."""
 _CLASS = f"""
   CASE
   WHEN redacted THEN ''
@@ -45,7 +50,7 @@ _CLASS = f"""
     CASE WHEN files GLOB '[[]"[^" ]*' THEN 'edit'
     WHEN files = '[]' AND json_type(provenance, '$.filePath') = 'text'
       AND trim(json_extract(provenance, '$.filePath')) != '' THEN 'edit' ELSE 'read' END
-  WHEN content LIKE '%fail%' THEN 'read'
+  WHEN {_MAY_HIDE_FAILURE} THEN 'read'
   WHEN json_type(provenance, '$.command') = 'text'
     AND trim(json_extract(provenance, '$.command')) != '' THEN 'command'
   WHEN content LIKE '$ %' AND trim(substr(content, 3, 1)) > '!' THEN 'command'

@@ -6,6 +6,7 @@ from kinen.api import responses
 from kinen.api.requests import Request
 from kinen.mcp.tool import Answer, Limit, Tool
 from kinen.memory import Memory
+from kinen.memory.experience import nearest
 from kinen.render.experience import (
     NOT_KNOWN,
     NOT_USED,
@@ -13,7 +14,11 @@ from kinen.render.experience import (
     fixes_text,
     invocation_json,
     invocations_text,
+    latest_note,
+    omitted_note,
 )
+from kinen.render.json import hits_json
+from kinen.render.text import hits_text
 
 
 class FixError(Tool, Request):
@@ -29,9 +34,15 @@ class FixError(Tool, Request):
     limit: Limit = 3
 
     def answer(self, memory: Memory) -> Answer:
-        fixes = memory.experience.fix(self.error, self.limit)
+        fixes, omitted = memory.experience.fix(self.error, self.limit)
         values = [responses.Fix(**fix_json(fix)) for fix in fixes]
-        return Answer(responses.Fixes(fixes=values), fixes_text(fixes) or NOT_KNOWN)
+        value = responses.Fixes(fixes=values, omitted=omitted)
+        text = fixes_text(fixes)
+        if not fixes:
+            hits = nearest(memory.search, self.error)
+            value.search = [responses.Hit(**hit) for hit in hits_json(hits)["results"]]
+            text = f"{NOT_KNOWN}; search finds:\n{hits_text(hits)}" if hits else NOT_KNOWN
+        return Answer(value, "\n".join(filter(None, (text, omitted_note(omitted)))))
 
 
 class HowTo(Tool, Request):
@@ -46,7 +57,8 @@ class HowTo(Tool, Request):
     limit: Limit = 10
 
     def answer(self, memory: Memory) -> Answer:
-        invocations = memory.experience.how(self.command, self.limit, failed=self.failed)
+        invocations, latest = memory.experience.how(self.command, self.limit, failed=self.failed)
         values = [responses.Invocation(**invocation_json(item)) for item in invocations]
-        value = responses.Invocations(invocations=values)
-        return Answer(value, invocations_text(invocations) or NOT_USED)
+        value = responses.Invocations(invocations=values, latest=latest)
+        text = invocations_text(invocations) or NOT_USED
+        return Answer(value, "\n".join(filter(None, (text, latest_note(latest)))))

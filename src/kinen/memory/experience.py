@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -12,10 +12,10 @@ from kinen.errors import KinenError, QueryError
 from kinen.journal import events
 from kinen.journal.account import commit_subject
 from kinen.model.journal import Observation
-from kinen.model.records import Query
+from kinen.model.records import Hits, Query
 from kinen.recall import errors
-from kinen.recall.errors import Fix, Outcome, normalised
-from kinen.recall.invocations import Invocation, fold
+from kinen.recall.errors import Fix, Fixes, Outcome, normalised
+from kinen.recall.invocations import Invocations, fold
 from kinen.text import iso
 
 if TYPE_CHECKING:
@@ -29,8 +29,14 @@ COMPARED = 3_000
 """The newest observations of a command that are folded."""
 FOLLOWED = 2_000
 """Observations after an error that are read for what came of it."""
+FOLLOWED_IN_ALL = 20_000
+"""The same for all similar errors together; the most similar come first."""
 WORDS = 24
 """Words of an error that are looked for."""
+NEAREST = 3
+"""Search hits for an error that is unknown."""
+QUESTION = 300
+"""Characters of an error that are searched for."""
 LIMIT = 5
 LIMIT_INVOCATIONS = 20
 
@@ -43,10 +49,10 @@ class Experience:
         self._index = index
         self._git = git
 
-    def fix(self, error: str, limit: int = LIMIT) -> list[Fix]:
+    def fix(self, error: str, limit: int = LIMIT) -> Fixes:
         """Earlier cases of an error: first those that were fixed for good, then the most similar.
 
-        Empty if no recorded failure is similar enough.
+        None if no recorded failure is similar enough.
         """
         lines = errors.identifying_lines(storable(error))
         if not lines:
@@ -55,33 +61,38 @@ class Experience:
                 "give the lines that name the error, such as `ValueError: invalid literal`",
             )
         if not self._core.store.exists:
-            return []
+            return Fixes([])
         self._index.prepare()
         alike: list[tuple[Observation, float, str]] = []
-        for event in sorted(self._failures(lines), key=lambda event: (event.ts, event.id)):
+        for event in self._failures(lines):
             score, line = errors.compared(lines, events.body(event))
             if score >= errors.FLOOR:
                 alike.append((event, score, line or events.error_line(event)))
+        alike.sort(key=lambda case: (case[1], case[0].ts, case[0].id), reverse=True)
         fixes: dict[tuple[str, int, str], Fix] = {}
         failures = [event for event, _, _ in alike]
-        for event, score, line in alike:
-            fix = self._fix(event, line, score, failures)
-            earlier = fixes.get((fix.session, fix.fixed_at, fix.command))
-            if earlier is None or fix.likeness >= earlier.likeness:
-                fixes[(fix.session, fix.fixed_at, fix.command)] = fix
+        rows = iter(range(FOLLOWED_IN_ALL))
+        omitted = 0
+        for n, (event, score, line) in enumerate(alike):
+            fix = self._fix(event, line, score, failures, rows)
+            if next(rows, None) is None:  # what came of it is not known
+                omitted = len(alike) - n
+                break
+            fixes.setdefault((fix.session, fix.fixed_at, fix.command), fix)
         ranked = sorted(fixes.values(), key=_rank, reverse=True)
-        return ranked[:limit] if limit else ranked
+        return Fixes(ranked[:limit] if limit else ranked, omitted)
 
     def _failures(self, lines: list[str]) -> Iterator[Observation]:
         """Recorded failures that share words with some lines of an error."""
         words = dict.fromkeys(word for line in lines for word in normalised(line).split())
         terms = [word for word in words if len(word) > 2][:WORDS]
-        query = Query(" ".join(terms), events=("error", "node_error", *events.ACTIONS))
+        kinds = ("error", "node_error", *events.ACTIONS, "message")
+        query = Query(" ".join(terms), events=kinds)
         matches = self._core.reader.match(terms, query, CANDIDATES)
         loaded = self._core.reader.load([id_ for id_, _ in matches])
         refs = dict.fromkeys(record.ref for record, _ in loaded.values())
         for event in self._recorded_events(refs):
-            if events.failed(event):
+            if events.failed(event) or _is_pasted(event):
                 yield event
 
     def _recorded_events(self, refs: Iterable[str]) -> Iterator[Observation]:
@@ -92,12 +103,17 @@ class Experience:
                 yield entry
 
     def _fix(
-        self, event: Observation, line: str, score: float, failures: Iterable[Observation]
+        self,
+        event: Observation,
+        line: str,
+        score: float,
+        failures: Iterable[Observation],
+        rows: Iterator[int],
     ) -> Fix:
-        """What was done about a failure; others may show that it came back."""
-        lines = errors.error_lines(event)
-        outcome = self._outcome(event)
-        success = outcome.success
+        """What was done about a failure; others may show that it came back.
+
+        As many observations are read as there are `rows` left.
+        """
         fix = errors.Fix(
             error=line,
             ref=event.ref,
@@ -106,8 +122,13 @@ class Experience:
             command=events.command(event) or events.tool_use(event),
             likeness=round(score, 3),
         )
+        if events.role(event):
+            return fix._replace(pasted=True, answer=self._closing(event, rows))
+        outcome = errors.outcome(event, self._after(event, rows))
+        success = outcome.success
         if success is None:
             return fix
+        lines = errors.error_lines(event)
         again = [
             other.ts
             for other in failures
@@ -119,27 +140,34 @@ class Experience:
             steps=outcome.steps,
             more_steps=outcome.later_steps,
             success=events.command(success) or events.tool_use(success),
-            commit=self._commit_after(success, outcome),
+            commit=self._commit_after(success, outcome, rows),
             came_back=min(again, default=0),
         )
 
-    def _outcome(self, event: Observation) -> Outcome:
-        return errors.outcome(event, self._after(event))
+    def _closing(self, prompt: Observation, rows: Iterator[int]) -> str:
+        """What the agent said last before the user wrote again."""
+        said = ""
+        for event in self._after(prompt, rows):
+            role = events.role(event)
+            if role == "user":
+                break
+            said = event.content if role else said
+        return said
 
-    def _after(self, event: Observation) -> Iterator[Observation]:
+    def _after(self, event: Observation, rows: Iterator[int]) -> Iterator[Observation]:
         """What happened in the same session after an observation."""
         if not event.capsule:
             return
         stream = self._core.store.stream(event.capsule, (event.ts, event.id))
-        for later in islice(stream, FOLLOWED):
+        for _, later in zip(islice(rows, FOLLOWED), stream, strict=False):
             if later.id != event.id and not later.redacted:
                 yield later
 
-    def _commit_after(self, success: Observation, outcome: Outcome) -> str:
+    def _commit_after(self, success: Observation, outcome: Outcome, rows: Iterator[int]) -> str:
         """The next commit of the session, else the next one that touched an edited file."""
-        for event in self._after(success):
+        for event in self._after(success, rows):
             line = events.command(event)
-            if "git commit" in events.programs(line) and not events.failed(event):
+            if "git commit" in events.programs(line) and events.succeeded(event):
                 return commit_subject(event, line)
         moment = iso(success.ts / 1000)
         for step in outcome.steps:
@@ -153,32 +181,47 @@ class Experience:
 
     def how(
         self, name: str, limit: int = LIMIT_INVOCATIONS, *, failed: bool = False
-    ) -> list[Invocation]:
+    ) -> Invocations:
         """The invocations of a command or an agent's tool that worked here, newest first.
 
-        With `failed` those that never worked instead.
+        The words may stand anywhere in it. Behind them those of which nobody knows how they ended;
+        with `failed` those that failed and never worked instead.
         """
         words = storable(name).split()
         if not words:
             raise QueryError("no command is named", "name one, such as pytest or docker compose")
         words[0] = words[0].rsplit("/", 1)[-1] or words[0]  # ./deploy is known as deploy
         if not self._core.store.exists:
-            return []
+            return Invocations([])
         self._index.prepare()
-        invocations = fold(self._recorded_events(self._uses(words)), words)
-        chosen = [invocation for invocation in invocations if bool(invocation.succeeded) != failed]
-        return chosen[:limit] if limit else chosen
-
-    def _uses(self, words: list[str]) -> list[str]:
-        """Refs of the newest observations that name a command or a tool."""
+        reader = self._core.reader
         kinds = ("error", *events.ACTIONS)
         query = Query("", events=kinds, required=(" ".join(words),))
         if len(words) > 1:  # there may be spaces, options or quotes between them
             query = query._replace(required=tuple(words))
-        ids = self._core.reader.newest(query, COMPARED)
-        loaded = self._core.reader.load(ids)
-        return [loaded[id_][0].ref for id_ in ids if id_ in loaded]
+        ids = reader.newest(query, COMPARED)
+        loaded = reader.load(ids)
+        uses = self._recorded_events(loaded[id_][0].ref for id_ in ids if id_ in loaded)
+        invocations = fold(uses, words)
+        if failed:
+            chosen = [entry for entry in invocations if entry.failed and not entry.succeeded]
+        else:
+            chosen = [entry for entry in invocations if entry.succeeded]
+            chosen += [entry for entry in invocations if not (entry.succeeded or entry.failed)]
+        cut = len(ids) == COMPARED or reader.many_mentions(query)
+        return Invocations(chosen[:limit] if limit else chosen, len(ids) if cut else 0)
+
+
+def nearest(search: Callable[[Query], Hits], error: str) -> Hits:
+    """What search finds for an error that is not among the recorded failures."""
+    lines = errors.identifying_lines(storable(error))
+    return search(Query(" ".join(lines)[:QUESTION], limit=NEAREST, floor=True))
+
+
+def _is_pasted(event: Observation) -> bool:
+    """Whether a user's prompt quotes an error: a line of it names one."""
+    return events.role(event) == "user" and bool(events.named_error(event))
 
 
 def _rank(fix: Fix) -> tuple[bool, bool, float, int]:
-    return fix.works, bool(fix.fixed_at), round(fix.likeness, 1), fix.at
+    return fix.works, bool(fix.fixed_at or fix.answer), round(fix.likeness, 1), fix.at

@@ -72,6 +72,8 @@ class Step(NamedTuple):
     text: str
     """The file, or the command line."""
     ref: str
+    named: bool = False
+    """Whether the error names what it touches: the file, or something in the changed lines."""
 
 
 class Outcome(NamedTuple):
@@ -95,6 +97,10 @@ class Fix(NamedTuple):
     command: str
     """What failed with it: a command line, or a tool and its target."""
     likeness: float
+    pasted: bool = False
+    """Whether a user pasted it into a prompt."""
+    answer: str = ""
+    """Of a pasted error, what the agent said at the end of its turn."""
     fixed_at: int = 0
     """When the same command or tests succeeded; 0 if they did not in that session."""
     steps: tuple[Step, ...] = ()
@@ -108,8 +114,24 @@ class Fix(NamedTuple):
 
     @property
     def works(self) -> bool:
-        """Whether it was fixed and did not come back."""
+        """Whether it was gone afterwards and did not come back."""
         return bool(self.fixed_at) and not self.came_back
+
+    @property
+    def cure(self) -> tuple[Step, ...]:
+        """The changes that made the difference, as far as that can be known.
+
+        The same command or tests passed afterwards, and the error names what was changed.
+        """
+        return tuple(step for step in self.steps if step.named) if self.fixed_at else ()
+
+
+class Fixes(NamedTuple):
+    """Earlier cases of an error."""
+
+    fixes: list[Fix]
+    omitted: int = 0
+    """Similar failures that were not followed, because the sessions after others were long."""
 
 
 def plain_text(text: str) -> str:
@@ -155,34 +177,38 @@ def _telling_words(line: str) -> Counter[str]:
 
 def similarity(first: str, second: str) -> float:
     """How much of two lines is the same, from 0 to 1, whatever their numbers and folders."""
-    one = _telling_words(first)
-    two = _telling_words(second)
-    total = sum(one.values()) + sum(two.values())
-    return 2 * sum((one & two).values()) / total if total else 0.0
+    own = _telling_words(first)
+    others = _telling_words(second)
+    total = sum(own.values()) + sum(others.values())
+    return 2 * sum((own & others).values()) / total if total else 0.0
 
 
-def likeness(asked: Iterable[str], lines: Iterable[str]) -> float:
+def likeness(error: Iterable[str], lines: Iterable[str]) -> float:
     """How alike two errors are, from 0 to 1: by the closest lines, and by how many have a match."""
     others = list(lines)
-    closest = [max((similarity(line, other) for other in others), default=0.0) for line in asked]
+    closest = [max((similarity(line, other) for other in others), default=0.0) for line in error]
     if not closest:
         return 0.0
     return BEST * max(closest) + (1 - BEST) * sum(closest) / len(closest)
 
 
-def compared(asked: Sequence[str], text: str) -> tuple[float, str]:
+def compared(error: Sequence[str], text: str) -> tuple[float, str]:
     """How alike an error and a recorded one are, and the closest line of the recorded one.
 
-    Of one line a part is enough, since people type the words that they remember.
+    Of one line a part is enough, since people type the words that they remember. A line that is
+    there as it was typed is the error itself.
     """
     lines = identifying_lines(text)
-    score = likeness(asked, lines)
-    if len(asked) == 1 and score < PART:
-        part = normalised(asked[0])
-        for line in plain_text(text).splitlines():
-            if f" {part} " in f" {normalised(line)} ":
-                return PART, line.strip()[:LONGEST_LINE]
-    closest = max(lines, key=lambda line: likeness(asked, [line]), default="")
+    score = likeness(error, lines)
+    if len(error) == 1 and score < 1:
+        part = normalised(error[0])
+        matching = {normalised(line): line.strip() for line in plain_text(text).splitlines()}
+        if part in matching:
+            return 1.0, matching[part][:LONGEST_LINE]
+        longer = (line for words, line in matching.items() if f" {part} " in f" {words} ")
+        if score < PART and (line := next(longer, "")):
+            return PART, line[:LONGEST_LINE]
+    closest = max(lines, key=lambda line: likeness(error, [line]), default="")
     return score, closest
 
 
@@ -193,36 +219,54 @@ def outcome(failure: Observation, later: Iterable[Observation]) -> Outcome:
     """
     deeds = set(events.deeds(failure))
     tested = events.is_test(failure)
-    steps: list[Step] = []
+    steps: dict[tuple[str, str], Step] = {}
     edited = False
     for event in later:
         if event.kind not in (*events.ACTIONS, "error"):
             continue
         same = bool(deeds & set(events.deeds(event))) or (tested and events.is_test(event))
-        if events.failed(event):
+        succeeded = events.succeeded(event)
+        if succeeded is False:
             if same and likeness(error_lines(failure), error_lines(event)) >= SAME:
                 steps.clear()
                 edited = False
             continue
-        if same or (edited and events.is_test(event)):
-            return Outcome(tuple(steps[-MOST_STEPS:]), event, max(0, len(steps) - MOST_STEPS))
-        step = _step(event)
+        if succeeded and (same or (edited and events.is_test(event))):
+            latest = tuple(steps.values())[-MOST_STEPS:]
+            return Outcome(latest, event, max(0, len(steps) - MOST_STEPS))
+        step = _step(event, failure)
         if step:
             edited = edited or step.kind == "edit"
-            if (step.kind, step.text) not in ((known.kind, known.text) for known in steps):
-                steps.append(step)
+            steps.setdefault((step.kind, step.text), step)
     return Outcome()
 
 
-def _step(event: Observation) -> Step | None:
+def _step(event: Observation, failure: Observation) -> Step | None:
     """An edit, or a command that does more than look around."""
     if event.kind == "file_diff":
         path = next(iter(events.files(event)), "")
-        return Step("edit", path, event.ref) if path else None
+        return Step("edit", path, event.ref, _is_named(event, path, failure)) if path else None
     line = events.command(event)
     if line and not events.looks_around(event):
-        return Step("run", excerpt(line, STEP_LENGTH), event.ref)
+        named = any(name in line for name in _quoted_names(failure))
+        return Step("run", excerpt(line, STEP_LENGTH), event.ref, named)
     return None
+
+
+def _is_named(edit: Observation, path: str, failure: Observation) -> bool:
+    """Whether an error names the file of an edit, or a quoted name in the lines it changed."""
+    text = plain_text(events.body(failure))
+    if path.rpartition("/")[2] in text:
+        return True
+    changed = [line for line in edit.content.splitlines() if line.startswith(("+", "-"))]
+    return any(name in line for name in _quoted_names(failure) for line in changed)
+
+
+def _quoted_names(failure: Observation) -> set[str]:
+    """What an error puts in quotes, and its codes."""
+    text = "\n".join(error_lines(failure))
+    names = (match[0].strip("`'\"") for match in _DISTINCT.finditer(text))
+    return {name for name in names if len(name) > 2}
 
 
 def error_lines(event: Observation) -> list[str]:

@@ -1,29 +1,52 @@
-"""How a command or a tool was used: equal invocations folded, newest first; pure functions."""
+"""How a command or a tool was used: runs of one form folded, newest first; pure functions."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from kinen.journal import events
 from kinen.model.journal import Observation
 from kinen.model.tuples import NamedTuple
 
+SELECTORS = frozenset("-run -k -t -g --grep --filter --tests --testNamePattern -count".split())
+"""Options whose value says which tests run, which differs from run to run."""
+_VALUE = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|(?<!\S)\d+(?!\S)")
+_WORD = re.compile(r"\w+")
+
 
 class Invocation(NamedTuple):
-    """A command line or a use of a tool, and how often it was made."""
+    """The uses of a command or a tool that have one form."""
 
     text: str
+    """The latest of them that succeeded, else the latest."""
     succeeded: int
     failed: int
+    unknown: int
+    """How often nobody knows how it ended."""
     at: int
-    """When it last succeeded, or last failed if it never did; epoch milliseconds."""
+    """When it last succeeded, or was last used if it never did; epoch milliseconds."""
     session: str
     ref: str
     """The observation of that time."""
 
 
+class Invocations(NamedTuple):
+    """How a command or a tool was used."""
+
+    invocations: list[Invocation]
+    latest: int = 0
+    """How many observations were looked at, the latest, if there are more; 0 if all were."""
+
+
+def names(line: str, searched: list[str]) -> bool:
+    """Whether each searched word stands in a command line, anywhere: as a word or a part of one."""
+    words = set(_WORD.findall(line.lower()))
+    return all(set(_WORD.findall(word.lower())) <= words for word in searched)
+
+
 def runs(line: str, program: list[str]) -> bool:
-    """Does a command line run a program with these first words, such as `docker compose`?
+    """Whether a command line runs a program with these first words, such as `docker compose`.
 
     `python -m pytest` runs pytest as well as python.
     """
@@ -38,33 +61,52 @@ def _begins(words: list[str], program: list[str]) -> bool:
     return [name, *words[1 : len(program)]] == program
 
 
-def uses(event: Observation, program: list[str]) -> str:
-    """The invocation that an observation tells of, if it is of the command or tool wanted."""
+def form(line: str) -> str:
+    """What invocations of one form have in common: no values, pipes, redirections or selections."""
+    forms = []
+    for words in events.invoked(_VALUE.sub("…", line)):
+        chosen = []
+        for before, word in zip(["", *words], words, strict=False):
+            if ">" in word:
+                break
+            chosen.append("…" if before in SELECTORS else word.partition("::")[0])
+        forms.append(" ".join(chosen))
+    return " && ".join(forms)
+
+
+def uses(event: Observation, searched: list[str]) -> str:
+    """The invocation that an observation records, if it is of the command or tool searched."""
     line = events.command(event)
     if line:
-        return line if runs(line, program) else ""
+        return line if names(line, searched) else ""
     tool = events.string(event, "toolName") or events.labelled(event, "Tool: ")
-    if len(program) == 1 and tool.lower() == program[0].lower():
+    if len(searched) == 1 and tool.lower() == searched[0].lower():
         return events.tool_use(event) or tool
     return ""
 
 
-def fold(observations: Iterable[Observation], program: list[str]) -> list[Invocation]:
-    """Every invocation once, with counts of success and failure, the latest success first."""
+def fold(observations: Iterable[Observation], searched: list[str]) -> list[Invocation]:
+    """Every form once, with how often it succeeded and failed.
+
+    What begins with the given words comes first, then the latest success.
+    """
     folded: dict[str, Invocation] = {}
     for event in observations:
-        text = uses(event, program)
+        text = uses(event, searched)
         if not text:
             continue
-        key = " ".join(text.split())
-        failed = events.failed(event)
-        invocation = folded.get(key, Invocation(text, 0, 0, 0, "", ""))
-        latest = event.ts >= invocation.at and not (failed and invocation.succeeded)
-        if latest or (not failed and not invocation.succeeded):
+        key = form(text) if events.command(event) else text
+        succeeded = events.succeeded(event)
+        invocation = folded.get(key, Invocation(text, 0, 0, 0, 0, "", ""))
+        latest = event.ts >= invocation.at and (succeeded or not invocation.succeeded)
+        if latest or (succeeded and not invocation.succeeded):
             invocation = invocation._replace(
-                at=event.ts, session=event.scope.session, ref=event.ref
+                text=" ".join(text.split()), at=event.ts, session=event.scope.session, ref=event.ref
             )
         folded[key] = invocation._replace(
-            succeeded=invocation.succeeded + (not failed), failed=invocation.failed + failed
+            succeeded=invocation.succeeded + (succeeded is True),
+            failed=invocation.failed + (succeeded is False),
+            unknown=invocation.unknown + (succeeded is None),
         )
-    return sorted(folded.values(), key=lambda entry: (entry.at, entry.ref), reverse=True)
+    newest = sorted(folded.values(), key=lambda entry: (entry.at, entry.ref), reverse=True)
+    return sorted(newest, key=lambda entry: not runs(entry.text, searched))

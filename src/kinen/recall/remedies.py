@@ -40,7 +40,7 @@ def remedies(observations: Iterable[Observation]) -> list[Remedy]:
     """
     actions = [event for event in observations if event.kind in (*events.ACTIONS, "error")]
     succeeded = {
-        bare_command(events.command(event)) for event in actions if not events.failed(event)
+        bare_command(events.command(event)) for event in actions if events.succeeded(event)
     }
     found: dict[str, Remedy] = {}
     for place, event in enumerate(actions):
@@ -78,7 +78,7 @@ def _instead(failure: Observation, later: list[Observation]) -> str:
         if event.kind == "file_diff":
             return ""
         command = bare_command(events.command(event))
-        if events.failed(event) or not deeds & set(events.deeds(event)):
+        if not events.succeeded(event) or not deeds & set(events.deeds(event)):
             continue
         if command != failed_command and len(command) <= LONGEST and "\n" not in command:
             return command

@@ -7,16 +7,29 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible_line
 from kinen.render.style import PLAIN, Style
+from kinen.render.text import counted
 from kinen.text import excerpt, iso
 
 if TYPE_CHECKING:
-    from kinen.recall.errors import Fix
+    from kinen.recall.errors import Fix, Step
     from kinen.recall.invocations import Invocation
 
 WIDTH = 300
 SHORT_SESSION = 8
-NOT_KNOWN = "this error did not occur here before"
+NOT_KNOWN = "not among the recorded failures"
+ANSWER = 600
+"""Characters of what an agent answered to a pasted error."""
 NOT_USED = "no recorded command matches"
+
+
+def latest_note(latest: int) -> str:
+    """The note that only the latest observations of a command were looked at; empty for all."""
+    return f"only the latest {latest:,} observations that name it were looked at" if latest else ""
+
+
+def omitted_note(omitted: int) -> str:
+    """The note that the search for fixes stopped early; empty if it did not."""
+    return f"stopped early: {counted(omitted, 'similar failures')} not followed" if omitted else ""
 
 
 def _moment(at: int) -> str | None:
@@ -35,8 +48,11 @@ def fix_json(fix: Fix) -> dict[str, Any]:
         "session": fix.session,
         "command": fix.command,
         "likeness": fix.likeness,
+        "pasted": fix.pasted,
+        "answer": fix.answer,
         "fixed_at": _moment(fix.fixed_at),
         "steps": [dict(step._asdict()) for step in fix.steps],
+        "cured": bool(fix.cure),
         "more_steps": fix.more_steps,
         "success": fix.success,
         "commit": fix.commit,
@@ -55,20 +71,35 @@ def fix_text(fix: Fix, style: Style = PLAIN) -> str:
     lines = [_line(fix.error), style("dim", f"  {fix.likeness:.0%} similar, {where} [{fix.ref}]")]
     if fix.command:
         lines.append(f"  failed: {_line(fix.command)}")
-    for step in fix.steps:
-        word = "changed" if step.kind == "edit" else "ran"
-        lines.append(f"  {word}: {_line(step.text)}")
-    if fix.more_steps:
-        lines.append(f"  and {fix.more_steps} earlier steps")
-    if not fix.fixed_at:
-        lines.append("  not fixed in that session")
+    if fix.pasted:
+        answer = visible_line(excerpt(" ".join(fix.answer.split()), ANSWER))
+        lines.append(f"  pasted by the user; the answer: {answer or 'none recorded'}")
         return "\n".join(lines)
-    lines.append(f"  then succeeded: {_line(fix.success)} ({_day(fix.fixed_at)})")
+    if not fix.fixed_at:
+        lines += [f"  {_done(step)}" for step in fix.steps]
+        lines.append("  not seen to pass again in that session")
+        return "\n".join(lines)
+    passed = f"{_line(fix.success)} ({_day(fix.fixed_at)})"
+    if fix.cure:
+        lines += [f"  {_done(step)}" for step in fix.cure]
+        lines.append(f"  then succeeded: {passed}")
+    else:
+        lines.append(f"  afterwards it passed: {passed}")
+    others = [step for step in fix.steps if step not in fix.cure]
+    if others:
+        lines.append("  done in between:" if fix.cure else "  changed or run in between:")
+        lines += [f"    {_done(step)}" for step in others]
+    if fix.more_steps:
+        lines.append(f"    and {fix.more_steps} earlier steps")
     if fix.commit:
         lines.append(f"  commit: {_line(fix.commit)}")
     if fix.came_back:
         lines.append(f"  it came back on {_day(fix.came_back)}")
     return "\n".join(lines)
+
+
+def _done(step: Step) -> str:
+    return f"{'changed' if step.kind == 'edit' else 'ran'}: {_line(step.text)}"
 
 
 def _line(text: str) -> str:
@@ -80,6 +111,7 @@ def invocation_json(invocation: Invocation) -> dict[str, Any]:
         "invocation": invocation.text,
         "succeeded": invocation.succeeded,
         "failed": invocation.failed,
+        "unknown": invocation.unknown,
         "at": _moment(invocation.at),
         "session": invocation.session,
         "ref": invocation.ref,
@@ -91,8 +123,10 @@ def invocations_text(invocations: Sequence[Invocation], style: Style = PLAIN) ->
 
 
 def _invocation_text(invocation: Invocation, style: Style) -> str:
-    count = invocation.succeeded or invocation.failed
+    count = invocation.succeeded or invocation.failed or invocation.unknown
     times = f"  ×{count}" if count > 1 else ""
+    if not (invocation.succeeded or invocation.failed):
+        times += "  ? outcome unknown"
     session = f"  ({invocation.session[:SHORT_SESSION]})" if invocation.session else ""
     about = f"{times}  {_day(invocation.at)}{session}  [{invocation.ref}]"
     return f"{_line(invocation.text)}{style('dim', visible_line(about))}"

@@ -79,14 +79,13 @@ class Tally:
 def places(env: Mapping[str, str], roots: Iterable[str] = ()) -> list[str]:
     """Where clients leave their sessions, as far as it exists; `roots` are those of a space."""
     home = user_folder(env)
-    codex_home = env.get("CODEX_HOME") or os.path.join(home, ".codex")
     data = env.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
     cline_data = env.get("CLINE_DATA_DIR") or os.path.join(home, ".cline", "data")
     zed_data = os.path.join(home, "Library", "Application Support", "Zed")
     candidates = (
         os.path.join(env.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude"), "projects"),
-        os.path.join(codex_home, "sessions"),
-        os.path.join(codex_home, "archived_sessions"),
+        codex_sessions(env),
+        os.path.join(os.path.dirname(codex_sessions(env)), "archived_sessions"),
         os.path.join(home, ".gemini", "tmp"),
         os.path.join(data, "opencode", "storage", "session"),
         os.path.join(env.get("COPILOT_HOME") or os.path.join(home, ".copilot"), "session-state"),
@@ -103,6 +102,12 @@ def places(env: Mapping[str, str], roots: Iterable[str] = ()) -> list[str]:
         *(os.path.join(root, aider.HISTORY) for root in roots),
     )
     return [place for place in candidates if os.path.exists(place)]
+
+
+def codex_sessions(env: Mapping[str, str]) -> str:
+    """The folder in which Codex leaves its sessions."""
+    codex_home = env.get("CODEX_HOME") or os.path.join(user_folder(env), ".codex")
+    return os.path.join(codex_home, "sessions")
 
 
 def recognises(path: str) -> bool:
@@ -136,6 +141,27 @@ def sessions_in(path: str, tally: Tally | None = None) -> Iterator[Past]:
             tally.strange[file] = str(error)
         except OSError as error:
             tally.strange[file] = error.strerror or str(error)
+
+
+def latest_session(path: str, size: int) -> Iterator[Past]:
+    """The session of a transcript of lines: what its first line and its last bytes tell of it.
+
+    Nothing of a file that cannot be read now.
+    """
+    tally = Tally()
+    try:
+        with os.fdopen(regular.open_file(path), "rb") as file:
+            head = list(islice(_lines(file, path, tally), 1))
+            end = os.fstat(file.fileno()).st_size
+            if end - size > file.tell():
+                file.seek(end - size)
+                file.readline(LONGEST)  # it is cut
+            for knows, sessions in _READERS:
+                if head and knows(head[0]):
+                    yield from sessions(chain(head, _lines(file, path, tally)), path, {})
+                    return
+    except (UnsafeFile, OSError):
+        return
 
 
 def _files(path: str) -> Iterator[str]:

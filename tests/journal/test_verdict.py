@@ -1,0 +1,195 @@
+"""Whether a command succeeded: what runners print, and whose exit code a shell line gives."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinen.journal import shell
+from kinen.journal.verdict import verdict
+
+SAMPLES = {
+    "pytest -q": (
+        "FAILED test_a.py::test_a - assert 1 == 2\n=== 1 failed, 1 passed in 2.37s ===",
+        ".                          [100%]\n1 passed in 1.27s",
+    ),
+    "python -m unittest": (
+        "Ran 2 tests in 0.047s\n\nFAILED (failures=1)",
+        "..\n-----\nRan 2 tests in 0.047s\n\nOK (skipped=1)",
+    ),
+    "go test ./...": (
+        "--- FAIL: TestX (0.00s)\n    x_test.go:9: got 1\nFAIL\nFAIL\texample.com/x\t0.3s\nFAIL",
+        "ok  \texample.com/x\t0.312s\nok  \texample.com/y\t(cached)",
+    ),
+    "cargo test": (
+        "test result: FAILED. 1 passed; 1 failed; 0 ignored\n\nerror: test failed, to rerun pass",
+        "running 1 test\ntest b ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored",
+    ),
+    "cargo build": (
+        "error[E0308]: mismatched types\n --> src/lib.rs:1:21",
+        "   Compiling cr v0.1.0\n    Finished `dev` profile [unoptimized] in 0.31s",
+    ),
+    "npx jest": (
+        "FAIL src/a.test.js\nTests:       1 failed, 3 passed, 4 total\nTime: 1.2 s",
+        "PASS src/a.test.js\nTests:       4 passed, 4 total\nSnapshots:   0 total",
+    ),
+    "npx vitest run": (
+        (
+            " FAIL  src/a.test.ts > adds\n Test Files  1 failed (1)\n"
+            "      Tests  1 failed | 2 passed (3)"
+        ),
+        " ✓ src/a.test.ts (3 tests) 4ms\n Test Files  1 passed (1)\n      Tests  3 passed (3)",
+    ),
+    "npx mocha": (
+        "  2 passing (10ms)\n  1 failing\n\n  1) adds:",
+        "  adds\n    ✔ x\n\n  2 passing (8ms)",
+    ),
+    "npm install": (
+        "npm error code E404\nnpm error 404 Not Found",
+        "\nadded 57 packages, and audited 58 packages in 3s\n\nfound 0 vulnerabilities",
+    ),
+    "npx tsc --noEmit --watch false": (
+        "src/a.ts(3,7): error TS2322: Type 'string' is not assignable to type 'number'.",
+        "[10:00:00] Found 0 errors. Watching for file changes.",
+    ),
+    "npx eslint .": (
+        "  1:10  error  'x' is never used  no-unused-vars\n\n✖ 1 problem (1 error, 0 warnings)",
+        "  1:10  warning  Unexpected console  no-console\n\n✖ 1 problem (0 errors, 1 warning)",
+    ),
+    "ruff check .": ("Found 1 error.\n[*] 1 fixable with `--fix`.", "All checks passed!"),
+    "mypy src": (
+        "m.py:1: error: Incompatible types in assignment\nFound 1 error in 1 file (checked 1 file)",
+        "Success: no issues found in 12 source files",
+    ),
+    "golangci-lint run": (
+        "a.go:3:5: ineffectual assignment to err (ineffassign)\n1 issues:\n* ineffassign: 1",
+        "0 issues.",
+    ),
+    "./gradlew test": (
+        "3 tests completed, 1 failed\n\nFAILURE: Build failed with an exception.",
+        "BUILD SUCCESSFUL in 4s\n3 actionable tasks: 3 executed",
+    ),
+    "mvn -q test": (
+        "[ERROR] Tests run: 3, Failures: 1, Errors: 0, Skipped: 0\n[INFO] BUILD FAILURE",
+        "[INFO] Tests run: 3, Failures: 0, Errors: 0, Skipped: 0\n[INFO] BUILD SUCCESS",
+    ),
+    "dotnet test": (
+        "Failed!  - Failed:     1, Passed:     2, Skipped:     0, Total:     3, Duration: 5 ms",
+        "Passed!  - Failed:     0, Passed:     3, Skipped:     0, Total:     3, Duration: 5 ms",
+    ),
+    "bundle exec rspec": (
+        "Finished in 0.1 seconds\n3 examples, 1 failure\n\nFailed examples:",
+        "Finished in 0.1 seconds (files took 0.2 seconds to load)\n3 examples, 0 failures",
+    ),
+    "vendor/bin/phpunit": (
+        "FAILURES!\nTests: 3, Assertions: 4, Failures: 1.",
+        "OK (3 tests, 4 assertions)",
+    ),
+    "swift test": (
+        "Test Suite 'All tests' failed.\n\t Executed 3 tests, with 1 failure (0 unexpected)",
+        "Test Suite 'All tests' passed.\n\t Executed 3 tests, with 0 failures (0 unexpected)",
+    ),
+    "git commit -m 'x'": (
+        "On branch main\nnothing to commit, working tree clean",
+        "[main ce4ac64] feat: x\n 1 file changed, 1 insertion(+)",
+    ),
+    "git push": (
+        "fatal: No configured push destination.",
+        "To github.com:a/b.git\n   1f2e3d4..5a6b7c8  main -> main",
+    ),
+}
+"""A command, and the end of what it prints when it fails and when it succeeds."""
+
+
+@pytest.mark.parametrize("line", SAMPLES)
+@pytest.mark.parametrize("tail", ["2>&1 | tail -20", "|| true", "; echo done", "2>&1 | tee log"])
+def test_a_code_that_is_of_something_else_is_not_believed(line: str, tail: str) -> None:
+    failing, passing = SAMPLES[line]
+    assert verdict(f"{line} {tail}", failing, 0) is False
+    assert verdict(f"{line} {tail}", passing, 0) is True
+    assert verdict(f"{line} {tail}", "", 0) is None
+
+
+@pytest.mark.parametrize("line", SAMPLES)
+def test_without_an_exit_code_the_output_decides(line: str) -> None:
+    failing, passing = SAMPLES[line]
+    assert verdict(line, failing, None) is False
+    assert verdict(line, passing, None) is True
+    assert verdict(line, "", None) is None
+
+
+@pytest.mark.parametrize("line", SAMPLES)
+def test_an_exit_code_of_the_command_itself_counts(line: str) -> None:
+    assert verdict(line, SAMPLES[line][1], 1) is False
+    assert verdict(line, "", 0) is True
+    assert verdict(f"cd app && {line}", "", 0) is True
+
+
+@pytest.mark.parametrize("runner", ["make test", "npm test", "./run-tests.sh", "mise run test"])
+def test_a_script_shows_what_the_runner_inside_it_prints(runner: str) -> None:
+    for failing, passing in SAMPLES.values():
+        assert verdict(f"{runner} | tail -5", failing, 0) is False
+        assert verdict(f"{runner} | tail -5", passing, 0) is True
+
+
+@pytest.mark.parametrize(
+    ("line", "output"),
+    [
+        ("go test ./... | grep ok", "ok  \texample.com/x\t0.312s"),
+        ("cargo test | grep 'test result'", "test result: ok. 1 passed; 0 failed"),
+        ("pytest -q | head -3", "..."),
+        ("python train.py | tail -1", "epoch 3"),
+        ("ruff check . ; pytest -q | tail -1", "3 passed in 0.1s"),
+    ],
+)
+def test_a_part_of_an_output_does_not_prove_success(line: str, output: str) -> None:
+    assert verdict(line, output, 0) is None
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        'Traceback (most recent call last):\n  File "a.py", line 1\nModuleNotFoundError: No module',
+        "bash: foo: command not found",
+        "a.c:1:19: error: 'x' undeclared (first use in this function)",
+        "make: *** [Makefile:2: a] Error 1",
+    ],
+)
+def test_what_any_program_prints_when_it_fails_is_known(output: str) -> None:
+    assert verdict("./build.sh | tail", output, 0) is False
+
+
+def test_looking_around_is_judged_by_its_code_alone() -> None:
+    assert verdict("cat log | grep FAIL | head", "--- FAIL: TestX", 0) is True
+    assert verdict("git log | head -3", "fatal: flaw in x fixed", 0) is True
+
+
+@pytest.mark.parametrize(
+    ("line", "hidden"),
+    [
+        ("cd x && pytest -q", []),
+        ("pytest -q && git commit -m 'a; b | c'", []),
+        ("set -e; make; echo x", []),
+        ("set -o pipefail; make | tail", []),
+        ("make || exit 1", []),
+        ("make && make test || echo failed", ["make", "make test"]),
+        ("make; echo done", ["make"]),
+        ("make & sleep 1", ["make"]),
+        ("if make; then echo ok; fi", ["make"]),
+        ("timeout 60 pytest | tail", ["pytest"]),
+        ("cat <<EOF > a.py\nfoo; bar | baz\nEOF\npython a.py", []),
+        ("cmd >& log && ls", []),
+        ("ls | wc -l", []),
+    ],
+)
+def test_the_commands_whose_failure_a_line_hides(line: str, hidden: list[str]) -> None:
+    assert [" ".join(words) for words in shell.hidden(line)] == hidden
+
+
+@given(st.text(alphabet="ab'\"`$()|&;<>\\\n E OF#", max_size=60), st.text(max_size=60))
+def test_any_line_and_output_have_a_verdict(line: str, output: str) -> None:
+    assert verdict(line, output, 1) is False
+    assert verdict(line, output, None) in (True, False, None)
+    for part in shell.parts(line):
+        assert part.text.strip() in line.replace("\n", "\n")
