@@ -55,8 +55,8 @@ def test_an_identifier_is_asked_for_whole_and_in_parts() -> None:
     )
 
 
-def test_japanese_is_asked_for_as_a_phrase_of_characters() -> None:
-    assert text.terms("日本語") == ("日 本 語",)
+def test_japanese_is_asked_for_in_pairs_of_characters() -> None:
+    assert text.terms("日本語") == ("日本", "本語")
     assert "日 本 語" in text.identifier_parts("これは日本語です").replace("は ", "は ").replace(
         "で", "で"
     )

@@ -5,14 +5,21 @@ from __future__ import annotations
 import re
 import time
 from functools import cache, lru_cache
+from itertools import pairwise
 
 from kinen.characters import storable
 from kinen.errors import QueryError
+from kinen.ids import milliseconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
+
+
+FIRST = -62_135_596_800
+LAST = 253_402_300_799.999
+"""The ends of the years 1 and 9999 in epoch seconds."""
 
 
 class LazyPattern:
@@ -44,7 +51,14 @@ STOP_WORDS = frozenset(
 )
 
 _WORD = re.compile(r"[^\W_]+")
-_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
+)
+"""Thai, Lao, Burmese, Khmer, Kana, Han and Hangul: words are not, or not only, split by spaces."""
+_SCRIPTED = lazy_pattern(f"([{_UNSPACED}]+)|(?:(?![{_UNSPACED}])[^\\W_])+")
+BEGINNING = 5
+"""Letters by which a word is matched whose script the stemmer does not know."""
 _NAME = lazy_pattern(r"(?<!\s)\s++([A-Za-z_]\w*+)")
 """The name after a keyword."""
 _DEFINING = tuple("def class function func fn fun interface struct trait enum module".split())
@@ -83,16 +97,23 @@ def parts(word: str) -> list[str]:
     return re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", word)
 
 
-def spaced_cjk(text: str) -> list[str]:
-    """Each run of Chinese or Japanese characters, with spaces between the characters."""
+def pairs(text: str) -> list[str]:
+    """The letters of each run of a script without spaces in pairs; one that stands alone as it is.
+
+    Vowel signs are left out, as SQLite does not take them for letters.
+    """
     if text.isascii():
         return []
-    return [" ".join(run) for run in re.findall(f"[{_CJK}]+", text)]
+    found: list[str] = []
+    for run in re.findall(f"[{_UNSPACED}]+", text):
+        letters = [letter for letter in run if letter.isalnum()]
+        found += map("".join, pairwise(letters)) if len(letters) > 1 else letters
+    return found
 
 
 def identifier_parts(text: str) -> str:
     """What the full-text index needs besides the text: the parts of identifiers, the names that
-    code defines, and single CJK characters, since there are no spaces between CJK words.
+    code defines, and of words in other scripts what `terms` asks for.
     """
     extra: dict[str, None] = {}
     for word in _mixed(text) if text.isascii() else words(text):
@@ -102,7 +123,26 @@ def identifier_parts(text: str) -> str:
     for name in _defined(text):
         for word in words(name.replace("_", " ")):
             extra.update(dict.fromkeys(_lower_parts(word)))
-    return " ".join([*extra, *spaced_cjk(text)])
+    if text.isascii():
+        return " ".join(extra)
+    single: dict[str, None] = {}
+    for match in _SCRIPTED.finditer(text):
+        if match[1]:
+            single.update(dict.fromkeys(letter for letter in match[1] if letter.isalnum()))
+        elif match[0] != _beginning(match[0]) or _touches_unspaced(text, match):
+            extra[_beginning(match[0]).lower()] = None
+    return " ".join([*extra, *pairs(text), *single])
+
+
+def _beginning(word: str) -> str:
+    """A word without its ending, if it is of a script that the stemmer does not know."""
+    return word[:BEGINNING] if word[:1] > "\u024f" and len(word) > BEGINNING else word
+
+
+def _touches_unspaced(text: str, match: re.Match[str]) -> bool:
+    """Is a word written to a script without spaces, so that the tokenizer takes both for one?"""
+    around = text[match.start() - 1 : match.start()] + text[match.end() : match.end() + 1]
+    return bool(pairs(around))
 
 
 @lru_cache(1 << 16)
@@ -152,20 +192,19 @@ def _letters() -> bytes:
 def terms(text: str, limit: int = 48) -> tuple[str, ...]:
     """The search terms of a question in lower case, each once, without stop words.
 
-    Identifiers give their parts too; runs of CJK characters become phrases. A question of nothing
-    but stop words gives these.
+    Identifiers give their parts too; scripts without spaces give pairs of letters, and words of
+    others that are not Latin their beginnings. A question of nothing but stop words gives these.
     """
     every: dict[str, None] = {}
     decisive: dict[str, None] = {}
-    for match in _WORD.finditer(text):
+    for match in (_WORD if text.isascii() else _SCRIPTED).finditer(text):
         word = match[0]
         if word in every:
             continue
         candidates = [word]
         if not (word.islower() and word.isascii() and word.isalpha()):  # most words are plain
-            runs = spaced_cjk(word)
-            split = parts(word) if not runs else []
-            candidates = runs or [word, *(split if len(split) > 1 else ())]
+            split = parts(word)
+            candidates = pairs(word) or [_beginning(word), *(split if len(split) > 1 else ())]
         for term in candidates:
             every[term.lower()] = None
             if term.lower() not in STOP_WORDS:
@@ -224,19 +263,20 @@ def path_bytes(path: str) -> bytes:
 
 
 def now() -> float:
-    return time.time()
+    return milliseconds() / 1000
+
+
+def bounded(seconds: float) -> float:
+    """A moment that can be written: the first or last of the years 1 to 9999 for one beyond."""
+    return min(max(seconds, FIRST), LAST)
 
 
 def iso(seconds: float) -> str:
-    """A moment as kinen writes it: UTC, milliseconds, Z."""
-    whole, millis = divmod(round(seconds * 1000), 1000)
-    try:
-        clock = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole))
-    except (OverflowError, ValueError, OSError) as error:
-        raise QueryError(
-            f"no such time: {seconds}", "use a date between years 1 and 9999"
-        ) from error
-    return f"{clock}.{millis:03d}Z"
+    """A moment as kinen writes it: UTC, milliseconds, Z; see `bounded`."""
+    whole, millis = divmod(round(bounded(seconds) * 1000), 1000)
+    at = time.gmtime(whole)
+    clock = f"{at.tm_hour:02}:{at.tm_min:02}:{at.tm_sec:02}.{millis:03}Z"
+    return f"{at.tm_year:04}-{at.tm_mon:02}-{at.tm_mday:02}T{clock}"
 
 
 def parse_time(phrase: str, at: float, *, end: bool = False) -> str:
@@ -344,7 +384,15 @@ def weight(text: str) -> int:
     if not ascii_only:
         weight += 12 * count(b"h") + 4 * (count(b"-") - 3 * count(b"----"))
         weight += 6 * (count(b"ha") + count(b"-a")) + 4 * (count(b"h0") + count(b"-0"))
+        weight += 2 * count(b"c") + 6 * count(b"ca") + 4 * count(b"c0")
     return weight
+
+
+def breadth(text: str) -> float:
+    """How many times the tokens of English a text takes by its script: from 1 to 2."""
+    if text.isascii():
+        return 1
+    return 1 + sum(letter > "\u024f" and letter.isalpha() for letter in text) / len(text)
 
 
 @cache
@@ -356,7 +404,10 @@ def _shapes() -> bytes:
         b"0": b"0123456789",
         b".": b"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~",
         b"x": bytes([*range(9), *range(14, 28), 127, 0xC0, 0xC1, 0xC2])
-        + bytes([*range(0xCA, 0xE2), *range(0xE3, 0xEA), *range(0xEE, 0x100)]),
+        + bytes([*range(0xCA, 0xCD), *range(0xDC, 0xE2), *range(0xE3, 0xEA), *range(0xEE, 0x100)]),
+        # Greek, Cyrillic, Armenian, Hebrew, Arabic: a token of the models that read it has two
+        # letters or more. The shipped one splits them, and its vectors of them are not used.
+        b"c": bytes(range(0xCD, 0xDC)),
         b"h": bytes(range(0xEA, 0xEE)),  # Hangul: the model splits each syllable
         b"-": b"\xe2",  # typography and box drawing: long runs are few tokens
     }

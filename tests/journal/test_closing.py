@@ -83,6 +83,30 @@ def test_items_that_speak_for_themselves_are_points_each() -> None:
     assert next_points(text) == points
 
 
+@pytest.mark.parametrize(
+    ("text", "points"),
+    [
+        ("## Nächste Schritte\n\nIn dieser Reihenfolge:\n\n1. Eine Spalte für Steuern", 1),
+        ("**Próximos pasos**\n- Añadir una columna fiscal\n- Exportar las notas de crédito", 2),
+        ("Осталось: измерить память при перестройке.", 1),
+        ("已经完成。\n\n**待办：**\n1、在登录页面显示等待时间\n2、拒绝一千次时通知团队", 2),
+        ("- [x] 壊れたダンプを見つける\n- [ ] 毎週日曜日に復元を実行する", 1),
+        ("Pronto.\n\n## Em aberto\n\nFalta medir a memória da reconstrução.", 1),
+        ("C'est fait. Dois-je aussi supprimer la position des photos ?", 1),
+        (
+            "## Next steps\n\n1. Write the page on it,\n   with a picture\n2. Ask for a review",
+            2,
+        ),
+        ("## Offene Punkte\n\n- Keine\n", 0),
+        ("```\n## Next steps\n- [ ] an example of a list in code\n```\nDone with the page.", 0),
+        ("## Next.js\n\n- The page is rendered on the server now", 0),
+        ("Die Änderungen sind:\n- der Export schreibt Semikolons\n- die Tests laufen durch", 0),
+    ],
+)
+def test_what_is_next_is_known_by_its_place_in_any_language(text: str, points: int) -> None:
+    assert len(next_points(text)) == points
+
+
 def test_an_offer_is_left_to_the_user() -> None:
     text = "Done. If you want, I can commit this README update right now."
     assert next_points(text) == ["If you want, I can commit this README update right now."]

@@ -4,16 +4,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinen.journal.statements import LENGTH, LONGEST, has_substance, is_step, statements
+from kinen.journal.statements import LONGEST, has_substance, is_step, statements
 
 
 @pytest.mark.parametrize(
     ("role", "text", "kind"),
     [
-        ("user", "Please never commit directly to the release branch.", "pattern"),
         ("user", "We decided to store sessions in PostgreSQL.", "decision"),
-        ("user", "Remember that the staging database is shared with QA.", "lesson"),
-        ("user", "I prefer small commits over large pull requests.", "pattern"),
+        ("user", "Regel: keine Commits direkt auf den Release-Zweig.", "pattern"),
+        ("assistant", "**Решено:** сеансы хранятся в PostgreSQL.", "decision"),
+        ("assistant", "## 教训\n\n模板文件开头有一个字节顺序标记。", "lesson"),
+        (
+            "assistant",
+            "Es stellte sich heraus, dass zwei Arbeiter dieselbe Zeile nahmen.",
+            "lesson",
+        ),
+        ("assistant", "修好了。原来两个进程取了同一行数据。", "lesson"),
         (
             "assistant",
             "The root cause was a byte order mark in the label template file.",
@@ -23,11 +29,6 @@ from kinen.journal.statements import LENGTH, LONGEST, has_substance, is_step, st
             "assistant",
             "SQLite does not support modifying a column with ALTER TABLE statements.",
             "lesson",
-        ),
-        (
-            "assistant",
-            "I replaced the Redis client with PostgreSQL because failovers lost writes.",
-            "decision",
         ),
     ],
 )
@@ -75,8 +76,7 @@ def test_a_result_has_substance() -> None:
 @given(st.sampled_from(["user", "assistant"]), st.text(max_size=400))
 def test_any_message_gives_bounded_statements(role: str, text: str) -> None:
     for item in statements(role, text):  # type: ignore[arg-type]
-        assert 0 < len(item.text) <= LENGTH
-        assert 0 < item.confidence <= 1
+        assert 0 < len(item.text) <= 500
 
 
 def test_an_intention_or_a_sentence_that_points_back_is_no_lesson() -> None:

@@ -17,7 +17,7 @@ words = st.lists(
         ("**Use** `WAL` with [SQLite](https://sqlite.org)", "Use `WAL` with SQLite"),
         ("see [[notes/cache|the cache]]", "see the cache"),
         ("a snake_case_name stays", "a snake_case_name stays"),
-        ("✅ done\nand pushed", "done and pushed"),
+        ("✅ done\nand pushed", "✅ done and pushed"),
         ("~~old~~ new", "old new"),
     ],
 )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import chain
 
 from kinen.model.tuples import NamedTuple
-from kinen.text import STOP_WORDS, lazy_pattern, parts, spaced_cjk, weight, words
+from kinen.text import STOP_WORDS, lazy_pattern, pairs, parts, weight, words
 
 Span = tuple[int, int]
 
@@ -36,7 +36,7 @@ _LABEL = lazy_pattern(
 )
 _END = lazy_pattern(
     r"""`[^`]{0,80}`
-    |(?<![.!?…])([.!?…]+["'”’»)\]*_]*)\s+(?=([^\s,;)]))
+    |(?<![.!?…؟])([.!?…؟]+["'”’»)\]*_]*)\s+(?=([^\s,;)]))
     |([。！？]+[」』”]*)\s*(?=\S)""",
     re.VERBOSE,
 )
@@ -229,16 +229,13 @@ def _ends(text: str, mark: re.Match[str]) -> bool:
 
 @lru_cache(1 << 15)
 def _stems(word: str) -> tuple[str, ...]:
-    """CJK in pairs of characters, since its words are not marked."""
+    """Scripts without spaces in pairs of letters, since their words are not marked."""
     if word.islower() and word.isascii() and word.isalpha():  # most words
         return () if word in STOP_WORDS else (_stem(word),)
-    pairs: list[str] = []
-    for run in spaced_cjk(word):
-        signs = run.split()
-        pairs += [sign + following for sign, following in pairwise(signs)] or signs
-    split = parts(word) if not pairs else []
+    found = pairs(word)
+    split = parts(word) if not found else []
     small = [part.lower() for part in ([word, *split] if len(split) > 1 else split)]
-    return (*pairs, *(_stem(part) for part in small if part not in STOP_WORDS))
+    return (*found, *(_stem(part) for part in small if part not in STOP_WORDS))
 
 
 def _stem(word: str) -> str:

@@ -178,7 +178,7 @@ def signals(question: str, read: Read) -> list[dict[str, float]]:
         for own_blocks in read.cut
     ]
     above = [
-        _above(passage.title, own_blocks)
+        stems_above(passage.title, own_blocks)
         for passage, own_blocks in zip(read.passages, read.cut, strict=True)
     ]
     offers = any(cue.pattern == OFFER.pattern for cue in features.cues)
@@ -286,7 +286,7 @@ def _rarity(count: int, total: int) -> float:
     return log(1 + (total - count + 0.5) / (count + 0.5))
 
 
-def _above(title: str, own_blocks: Iterable[Block]) -> list[frozenset[str]]:
+def stems_above(title: str, own_blocks: Iterable[Block]) -> list[frozenset[str]]:
     """The stems of the title, the headings and the lead-in that each block stands under."""
     heads = {0: frozenset(stems(title))}
     now = heads[0]

@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from kinen.journal.shorten import LABELS
 from kinen.journal.statements import goes_on, is_step, spoken
-from kinen.markdown.sentences import RULER, plain, sentences
+from kinen.markdown.sentences import RULER, plain, sentences, size
 from kinen.model.tuples import NamedTuple
 from kinen.text import estimate, excerpt, lazy_pattern
 
@@ -29,7 +29,9 @@ LONGEST_NAME = 40
 """Characters of what an item begins with, if it is named before it is explained."""
 
 _FENCE = ("```", "~~~")
-_ITEM = lazy_pattern(r"(?:[-*+•]|\d{1,2}[.)])\s+(?:\[ ?\]\s*)?(.*)")
+_ITEM = lazy_pattern(
+    r"(?:(?:[-*+•・]|\d{1,2}[.)])\s+|\d{1,2}[、．）]\s*)(?P<box>\[[ xX]?\]\s*)?(?P<text>.*)"
+)
 _RESULT = lazy_pattern(
     r"(?i)\b\d[\d,]*(?:/\d+)? (?:\w+ )?(?:tests?|passed|passing|checks|failures)\b"
     r"|[✅✓✔☑]|\(\d+/\d+\)"
@@ -38,8 +40,6 @@ _RESULT = lazy_pattern(
     r"|\b(?:pull request|PR|commit)\b|/pull/\d|\b\d{1,3} ?%|\bcoverage\b"
     r"|\b(?:not|un)[ -]?(?:committed|pushed|tested|verified)\b|\bpending\b"
 )
-_CHECKED = lazy_pattern(r"(?i)\b(?:verif\w+|validat\w+|tests?|tested|checks?|results?)\b(?! plan)")
-"""Leads in to what was checked: everything below it is a result."""
 _GIT_STATUS = lazy_pattern(
     r"(?:On branch \S+|Your branch (?:is|and) .*|HEAD detached (?:at|from) \S+"
     r"|(?:Changes (?:not staged|to be committed)|Untracked files).*:"
@@ -47,11 +47,12 @@ _GIT_STATUS = lazy_pattern(
     r"|(?:modified|new file|deleted|renamed|both modified): {2,}.*)"
 )
 """A line that `git status` prints."""
+_BOLD = lazy_pattern(r"(?:\*\*|__)[^*_]{1,80}(?:\*\*|__)[:：]?")
 _TAG = lazy_pattern(r"</?[A-Za-z][\w-]*>")
 """A line that only opens or closes a part of a message."""
 _NAME_END = lazy_pattern(r"\*{0,2}(?::| [–—-]) ")
 """Ends the name that an item begins with."""
-_LEAD_IN = lazy_pattern(r"[*_`]*[^.!?]{0,120}:[*_` ]*")
+_LEAD_IN = lazy_pattern(r"[*_`]*[^.!?。！？]{0,120}[:：][*_` ]*")
 _OFFER = r"\bif you(?:'d)? (?:want|like|prefer)\b|\bwant me to\b|\bshould i\b|\bshall i\b"
 _OPEN = lazy_pattern(
     r"(?i)\b(?:next (?:steps?|task|up|session|time)"
@@ -60,7 +61,7 @@ _OPEN = lazy_pattern(
     r"|total (?:missing|remaining|open|left)\b"
     r"|what remains|still (?:need|to do|open|missing|pending|has to|have to|to be)"
     r"|not (?:yet|done|implemented|started|pushed|committed)|uncommitted"
-    r"|(?:left|things) to do|(?-i:TODO)\b|follow[- ]?ups?|outstanding|deferred|out of scope"
+    r"|(?:left|things) to do|(?-i:TODO)\b(?!\.)|follow[- ]?ups?|outstanding|deferred|out of scope"
     r"|(?:is|are|still|remains?) pending|pending (?:\w+ )?(?:changes?|tasks?|work|items?|review)"
     r"|you(?:'ll| will| should| may| might| can)? (?:need|want|have) to|once you"
     r"|(?:(?:'m|'re|am|is|are|still|now|just) |^)waiting (?:for|on)"
@@ -71,18 +72,12 @@ _UNCOMMITTED = lazy_pattern(r"(?i)\bun(?:committed|pushed|staged)\b|\b(?:commit|
 _LEFT = lazy_pattern(
     r"(?i)\b(?:next (?:steps?|task|session)|(?:total|still|what) (?:missing|remains?|remaining)"
     r"|remain(?:s|ing)? (?:\w+ ){0,2}?(?:to be|to do|open|work|tasks?|items?|steps?|issues?|gaps?)"
-    r"|not (?:yet )?(?:done|implemented|started)|left to do|(?-i:TODO))\b"
+    r"|not (?:yet )?(?:done|implemented|started)|left to do|(?-i:TODO)(?!\.))\b"
 )
 """Says for sure that work is left, also when read without what was said around it."""
 _SHA = lazy_pattern(r"\W{0,2}[0-9a-f]{7,40}\b")
 """Begins an item that names a commit."""
 _OFFERED = lazy_pattern(rf"(?i){_OFFER}|\bwould you like\b|\bonce you\b|\byou (?:can|may|might)\b")
-_OPEN_HEAD = lazy_pattern(
-    r"(?i)(?:(?:recommended |suggested )?next(?: steps?| up)?|remaining(?: work| tasks?| items?)?"
-    r"|to-?do|follow[- ]?ups?|pending(?: tasks?| changes?)?|open (?:points?|questions?|items?)"
-    r"|not (?:done|yet done|included)|what'?s (?:left|next|missing)|left to do|out of scope"
-    r"|deferred|rollout(?: order| steps?)?|known (?:issues|limitations|gaps)|missing)\b.{0,60}"
-)
 _COMPLETE = lazy_pattern(
     r"(?i)\b(?:unrelated|nothing (?:left|remaining|pending|else)|no (?:remaining|open|pending"
     r"|further)"
@@ -162,7 +157,7 @@ def first_lines(lines: Iterable[str], tokens: int) -> str:
 
 def _leads_in(line: str) -> bool:
     """Is a line empty, or does it announce what follows: by a colon, or as the label of a part?"""
-    return line.rstrip("* ").endswith(":") or line.strip("* ") in ("", *LABELS)
+    return line.rstrip("* ").endswith((":", "：")) or line.strip("* ") in ("", *LABELS)
 
 
 def _beginning(line: str, tokens: int, *, whole: bool) -> str:
@@ -221,13 +216,17 @@ def announces(text: str) -> bool:
 
 def next_points(text: str) -> list[str]:
     """What a closing message says is still to do, or asks to be told."""
+    from kinen.markdown.labels import LEADS
+
     points = listed_points(text)
-    for sentence in spoken(text):
-        settled = any(pattern.match(sentence) for pattern in _NOTHING_LEFT)
-        is_open = _OPEN.search(sentence) and not (_COMPLETE.search(sentence) or settled)
-        repeated = any(sentence in point for point in points)
-        if is_open and not repeated and not sentence.endswith(":"):
-            points.append(sentence)
+    told = list(spoken(text))
+    for sentence in told:
+        settled = _COMPLETE.search(sentence) or any(rule.match(sentence) for rule in _NOTHING_LEFT)
+        begins = sentence.casefold().startswith(LEADS["next"])
+        asks = sentence is told[-1] and sentence.endswith(("?", "？"))
+        repeated = any(sentence in point or point in sentence for point in points)
+        if (begins or asks or _OPEN.search(sentence)) and not (settled or repeated):
+            points += [] if sentence.endswith((":", "：")) else [sentence]
     return _told_once(points)
 
 
@@ -245,28 +244,51 @@ def left_points(text: str) -> list[str]:
 
 
 def listed_points(text: str) -> list[str]:
-    """What stands in a list under a heading or lead-in that says that it is still to do."""
+    """What stands beside or below a label that says that it is still to do, and empty boxes."""
+    from kinen.markdown.labels import is_open, starts
+
     points: list[str] = []
     lead_in = ""
     items: list[str] = []
-    whole = False
-    for bare in [*(line.strip() for line in text.splitlines()), "#"]:
+    whole = fenced = False
+    for line in [*text.splitlines(), "#"]:
+        bare = line.strip()
+        fence = bare.startswith(_FENCE)
+        fenced ^= fence
+        if fence or (fenced and line != "#"):
+            continue
         item = _ITEM.match(bare)
-        if item:
-            items.append(plain(item[1]))
-        elif bare.startswith("#") or bare.rstrip("*").endswith(":") or (bare and items):
+        content = item["text"] if item else bare.lstrip("# ")
+        what, value = starts(content)
+        is_lead_in = bare.rstrip("*_").endswith((":", "："))
+        if item and item["box"]:
+            points += [] if "x" in item["box"].lower() else [plain(content)]
+        elif what == "next" and value.strip() and not is_open(plain(value)):
+            points.append(plain(value))
+        elif item or (whole and bare and not (items or is_lead_in or _heads(bare))):
+            items += [] if is_open(plain(content)) else [plain(content)]
+        elif _heads(bare) or (is_lead_in and not (whole and not items)) or (bare and items):
+            if line[:1].isspace() and items and not is_lead_in:
+                continue  # an item goes on
             points += _points_of(lead_in, items, whole=whole)
             items = []
             lead_in, whole = _opens(bare)
     return _told_once(points)
 
 
+def _heads(line: str) -> bool:
+    """Is a line a heading, or a title in bold that stands for one?"""
+    return line.startswith("#") or bool(_BOLD.fullmatch(line))
+
+
 def _opens(line: str) -> tuple[str, bool]:
     """The lead-in, if it says that something is open; and whether its items stand alone."""
-    head = plain(line.lstrip("#").strip()).rstrip(":")
-    if not (line.startswith("#") or line.rstrip("*").endswith(":")):
+    from kinen.markdown.labels import heads
+
+    head = plain(line.lstrip("#").strip()).rstrip(":：")
+    if not (_heads(line) or line.rstrip("*_").endswith((":", "："))):
         return "", False
-    if _OPEN_HEAD.fullmatch(head):
+    if heads(head) == "next":
         return head, True
     return (head, False) if _OPEN.search(head) and not _COMPLETE.search(head) else ("", False)
 
@@ -275,13 +297,13 @@ def _points_of(lead_in: str, items: Sequence[str], *, whole: bool) -> list[str]:
     """The items of a list that is open: each a point, or all of them behind their lead-in."""
     if not lead_in or not items:
         return []
-    if whole and all(len(item.split()) > 2 for item in items):
+    if whole and all(size(item) > 2 for item in items):
         return list(items)
     return [f"{lead_in}: {', '.join(items[:LISTED])}" + (" …" if len(items) > LISTED else "")]
 
 
 def _told_once(points: Iterable[str]) -> list[str]:
-    return [excerpt(point, LENGTH) for point in dict.fromkeys(points) if len(point.split()) > 2]
+    return [excerpt(point, LENGTH) for point in dict.fromkeys(points) if size(point) > 2]
 
 
 def _ranked(text: str) -> Iterator[Line]:
@@ -299,7 +321,7 @@ def _ranked(text: str) -> Iterator[Line]:
             fenced = not fenced
         if bare.startswith("#"):
             below = 0
-            checked = bool(_CHECKED.search(bare))
+            checked = _is_checked(bare)
         if fenced or bare.startswith((*_FENCE, "#", "|")) or not bare.strip("-=* "):
             continue
         if RULER in bare:  # drawn around an insight
@@ -310,16 +332,24 @@ def _ranked(text: str) -> Iterator[Line]:
         is_item = bool(_ITEM.match(bare)) and not line[:2].isspace()
         below = below + 1 if is_item else 0
         if not _ITEM.match(bare):
-            checked = bool(_LEAD_IN.fullmatch(bare) and _CHECKED.search(bare))
+            checked = bool(_LEAD_IN.fullmatch(bare)) and _is_checked(bare)
         yield Line(selected, 0 if first or checked else _rank(selected, below))
         first = False
+
+
+def _is_checked(line: str) -> bool:
+    """Does a heading or lead-in say that results follow: `Verification passed:`?"""
+    from kinen.markdown.labels import RESULT, label_of
+
+    words = plain(line.lstrip("# ")).rstrip(":：").split()
+    return any(label_of(word) == RESULT for word in words)
 
 
 def _rank(line: str, below: int) -> int:
     """How much a line matters, at its place in a list, or 0 outside of one."""
     if _RESULT.search(line):
         return 2 if line[:2].isspace() else 0  # a detail is nothing without the point above it
-    is_title = len(line.split()) < TITLE and not below
+    is_title = size(line) < TITLE and not below
     if is_title or line[:2].isspace():
         return 3
     return 2 if below > 1 else 1
@@ -351,12 +381,12 @@ def _take(
 
 def _with_names(line: str, following: Sequence[Line], tokens: int) -> str:
     """A point that ends in a colon with the names of the items below it, which are left out."""
-    if not line.endswith(":") or not following or not following[0].text[:2].isspace():
+    if not line.endswith((":", "：")) or not following or not following[0].text[:2].isspace():
         return line
     names = []
     for detail in takewhile(lambda line: line.text[:2].isspace(), following):
         item = _ITEM.match(detail.text.strip())
-        names += [_NAME_END.split(item[1], maxsplit=1)[0].strip(" *")] if item else []
+        names += [_NAME_END.split(item["text"], maxsplit=1)[0].strip(" *")] if item else []
     short = [name for name in names[:LISTED] if len(name) <= LONGEST_NAME]
     longer = f"{line} {', '.join(short)}" + (" …" if len(short) < len(names) else "")
     return longer if short and estimate(longer) <= tokens else f"{line[:-1]} …"

@@ -5,15 +5,13 @@ Precision before number: a wrong memory costs more than a missing one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Literal
 
-from kinen.markdown.sentences import is_certain, paragraphs, sentences, stands_alone
+from kinen.markdown.sentences import is_certain, paragraphs, sentences, size, stands_alone
 from kinen.model.tuples import NamedTuple
 from kinen.text import excerpt, lazy_pattern
 
-Kind = Literal["decision", "lesson", "pattern", "next"]
 Role = Literal["user", "assistant"]
 
 LONGEST = {"user": 4_000, "assistant": 10_000}
@@ -57,6 +55,8 @@ _WAITS = lazy_pattern(
     r"|(?:if|once|when|whenever|after) you\b|just say\b|say the word\b)"
 )
 """Waits for somebody, and not for a command: nothing is done next unless they say so."""
+_FULL_STOP = lazy_pattern(r"(?<=[。！？])(?![」』）”’)])")
+"""Ends a sentence without a space after it."""
 _CITES = lazy_pattern(r"https?://\S|(?<!\w)#\d|\b(?=[0-9a-f]{0,40}\d)[0-9a-f]{7,40}\b")
 """A link, a number of an issue, a commit: a few words are enough beside it."""
 _CODE = lazy_pattern(r"`[^`]{1,200}`")
@@ -71,37 +71,8 @@ _COURTESY = lazy_pattern(
     r"|glad (?:it|that|they|you|this)\b.{0,40}"
 )
 """An answer to the user as a person, which tells nothing."""
-
-_PAST = "mind been seen had used work works worked did was is are got gets said asked thought knew"
-_ALWAYS = (
-    r"(?:^|[,;:–—] |\b(?:please|and|but|so|or|should|must|shall|to|we|instead) )(?:always|never) "
-    rf"(?!(?:{_PAST.replace(' ', '|')})\b|fail|happen|return|want)(?=[\w`])"
-    r"|\b(?:from now on|going forward|in all cases|at all times|under no circumstances)\b"
-)
-_PREFERRED = r"\b(?:i|we)(?:'d| would)? (?:(?:strongly |much )?prefer|rather)\b"
-_CHOSEN = (
-    r"\b(?:let'?s|we(?:'ll| will|'re going to| are going to| should)) (?:not )?"
-    r"(?:use|go with|stick (?:with|to)|keep|drop|switch to|move to|adopt|avoid|support|default to"
-    r"|standardi[sz]e|rename|store|target)\b(?! (?:going|it\b|working))"
-    r"|\b(?:we|i)(?:'ve| have)? (?:decided|agreed|chose|opted) (?:to|on|that|against|for|not)\b"
-    r"|\bwe(?:'re| are) (?:going with|sticking with|moving to|dropping)\b"
-    r"|^use (?=\S.{0,200} (?:instead of|rather than) )"
-    r"|\bwe (?:don'?t|do not) (?:need|want|support|care about)\b"
-    r"|\b(?:must not|should not|shouldn't|mustn't) \w+"
-)
-_CHOSE = (
-    r"\b(?:i|we)(?:'ve| have)? (?:decided|chose|opted|agreed) (?:to|on|for|against|that|not)\b"
-    r"|\b(?:i|we)(?:'ll| will|'ve| have)? (?:use|used|went with|go with|switched to|kept|keep"
-    r"|replaced|moved|made|dropped|removed)\b.{0,160}"
-    r"\b(?:instead of|rather than|because|so that|to avoid|since)\b"
-    r"|\bby design\b|\bdeliberately\b|\bintentional(?:ly)?\b|\bon purpose\b"
-    r"|\bthe (?:decision|approach|trade-?off) (?:is|was)\b"
-    r"|\b(?:is|are|stays?|remains?) (?:off|on|disabled|enabled|opt-in|opt-out) by default\b"
-    r"|\b(?:decision|decided|chosen approach)\s*:"
-)
-_KEPT = r"^(?:remember(?: that| to|:)|(?:keep|bear) in mind(?: that|:)|for the record)\b"
-_LESSON = (
-    r"\broot cause\b|(?:\bit )?\bturn(?:s|ed) out\b(?: that)?|\b(?:was|were|is|are) caused by\b"
+_LESSON = lazy_pattern(
+    r"(?i)\broot cause\b|(?:\bit )?\bturn(?:s|ed) out\b(?: that)?|\b(?:was|were|is|are) caused by\b"
     r"|\bthe (?:(?:actual|real|underlying|main) )?(?:issue|problem|bug|cause|culprit|fix|solution"
     r"|reason|trick)(?: here)? (?:was|were)\b"
     r"|\bknown (?:\w+ ){0,3}(?:bug|issue|conflict|limitation|problem)\b"
@@ -115,6 +86,7 @@ _LESSON = (
     r"|\b(?:has|have|needs?|must|requires?)\b.{0,80}\b(?:otherwise|or else|before it|first)\b"
     r"|^(?:note|important|warning|nb)\b ?(?:that|:)"
 )
+"""States a cause, a limit or a way around it; other languages begin with a lead."""
 _INTENDED = lazy_pattern(
     r"(?i)\b(?:i'll|i will|i'm (?:now )?\w+ing|i (?:still |now |also )?(?:need|have) to"
     r"|we'll (?:know|see)|unrelated|untracked|untouched)\b"
@@ -126,32 +98,13 @@ _POINTS_BACK = lazy_pattern(
     r"(?i)(?:this|that|these|those)\b(?! (?:project|repo|repository|branch)\b)"
 )
 """Begins a sentence that speaks of what stands before it."""
-_TASK = lazy_pattern(
-    r"(?i)(?:get|fetch|find|look|check|search|read|review|update|add|create|write|fix|implement|run"
-    r"|show|explain|make sure|ensure)\b"
-)
-"""Begins what a user wants done once, whatever the reason for it says."""
-_RULES: dict[str, list[tuple[Kind, float, re.Pattern[str]]]] = {
-    "user": [
-        ("pattern", 0.85, lazy_pattern(_ALWAYS, re.IGNORECASE)),
-        ("pattern", 0.8, lazy_pattern(_PREFERRED, re.IGNORECASE)),
-        ("decision", 0.85, lazy_pattern(_CHOSEN, re.IGNORECASE)),
-        ("lesson", 0.85, lazy_pattern(_KEPT, re.IGNORECASE)),
-        ("pattern", 0.6, lazy_pattern(r"(?i)^(?:don'?t|do not|stop|avoid) \w+")),
-    ],
-    "assistant": [
-        ("decision", 0.75, lazy_pattern(_CHOSE, re.IGNORECASE)),
-        ("lesson", 0.75, lazy_pattern(_LESSON, re.IGNORECASE)),
-    ],
-}
 
 
 class Statement(NamedTuple):
     """A sentence of a message that is worth keeping."""
 
-    kind: Kind
+    kind: str
     text: str
-    confidence: float
 
 
 def is_step(sentence: str) -> bool:
@@ -177,37 +130,41 @@ def points_back(text: str) -> bool:
 def spoken(text: str) -> Iterator[str]:
     """The sentences of a message in its own words: no code, no quotation, no table."""
     for paragraph in paragraphs(text):
-        yield from sentences(paragraph)
+        for sentence in sentences(paragraph):
+            yield from map(str.strip, filter(str.strip, _FULL_STOP.split(sentence)))
 
 
 def has_substance(text: str) -> bool:
     """Does a message say anything but what its author is about to do?"""
     return any(
-        not is_step(sentence) and (len(sentence.split()) > 3 or bool(_CITES.search(sentence)))
+        not is_step(sentence) and (size(sentence) > 3 or bool(_CITES.search(sentence)))
         for sentence in spoken(text)
     )
 
 
 def statements(role: Role, text: str) -> Iterator[Statement]:
-    """The decisions, lessons and rules that a message states, each by the first rule it meets."""
+    """The decisions, lessons and rules that a message labels, and the lessons it states."""
+    from kinen.markdown.labels import LEADS, labelled
+
     if len(text) > LONGEST[role]:
         return
-    for sentence in spoken(text):
+    for entry in labelled(text):
+        yield Statement("lesson" if entry.type == "insight" else entry.type, entry.text)
+    for sentence in spoken(text) if role == "assistant" else ():
         claim = _FILLER.sub("", sentence, count=1)
-        words = len(claim.split())
-        if claim[:1] in "+-|=" or words not in WORDS or is_step(claim) or not _is_stated(claim):
+        if size(claim) not in WORDS or is_step(claim) or not _is_stated(claim):
             continue
-        if role == "assistant" and (
-            _INTENDED.search(_plain(claim)) or _HYPOTHETICAL.match(claim) or points_back(claim)
-        ):
-            continue
-        for kind, confidence, rule in _RULES[role]:
-            if kind == "decision" and role == "user" and _TASK.match(claim):
-                continue
-            match = rule.search(claim)
-            if match and stands_alone(_without_cue(claim, match[0])):
-                yield Statement(kind, excerpt(claim, LENGTH), confidence)
-                break
+        led = claim.casefold().startswith(LEADS["lesson"])
+        if led or (_states_lesson(claim) and claim[:1] not in "+-|="):
+            yield Statement("lesson", excerpt(claim, LENGTH))
+
+
+def _states_lesson(claim: str) -> bool:
+    """Does a sentence state a lesson in English, and say of what?"""
+    if _INTENDED.search(_plain(claim)) or _HYPOTHETICAL.match(claim) or points_back(claim):
+        return False
+    match = _LESSON.search(claim)
+    return match is not None and stands_alone(_without_cue(claim, match[0]))
 
 
 def _plain(claim: str) -> str:

@@ -14,6 +14,7 @@ from kinen.journal.account import (
     TRACKED,
     Account,
     Claim,
+    History,
     Quote,
     Run,
     Source,
@@ -30,7 +31,9 @@ from kinen.journal.closing import (
     results_first,
     without_open,
 )
+from kinen.journal.recent import STOPPED, UNANSWERED, UNFINISHED
 from kinen.journal.timeline import headline
+from kinen.markdown.sentences import size
 from kinen.model.journal import Capsule, Observation
 from kinen.model.tuples import NamedTuple
 from kinen.text import estimate, excerpt, iso, terms
@@ -51,6 +54,10 @@ CHANGED = 2
 """The weight of the result of any other request with changes."""
 WORDS = 8
 """Words of a message below which it tells nothing, if nothing was changed for its request."""
+REMARK = 6
+"""Words below which a message after the work is a remark: `Committed as b01e5547.`"""
+SENTENCE = 3
+"""Words from which on a message is a sentence, and not only `Done.`"""
 SEVERAL = 2
 """Lines with results by which a message within a request tells more than its last one."""
 KNOWN = 0.6
@@ -58,6 +65,7 @@ KNOWN = 0.6
 NEXT = 4
 CLAIMS = 5
 ERRORS = 4
+MIDDLE_FILES = 3
 FILES = 12
 COMMANDS = 10
 COMMITS = 3
@@ -69,10 +77,6 @@ _BULLET = re.compile(r"^\s*(?:(?:[-*+•]|\d{1,2}[.)])\s+)?")
 _MORE = 9
 """Tokens of `and 100,000 more`."""
 
-UNANSWERED = "not answered: "
-"""Begins the outcome of a session whose last request has no answer."""
-UNFINISHED = "not finished: "
-"""Begins the outcome of a session that was left in the middle of its last request."""
 ASKED = 4
 """Words of a prompt below which it says nothing without the one before it: `yes, go on`."""
 
@@ -95,9 +99,14 @@ class Section(NamedTuple):
     listed: bool = True
 
 
-def summarize(capsule: Capsule, observations: Iterable[Observation]) -> tuple[str, tuple[str, ...]]:
-    """The summary, and the ids of the observations that its lines are drawn from."""
-    account = read_account(observations)
+def summarize(
+    capsule: Capsule, observations: Iterable[Observation], history: History | None = None
+) -> tuple[str, tuple[str, ...]]:
+    """The summary, and the ids of the observations that its lines are drawn from.
+
+    `history` says which commits git has.
+    """
+    account = read_account(observations, history)
     intent = _short(capsule.intent, 200, 50)
     if not account.count:
         return "Nothing was recorded." + (f" Intent: {intent}" if intent else ""), ()
@@ -165,8 +174,7 @@ def _outcome(account: Account, size: int) -> list[Line]:
     lines: list[Line] = []
     room = size
     mentioned = {word for point in account.next for word in terms(point.text)}
-    last = account.answered[0] if account.answered else Turn()
-    for quote in last.reports or last.closings:
+    for quote in _ending(account):
         text = condensed(_without_known(quote.text, mentioned), room) or condensed(quote.text, room)
         text = text or lead_in(quote.text)
         if lines and not _is_new(text, mentioned):
@@ -177,10 +185,41 @@ def _outcome(account: Account, size: int) -> list[Line]:
             room -= estimate(text)
         if room <= size - SHORT_OUTCOME:
             break
+    if not lines and account.unanswered and account.turns[-1].deeds:
+        return [_in_the_middle(account)]
     if not lines and account.unanswered:
         text = _short(account.unanswered.text, 300, 70)
         lines.append(Line(f"{UNANSWERED}{text}", (account.unanswered.source,)))
     return [Line("\n".join(line.text for line in lines), lines[0].sources)] if lines else []
+
+
+def _ending(account: Account) -> list[Quote]:
+    """The messages that say what a session came to, the one that says most first.
+
+    That is the last request's, however short, if something was edited for it.
+    """
+    latest = account.turns[-1] if account.turns else Turn()
+    words = latest.last_words
+    if latest.edits and not latest.closings and words and size(words.text) >= SENTENCE:
+        return [words]
+    last = account.answered[0] if account.answered else Turn()
+    return [*_work_before_remark(account), *(last.reports or last.closings)]
+
+
+def _work_before_remark(account: Account) -> list[Quote]:
+    """The report on the last edits, where the last message is only a remark on them.
+
+    As one that names the commit is, after a request for which nothing was edited.
+    """
+    last, *before = account.answered or [Turn()]
+    if last.edits or not all(map(_is_remark, last.reports or last.closings)):
+        return []
+    reports = ((turn.reports or turn.closings)[0] for turn in before if turn.edits)
+    return [*filter(lambda quote: not _is_remark(quote), reports)][:1]
+
+
+def _is_remark(quote: Quote) -> bool:
+    return size(quote.text) < REMARK
 
 
 def _stopped(account: Account) -> list[Line]:
@@ -195,9 +234,34 @@ def _stopped(account: Account) -> list[Line]:
     return [Line(f"{UNFINISHED}{_short(request[0], 300, 70)}", (request[1],))] if request else []
 
 
+def _in_the_middle(account: Account) -> Line:
+    """What a session did for a request that has no answer, and where it failed."""
+    turn = account.turns[-1]
+    request = turn.prompt or account.unanswered
+    assert request
+    paths = [path for path, at in account.edited.items() if at.number > request.source.number]
+    more = f" and {len(paths) - MIDDLE_FILES} more" if len(paths) > MIDDLE_FILES else ""
+    changed = f"edited {', '.join(paths[:MIDDLE_FILES])}{more}" if paths else ""
+    failed = next(
+        (
+            trouble
+            for trouble in account.unresolved
+            if trouble.source.number > request.source.number
+        ),
+        None,
+    )
+    broken = ""
+    if failed:
+        name = _code(failed.name, 100, 30)
+        broken = f"{name} failed: {_short(failed.error, 160, 60)}"
+    done = "; ".join(filter(None, (changed, broken))) or f"{turn.deeds:,} steps"
+    sources = (request.source, *([failed.source] if failed else []))
+    return Line(f"{STOPPED}{done}", sources)
+
+
 def _is_request(line: str) -> bool:
     """Does a prompt say by itself what is wanted, and did no client write it?"""
-    return len(line.split()) >= ASKED and not line.startswith(("<", "{", "["))
+    return size(line) >= ASKED and not line.startswith(("<", "{", "["))
 
 
 def _results(account: Account) -> Section:
@@ -205,8 +269,9 @@ def _results(account: Account) -> Section:
 
     They have half the room where most was changed for the last request: its outcome gets the rest.
     """
-    latest = [] if account.stopped else account.answered[:1]
-    mentioned = {word for turn in latest for word in terms(turn.closings[0].text)}
+    latest = [] if account.stopped else [turn.closings[0] for turn in account.answered[:1]]
+    told = [*latest, *_work_before_remark(account)]
+    mentioned = {word for quote in told for word in terms(quote.text)}
     lines: list[Line] = []
     reports = _reports(account)
     weights = [_weight(report, reports) for report in reports]
@@ -250,7 +315,7 @@ def _reports(account: Account) -> list[Report]:
         best = max(turn.closings, key=lambda quote: count_results(quote.text))
         least = count_results(turn.closings[0].text) + SEVERAL
         quote = best if count_results(best.text) >= least else turn.closings[0]
-        worth = turn.changes or len(quote.text.split()) >= WORDS
+        worth = turn.changes or size(quote.text) >= WORDS
         if quote is not last and worth and not ends_in_step(quote.text):
             reports.append(Report(quote, turn.changes))
     return reports
@@ -296,8 +361,10 @@ def _state(account: Account) -> list[Line]:
 
 def _tested(run: Run) -> Line:
     """A run of tests: what ran, and how it ended."""
-    mark = "✗" if run.failed else "✓"
-    result = run.result or ("failed" if run.failed else "passed")
+    mark, word = {True: ("✓", "passed"), False: ("✗", "failed"), None: ("?", "outcome unknown")}[
+        run.ok
+    ]
+    result = run.result or word
     name = _code(run.command, 60, 16)
     return Line(f"tests {mark} {name}: {_short(result, 100, 20)}", (run.source,))
 
@@ -353,7 +420,9 @@ def _ran(account: Account) -> Section:
 
 
 def _mark(run: Run) -> str:
-    if not run.failed:
+    if run.ok is None:
+        return " ?"
+    if run.ok:
         return ""
     return f" ✗ exit {run.code}" if run.code else " ✗"
 

@@ -26,15 +26,17 @@ RULER = "\u2500" * 5
 _WRAPPED = range(58, 111)
 """Lengths of lines that were wrapped by an editor and do not end a sentence."""
 
-_MARKS = lazy_pattern(
+_TASK_DATE = lazy_pattern(
     "[\u2600-\u27bf\u2b00-\u2bff\ufe0f\u231a-\u23ff\U0001f000-\U0001faff]"
-    r"+(?:\s*\d{4}-\d{2}-\d{2})?"
+    r"+\s*\d{4}-\d{2}-\d{2}"
 )
+"""A date of a task with the symbol that says what it is of, as Obsidian writes it."""
 _CODE_SPAN = lazy_pattern(r"(`[^`\n]{1,300}`)")
 _STOPS = lazy_pattern(
     r"(?<=[^.][.!?])\s+|(?:(?<=[^.][.!?][\"')\]])|(?<=[^.][.!?][\"')\]]{2}))\s+(?![a-z])"
 )
 _ABBREVIATION = lazy_pattern(r"(?:\b(?:e\.g|i\.e|[Vv]s|cf|etc|approx|resp)|\b[A-Za-z0-9])\.$")
+_WORD = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff]{1,2}|[^\W_]+(?:['’-][^\W_]+)*")
 _LABEL = lazy_pattern(r"\*\*(?P<label>[^*\n]{1,40}?):?\*\*:?[ \t]*")
 _UNSURE = lazy_pattern(
     r"(?i)\.\.\.|…|\b(?:maybe|perhaps|probably|possibly|presumably|might|seems?|appears?|likely|unsure"
@@ -71,7 +73,7 @@ def plain(markdown: str) -> str:
     # An underscore is part of a name far more often than it is emphasis.
     tokens = _inline().parseInline(markdown.replace("_", "\ue000"))[0].children or ()
     words = "".join(map(_words, tokens)).replace("\ue000", "_")
-    return " ".join(_MARKS.sub(" ", words).split())
+    return " ".join(_TASK_DATE.sub(" ", words).split())
 
 
 def _words(token: Token) -> str:
@@ -167,6 +169,11 @@ def is_certain(sentence: str) -> bool:
 def is_sure(sentence: str) -> bool:
     """Is it a statement: no question, guess or request?"""
     return is_certain(sentence) and not _REQUEST.match(sentence)
+
+
+def size(text: str) -> int:
+    """The number of words; two characters of Chinese or Japanese count as one."""
+    return len(_WORD.findall(text))
 
 
 def weight(sentence: str) -> int:

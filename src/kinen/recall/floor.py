@@ -9,11 +9,11 @@ from __future__ import annotations
 from math import log
 
 from kinen.model.records import Hits
-from kinen.text import terms, words
+from kinen.text import pairs, terms, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from kinen.model.records import Hit, Vote
 
@@ -46,8 +46,23 @@ MOST_WORDED = 0.65
 CLOSE = 35
 """The strength of a hit that is just close enough."""
 STRONG = 65
+FOREIGN = 0.15
+"""Fluency of a model below which its vectors say nothing: it does not know the script."""
+FLUENT = 0.65
+"""The mean fluency of question and hit below which any two texts are near: words decide, too."""
+FLUENT_ENOUGH = 0.9
+"""Fluency of a question from which on no hit is looked at: it is in the model's own language."""
+UNKNOWN_SCRIPT = "the model does not know this script"
+LITTLE_KNOWN = "the model knows little of this language: hits need words of the question"
+SHARED = (0.3, 0.9)
+"""Shares of a question, by the rarity of its words, from which on a hit is close, and best."""
 OF_FILES = frozenset({"commits", "names", "companions"})
 """Votes for a file of the history; only commits that are close vote."""
+STEM = 5
+"""Letters by which words with other endings are compared."""
+LONG = 8
+"""Letters from which on a word does not weigh more."""
+MOST_TERMS = 5_000
 ASIDE = ("files", "recency")
 """Votes that do not say how close a hit is to the question."""
 
@@ -112,6 +127,10 @@ class Yardstick:
         self.weight = weight
         self.words_missing = False
         """Whether too many words of the question are in no entry."""
+        self.by_words = False
+        """Whether words alone decide, as the model does not know the script of the question."""
+        self.fluency: Callable[[str], float] | None = None
+        """How well the model knows the language of a text; None where no vector was compared."""
         self.by_place = False
         """Whether scores are places in rankings, which say nothing of a distance."""
 
@@ -144,7 +163,53 @@ def with_strengths(
         hit._replace(strength=max(strength(hit.votes, yardstick), CLOSE if has_words else 0))
         for hit, has_words in zip(hits, worded, strict=True)
     )
-    return Hits(rated, hits.query, hits.mode, hits.notes)
+    notes = hits.notes
+    if yardstick.by_words or yardstick.fluency:
+        close = sum(hit.strength >= CLOSE for hit in rated)
+        rated = tuple(_in_language(hits.query.text, rated, yardstick, counts))
+        if not yardstick.by_words and sum(hit.strength >= CLOSE for hit in rated) < close:
+            notes = (*notes, LITTLE_KNOWN)
+    return Hits(rated, hits.query, hits.mode, notes)
+
+
+def _in_language(
+    question: str,
+    hits: Sequence[Hit],
+    yardstick: Yardstick,
+    counts: Callable[[], Mapping[str, int]],
+) -> Iterator[Hit]:
+    """Hits with the strengths that hold in the language of the question.
+
+    All texts of a language that the model hardly knows are near to each other, so that a hit needs
+    words of the question, too. Of a script that it does not know, words alone decide.
+    """
+    asked = yardstick.fluency(question) if yardstick.fluency else 0.0
+    by_word: Mapping[str, int] = {}
+    for hit in hits:
+        known = yardstick.fluency and asked + yardstick.fluency(hit.chunk.text) >= 2 * FLUENT
+        if known or (hit.strength < CLOSE and not yardstick.by_words):
+            yield hit
+            continue
+        by_word = by_word or counts()
+        shared = scaled(shared_weight(hit, by_word, yardstick.chunks), SHARED)
+        if yardstick.by_words:
+            yield hit._replace(strength=shared)
+        else:
+            yield hit if shared >= CLOSE else hit._replace(strength=min(hit.strength, CLOSE - 1))
+
+
+def in_order(hits: Hits) -> Hits:
+    """Hits none of which claims to be closer than one before it.
+
+    Other votes than those for closeness decide the order too: a number that rises further down a
+    page is taken for a page in the wrong order.
+    """
+    least = 100
+    shown = []
+    for hit in hits:
+        least = min(least, hit.strength)
+        shown.append(hit if hit.strength == least else hit._replace(strength=least))
+    return Hits(tuple(shown), hits.query, hits.mode, hits.notes)
 
 
 def strength(votes: Sequence[Vote], yardstick: Yardstick) -> int:
@@ -183,11 +248,40 @@ def scaled(value: float, ends: tuple[float, float]) -> int:
 
 def has_all_words(hit: Hit, query_terms: Sequence[str]) -> bool:
     """Whether a hit has every word of a question, perhaps with another ending."""
+    stems = {word.lower()[:STEM] for word in words(_text_of(hit))}
+    return bool(query_terms) and all(word[:STEM] in stems for word in query_terms)
+
+
+def _text_of(hit: Hit) -> str:
     record = hit.record
     about = (record.title, record.path, *record.tags, *map(str, (record.metadata or {}).values()))
-    text = "\n".join((*about, hit.display.heading, hit.chunk.text))
-    stems = {word.lower()[:5] for word in words(text)}
-    return bool(query_terms) and all(word[:5] in stems for word in query_terms)
+    return "\n".join((*about, hit.display.heading, hit.chunk.text))
+
+
+def shared_weight(hit: Hit, counts: Mapping[str, int], chunks: int) -> float:
+    """The share of a question's words that a hit has, rare ones counting more; no word, none."""
+    weights = {word: _weight(word, count, chunks) for word, count in counts.items()}
+    own = {word[:STEM] for word in terms(_text_of(hit), MOST_TERMS)}
+    shared = sum(weight for word, weight in weights.items() if word[:STEM] in own)
+    return shared / max(1e-9, sum(weights.values()))
+
+
+def _weight(word: str, count: int, chunks: int) -> float:
+    """What a word of a question weighs: more if it is rare or long, less if no entry has it.
+
+    The words that a language asks with are short and often nowhere; no list of them is needed. In
+    scripts without spaces most pairs of letters around them are nowhere, too.
+    """
+    rarity = log(1 + chunks / (count or 0.5))
+    if pairs(word):
+        return rarity if count else rarity / 3
+    rarity *= min(len(word), LONG) / STEM
+    return rarity if count else rarity / 2
+
+
+def by_language(notes: Iterable[str]) -> bool:
+    """Whether the words of a question decided, as the model does not know its language."""
+    return any(note.endswith((UNKNOWN_SCRIPT, LITTLE_KNOWN)) for note in notes)
 
 
 def close_only(hits: Hits) -> Hits:

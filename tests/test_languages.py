@@ -1,0 +1,66 @@
+"""A search answers in the language of the question, and has no answer where there is none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kinen import Memory, Query
+from kinen.recall.floor import LITTLE_KNOWN, UNKNOWN_SCRIPT
+from kinen.text import identifier_parts, terms
+
+TEXTS = json.loads(
+    (Path(__file__).parent.parent / "benchmarks" / "languages_texts.json").read_text()
+)
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_questions_find_their_note_and_others_find_nothing(language: str, tmp_path: Path) -> None:
+    texts = TEXTS[language]
+    root = tmp_path / "space"
+    (root / ".kinen").mkdir(parents=True)
+    for name, text in texts["notes"].items():
+        (root / f"{name}.md").write_text(text)
+    noise = right = 0
+    with Memory.open(root, home=tmp_path / "home") as memory:
+        memory.sync()
+        for question, name in zip(texts["on"], texts["notes"], strict=True):
+            right += f"{name}.md" in [hit.record.path for hit in memory.search(question)]
+        notes: list[str] = []
+        for question in texts["off"]:
+            hits = memory.search(question)
+            noise += bool(hits)
+            notes += hits.notes
+        foreign = not texts["on"][0][:3].isascii() and language != "Spanish"
+        recalled = [bool(memory.recall(Query(question)).items) for question in texts["off"]]
+    assert right >= 7
+    assert noise <= 1
+    assert sum(recalled) <= 1
+    remark = UNKNOWN_SCRIPT if foreign else LITTLE_KNOWN
+    assert any(note.endswith(remark) for note in notes), "the search says why"
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("我们决定每十分钟清空一次缓存。", "缓存多久清空？"),
+        ("Redis缓存过期", "redis"),
+        ("抹茶", "茶"),
+        ("เราล้างแคชทุกสิบนาที", "ล้างแคชเมื่อไร"),
+        ("캐시를 십 분마다 비운다", "캐시 비우기"),
+        ("Заявление на отпуск подают за две недели.", "отпуска"),
+    ],
+)
+def test_what_a_question_asks_for_is_what_is_indexed(text: str, question: str) -> None:
+    indexed = set(identifier_parts(text).split()) | set(text.lower().split())
+    assert indexed & set(terms(question))
+
+
+def test_quoted_words_of_a_script_without_spaces_are_found(space: Path) -> None:
+    (space / "cache.md").write_text("# 缓存\n\n我们决定每十分钟清空一次缓存。\n")
+    (space / "other.md").write_text("# 备份\n\n数据库每天凌晨两点备份。\n")
+    with Memory.open(space, settings={"index.embedding_provider": "none"}) as memory:
+        hits = memory.search('"十分钟清空"')
+    assert [hit.record.path for hit in hits] == ["cache.md"]
