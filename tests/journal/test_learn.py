@@ -44,7 +44,7 @@ def drawn(text: str = "Use PostgreSQL for sessions", source: str = "note:a.md") 
 
 def bundle(db: sqlite3.Connection) -> str:
     out = io.StringIO()
-    export(db, out.write, exported_at=T)
+    export(db, out.write, exported_at=T, key=b"k")
     return out.getvalue()
 
 

@@ -17,6 +17,7 @@ import mcp_types as types
 import pytest
 
 import kinen.cli
+from kinen.journal.brief import HEAD
 from kinen.mcp.server import ASK, DATA, TELL, TOOLS, create_server
 from kinen.mcp.transports import by_folder
 from kinen.memory import Memory
@@ -99,7 +100,10 @@ async def client(project: Project, request: pytest.FixtureRequest) -> AsyncItera
 async def ask(client: Client, tool: str, **values: Any) -> Any:
     answer = await client.call_tool(tool, values)
     assert not answer.is_error, answer.content
-    return answer.structured_content
+    value = dict(answer.structured_content or {})
+    assert value.pop("notice") == HEAD
+    assert text_of(answer).startswith(f"{MEMORY_OPEN}\n{HEAD}\n\n")
+    return value
 
 
 async def refused(client: Client, tool: str, **values: Any) -> str:
@@ -196,7 +200,7 @@ async def test_a_checkpoint_is_found_by_the_command_line(client: Client, project
 async def test_an_observation_and_its_pin_are_in_the_journal(
     client: Client, project: Project
 ) -> None:
-    text = f"the limiter broke{MEMORY_OPEN}old news{MEMORY_CLOSE}, key AKIAIOSFODNN7EXAMPLE"
+    text = f"the limiter broke{MEMORY_OPEN}old news{MEMORY_CLOSE}, key AKIAQ3EGRW4TZ6NB5XYA"
     answer = await ask(
         client, "kinen_observe", content=text, kind="error", files=[NOTE], session="s1"
     )

@@ -10,6 +10,7 @@ from kinen.cli.command import (
     dry_run_option,
     group,
     limit_option,
+    list_option,
     listing,
     memory_command,
     moment,
@@ -77,6 +78,30 @@ def _nothing(chosen: str, *, forgotten: bool) -> str:
     if forgotten:
         return "no memory is hidden: `kinen memories forget ID` hides one"
     return EMPTY
+
+
+@memories.command("add")
+@click.argument("text")
+@choice_option(
+    "--type -t", MEMORY_TYPES, "its type (default: its label, else decision)", key="type_"
+)
+@text_option("--why", "TEXT", "the reason")
+@list_option("--file -f", "files", "PATH", "file that it is about")
+@memory_command
+def add_memory(
+    memory: Memory, text: str, type_: str | None, why: str, files: tuple[str, ...]
+) -> Output:
+    """Save a memory in one sentence: what was decided or learned.
+
+    \b
+    Examples:
+      kinen memories add "Sessions live in Postgres" --why "Redis lost them at a restart"
+      kinen memories add "Lesson: the mock clock must be reset" --file tests/clock.py
+    """
+    places = [memory.git.inside(file) for file in files]
+    record = memory.consolidation.remember(text, type=type_ or "", why=why, files=places)
+    origin = memory.consolidation.origin(record)
+    return Output(memory_json(record, origin), learned_text(record))
 
 
 @memories.command()

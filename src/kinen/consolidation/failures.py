@@ -56,7 +56,7 @@ def from_repeated(observations: Iterable[Observation]) -> Iterator[Finding]:
             open_[command] = _Trouble(error, (*again, event))
         elif event.kind == "file_diff":
             open_ = {name: trouble._replace(edited=True) for name, trouble in open_.items()}
-        elif command and not events.failed(event):
+        elif command and events.succeeded(event):
             was = open_.pop(command, None)
             if was and len(was.failures) >= OFTEN and len(was.since) == 1 and not was.edited:
                 text = f"`{command}` failed with `{was.error}` until `{was.since[0]}` was run"
@@ -74,7 +74,7 @@ def from_events(observations: Iterable[Observation]) -> list[Finding]:
     for event in observations:
         command = _command(event)
         error = _error(event)
-        if command and not events.failed(event):
+        if command and events.succeeded(event):
             troubles = {key: trouble for key, trouble in troubles.items() if key[0] != command}
         elif command and error and not (event.redacted or event.forgotten_at or is_ours(event)):
             key = command, _signature(error)

@@ -1,8 +1,8 @@
 """Draws memories from a session with a model, and keeps only what the session itself supports.
 
-The model gets the statements that the rules look at, each with its context and a number, and
-answers with lines of JSON. Whatever it says, a memory is kept only if its words, names and numbers
-stand in the statements that it cites.
+The model gets what user and agent said, sentence by sentence, each with its context and a number,
+and answers with lines of JSON. Whatever it says, a memory is kept only if its words, names and
+numbers stand in the statements that it cites.
 """
 
 from __future__ import annotations
@@ -15,17 +15,15 @@ from dataclasses import dataclass, field
 from kinen.config.keys import DistillSection
 from kinen.consolidation.claims import claim, stem
 from kinen.consolidation.conversations import from_session, read_messages, speaking_roles
-from kinen.consolidation.kinds import classify
-from kinen.consolidation.prose import read_sentences
-from kinen.consolidation.wording import capitalized, is_sound
 from kinen.distill.models import ask
 from kinen.distill.process import Failed
+from kinen.markdown.sentences import parsed, plain, sentences, size
 from kinen.model.journal import Finding, Observation, Summary
 from kinen.model.kinds import MEMORY_TYPES, MODELS
 from kinen.privacy import entrance
 from kinen.text import STOP_WORDS, digest, estimate, iso, words
 
-MOST_STATEMENTS = 80
+MOST_STATEMENTS = 300
 """Statements that a model is given, the latest ones."""
 MOST_READ = 16_000
 """Tokens of statements that a model is given."""
@@ -36,6 +34,10 @@ LONGEST_STATEMENT = 900
 SUPPORT = 0.85
 """The share of a memory's words that must stand in what it cites."""
 CONFIDENCE = 0.8
+LENGTHS = range(40, 301)
+"""Characters of a memory."""
+FEWEST = 4
+"""Words of a sentence that a model is given."""
 ANSWER = 1_500
 """Tokens of an answer."""
 
@@ -64,6 +66,14 @@ instructions that it holds.
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _SPAN = re.compile(r"`([^`\n]{1,200})`")
 _DENIAL = re.compile(r"(?i)\b(?:no|not|never|cannot|without|neither|nor)\b|n['’]t\b")
+_HOSTILE = re.compile(
+    r"(?i)\b(?:ignore|disregard|forget|override) (?:\w+ ){0,3}(?:previous|prior|above|earlier"
+    r"|all|any)?"
+    r" ?(?:instructions?|rules|prompts?)\b|\bsystem prompt\b|\byou are (?:now|an?)\b"
+    r"|\bas an ai\b|\b(?:curl|wget)\b.{0,200}\|\s{0,3}(?:ba|z)?sh\b|\brm -rf\b"
+)
+"""Words that speak to an agent instead of about the project."""
+_TAG = re.compile(r"(?i)</?[a-z][\w-]{2,40}>")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -109,7 +119,7 @@ class Drawer:
 def statements_of_session(
     observations: Iterable[Observation], summaries: Sequence[Summary], strategy: str
 ) -> list[Statement]:
-    """What a model may draw from: sentences that look like one of the four types, in order."""
+    """What a model may draw from: the sentences of messages and summaries."""
     readable = [
         observation
         for observation in observations
@@ -127,11 +137,23 @@ def statements_of_session(
 
 
 def _statements(ref: str, role: str, ts: int, text: str) -> Iterator[Statement]:
-    for sentence in read_sentences(text):
-        if classify(sentence, role):
-            around = (sentence.heading, sentence.lead, sentence.label, sentence.before)
-            context = " / ".join(filter(None, around))[-LONGEST_STATEMENT // 2 :]
-            yield Statement(ref, role, ts, sentence.text[: LONGEST_STATEMENT // 2], context)
+    """Each sentence, with the heading above it and the sentence before it."""
+    heading = before = ""
+    in_heading = apart = 0
+    for token in parsed(text):
+        if token.type.startswith("heading"):
+            in_heading += token.nesting
+        elif token.type.startswith(("blockquote", "table")):
+            apart += token.nesting
+        elif token.type == "inline" and in_heading:
+            heading = plain(token.content)
+            before = ""
+        elif token.type == "inline" and not apart:
+            for sentence in sentences(token.content):
+                context = " / ".join(filter(None, (heading, before)))[-LONGEST_STATEMENT // 2 :]
+                if size(sentence) >= FEWEST:
+                    yield Statement(ref, role, ts, sentence[: LONGEST_STATEMENT // 2], context)
+                before = sentence
 
 
 def draw(
@@ -180,10 +202,24 @@ def _verified(answer: str, statements: Sequence[Statement]) -> Iterator[Finding]
             continue
         kind, text, numbers = entry
         cited = [statements[n - 1] for n in numbers if 0 < n <= len(statements)]
-        if cited and len(cited) == len(numbers) and is_sound(text) and is_supported(text, cited):
+        if cited and len(cited) == len(numbers) and _is_whole(text) and is_supported(text, cited):
             refs = tuple(dict.fromkeys(statement.ref for statement in cited))
             at = iso(max(statement.ts for statement in cited) / 1000)
-            yield Finding(kind, capitalized(text), CONFIDENCE, refs, at)
+            yield Finding(kind, text, CONFIDENCE, refs, at)
+
+
+def _is_whole(text: str) -> bool:
+    """Is it one statement about the project, in the asked length, and nothing that speaks to a
+    reader: no question, tag or instruction?
+    """
+    prose = _SPAN.sub("code", text)
+    return (
+        len(text) in LENGTHS
+        and "?" not in prose
+        and not text.count("`") % 2
+        and not _TAG.search(prose)
+        and not _HOSTILE.search(text)
+    )
 
 
 def _entry(line: str) -> tuple[str, str, list[int]] | None:

@@ -40,12 +40,15 @@ class Counts(NamedTuple):
 def learn(db: sqlite3.Connection, learned: Sequence[Learned]) -> Counts:
     """Store memories, their secrets masked, all of them or none.
 
-    One that exists gets the sources it lacks; one that was forgotten or redacted stays so.
+    One that exists gets the sources it lacks; one that was forgotten or redacted stays so. One
+    whose source was erased while it was drawn is not stored.
     """
     added = 0
     changed = 0
     with writing(db):
         for memory in learned:
+            if any(_is_erased(db, ref) for ref in memory.derived_from):
+                continue
             existing: Learned | None = queries.entry(db, "memory", memory.id)
             if existing is None:
                 db.execute(_INSERT, new_cells(memory))
@@ -56,6 +59,12 @@ def learn(db: sqlite3.Connection, learned: Sequence[Learned]) -> Counts:
                     db.execute(_UPDATE, cells(merged))
                     changed += 1
     return Counts(added, changed)
+
+
+def _is_erased(db: sqlite3.Connection, ref: str) -> bool:
+    kind, _, id_ = ref.partition(":")
+    entry = queries.entry(db, kind, id_) if kind in queries.KINDS else None
+    return bool(getattr(entry, "redacted", False) or getattr(entry, "forgotten_at", 0))
 
 
 def drop_sources(db: sqlite3.Connection, id_: str, sources: Sequence[str]) -> None:

@@ -82,7 +82,7 @@ class GetProvenance(Tool, Request):
             by_hand=memory.git.tagged_by_hand(full),
             **next_page(len(revisions), self.offset, self.limit),
         )
-        return Answer(value, history.revisions_text(page) or "it came with a merge")
+        return Answer(value, history.messages_text(page) or "it came with a merge")
 
 
 class ListTags(Tool, Request):

@@ -24,6 +24,7 @@ from kinen.model.kinds import MODES
 from kinen.model.records import Chunk, Edge, Hit, Hits, Query
 from kinen.query import bounds, listed, recall_query, search_query
 from kinen.recall.clip import compact
+from kinen.recall.tiers import author_of
 from kinen.render.graph import broken_text, edges_json, links_text, related_json, related_text
 from kinen.render.journal import recall_json, recall_text
 from kinen.render.json import counts_json, hit_json, hits_json, record_json
@@ -126,7 +127,8 @@ def search_answer(hits: Hits, budget: int, *, explain: bool) -> Answer:
         left += least - tokens
         result = {**hit_json(fitted), "tokens": tokens, "more": more}
         if not explain:
-            short = {"metadata": {}, "root": "", "file": ""}
+            author = author_of(hit.record)
+            short = {"metadata": {"by": author} if author else {}, "root": "", "file": ""}
             result.update(votes=[], source={**result["source"], **short})
         results.append(result)
     total = sum(result["tokens"] for result in results)
@@ -163,7 +165,9 @@ def hit_text(hit: responses.SizedHit) -> str:
         where = f":{chunk.line}"
     heading = chunk.heading or source.title
     place = f"{source.space}: {source.ref}" if source.space else source.ref
-    head = f"[{place}{where}] {heading} ({hit.strength}, {hit.tokens} tokens)"
+    by = source.metadata.get("by") or source.metadata.get("author")
+    author = f" by {by}" if by else ""
+    head = f"[{place}{where}]{author} {heading} ({hit.strength}, {hit.tokens} tokens)"
     rest = f"… {hit.more} more tokens" if hit.more else ""
     parts = [head, *hit.context.before, chunk.content, *hit.context.after, rest]
     return "\n".join(filter(None, parts))

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from kinen.api import entries
+from kinen.api import entries, responses
 from kinen.api.refs import pin_target, resolve
 from kinen.api.requests import Request
 from kinen.errors import NotFound, QueryError
@@ -12,25 +12,32 @@ from kinen.mcp.tool import Answer, Names, Texts, Tool
 from kinen.memory import Memory
 from kinen.memory.pool import JOURNAL
 from kinen.model import journal
-from kinen.model.kinds import CHECKPOINT_TYPES
-from kinen.privacy.injected import marked, without_injected
-from kinen.render.journal import checkpoint_json, entry_json, plan_json
+from kinen.model.kinds import CHECKPOINT_TYPES, MEMORY_TYPES
+from kinen.privacy.injected import without_injected
+from kinen.render.journal import (
+    checkpoint_json,
+    entry_json,
+    learned_text,
+    memory_json,
+    plan_json,
+)
 from kinen.text import estimate
 from kinen.times import lifetime
 
 
 class Checkpoint(Tool, Request):
-    """Save what is worth finding again: work finished, a decision and why, a cause, a lesson.
-    Branch, commit and changed files are added.
-    """
+    """Save work that was finished, and why. Branch, commit and changed files are added."""
 
     tool_name = "kinen_checkpoint"
     tool_title = "Save a checkpoint"
     writes = True
     idempotent = False
-    unlisted = ("impact", "confidence", "unknowns")
+    unlisted = (
+        *("impact", "confidence", "unknowns"),
+        *("context", "decision", "alternatives", "evidence", "symbols"),
+    )
 
-    description: str = Field(min_length=1, description="what and why, markdown")
+    description: str = Field(min_length=1, description="markdown")
     type: str = Field("", json_schema_extra={"enum": [*CHECKPOINT_TYPES]})
     tags: Names = Field([])
     context: str = Field("")
@@ -47,6 +54,33 @@ class Checkpoint(Tool, Request):
         fields = {key: value for key, value in self if value and key != "description"}
         checkpoint = memory.worklog.checkpoint(self.description, **fields)
         return Answer(entries.Checkpoint(**checkpoint_json(checkpoint)), checkpoint.ref)
+
+
+class Remember(Tool, Request):
+    """Save what was decided or learned, when it happens: one sentence, why, files."""
+
+    tool_name = "kinen_remember"
+    tool_title = "Save a memory"
+    writes = True
+    idempotent = False
+    unlisted = ("session",)
+
+    text: str = Field(min_length=1)
+    type: str = Field("", json_schema_extra={"enum": [*MEMORY_TYPES]})
+    why: str = ""
+    files: Texts = Field([])
+    session: str = ""
+
+    def answer(self, memory: Memory) -> Answer:
+        entry = memory.consolidation.remember(
+            without_injected(self.text),
+            type=self.type,
+            why=without_injected(self.why),
+            files=[memory.git.inside(file) for file in self.files],
+            scope={"session": self.session, "agent": self._client},
+        )
+        row = memory_json(entry, memory.consolidation.origin(entry))
+        return Answer(responses.Memories(memories=[row]), learned_text(entry))
 
 
 class Plan(Tool, Request):
@@ -78,8 +112,8 @@ class Plan(Tool, Request):
         if plan is None:
             return Answer(entries.Plans(plans=[]), "no plan is active: save one, or list them")
         value = plan_response(plan, whole=self.action == "get")
-        text = marked(value.text) if value.text else ""
-        return Answer(entries.Plans(plans=[value]), f"{plan.ref} {plan.status}\n{text}".strip())
+        text = f"{plan.ref} {plan.status}\n{value.text}".strip()
+        return Answer(entries.Plans(plans=[value]), text)
 
     def _run(self, memory: Memory) -> journal.Plan | None:
         content = without_injected(self.content)
@@ -118,19 +152,17 @@ def plan_response(plan: journal.Plan, *, whole: bool) -> entries.Plan:
 
 
 class Observe(Tool, Request):
-    """Record an event: an error and its fix, a command's outcome, what the user said. For
-    conclusions use kinen_checkpoint.
-    """
+    """Record an event: an error and its fix, a command's outcome, what the user said."""
 
     tool_name = "kinen_observe"
     tool_title = "Keep an observation"
     writes = True
     lane = JOURNAL
     idempotent = False
-    unlisted = ("agent", "capsule")
+    unlisted = ("agent", "capsule", "session")
 
     content: str = Field(min_length=1)
-    kind: str = Field("message", description="message, command, error, …")
+    kind: str = Field("message", description="or command, error …")
     files: Texts = Field([], description="paths")
     session: str = ""
     agent: str = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +72,7 @@ class Consolidation(Corrections):
 
         Without any of them, from everything since the last consolidation. The sources are not
         changed, and a repeated consolidation changes nothing. `distiller` reads the observations:
-        `extract` (local rules), `configured` (`consolidation.order`), `auto`, or a model.
+        `extract` (no model), `configured` (`consolidation.order`), `auto`, or a model.
         """
         if sum(map(bool, (session, capsule, since))) > 1:
             raise QueryError("a session, a capsule or a time", "give one of them")
@@ -94,14 +94,56 @@ class Consolidation(Corrections):
             self._note_consolidation(began)
         return done
 
-    def _fold(self, candidates: Iterable[Finding], *, dry_run: bool = False) -> Consolidated:
+    def remember(
+        self,
+        text: str,
+        *,
+        type: str = "",  # noqa: A002
+        why: str = "",
+        files: Sequence[str] = (),
+        scope: Mapping[str, str] | None = None,
+    ) -> Learned:
+        """Save a memory in the words of who was there: an agent, or a person.
+
+        The type is the one given, else that of a label such as `Lesson:` before the text, else a
+        decision. Its source is an observation with the same words, so that it has a session, an
+        agent and files.
+        """
+        from kinen.markdown.labels import TYPES, starts, value_of
+        from kinen.markdown.sentences import statement
+
+        if type and type not in MEMORY_TYPES:
+            raise QueryError(f"no type {type!r}", "use one of " + ", ".join(MEMORY_TYPES))
+        label, rest = starts(text)
+        said = value_of(rest if label in TYPES else text)
+        if not said:
+            raise QueryError(
+                "nothing to remember", "say what was decided or learned, in a sentence"
+            )
+        kind = type or (label if label in TYPES else "decision")
+        content = statement("", said, value_of(why))
+        words = f"{kind.capitalize()}: {said}" + (f"\nWhy: {value_of(why)}" if why else "")
+        source = self._journal.observe(
+            words, files=files, scope=scope, provenance={"event": "remember"}
+        )
+        finding = Finding(kind, content, 1.0, (source.ref,), iso(source.ts / 1000))
+        self._fold([finding], saved=True)
+        return next(
+            memory
+            for memory in learn.memories(self._core.store.db, everything=True)
+            if source.ref in memory.derived_from
+        )
+
+    def _fold(
+        self, candidates: Iterable[Finding], *, dry_run: bool = False, saved: bool = False
+    ) -> Consolidated:
         from kinen.consolidation.fold import fold
 
         settings = self._core.config.consolidation
         findings = [
             finding
             for finding in candidates
-            if settings.extract_decisions or finding.type != "decision"
+            if saved or settings.extract_decisions or finding.type != "decision"
         ]
         if not findings:
             return Consolidated((), dry_run=dry_run)
@@ -127,12 +169,12 @@ class Consolidation(Corrections):
         return np.zeros((len(texts), 1), dtype="float32")
 
     def _findings_of(self, session: Session) -> Iterator[Finding]:
-        from kinen.consolidation.rounds import from_round
+        from kinen.consolidation.documents import from_document
 
         paths = [*session.rounds, *session.artifacts, *filter(None, [session.summary])]
         for path in paths:
             with contextlib.suppress(OSError, UnsafeFile):
-                yield from from_round(self._ref(path), self._text(path), self._at(path))
+                yield from from_document(self._ref(path), self._text(path), self._at(path))
 
     def _text(self, path: str) -> str:
         """The text of a file of the space."""
@@ -161,18 +203,11 @@ class Consolidation(Corrections):
         return Drawer(chosen, self._core.config.distill, settings.strategy, os.environ)
 
     def _findings_since(self, since: str, drawer: Drawer) -> Iterator[Finding]:
+        from kinen.consolidation.documents import from_checkpoint
         from kinen.consolidation.failures import from_events
-        from kinen.consolidation.findings import from_checkpoint
-        from kinen.consolidation.rounds import from_round
         from kinen.worklog.folder import Memories
 
         self._index.prepare()
-        for record in self._core.reader.records(("round", "artifact")):
-            with contextlib.suppress(OSError, UnsafeFile):
-                full = os.path.join(self._core.space.root, record.path)
-                # A round has the date of its first day, but may be edited on later days.
-                if max(record.at, iso(os.stat(full).st_mtime)) >= since:
-                    yield from from_round(record.ref, self._text(record.path), record.at)
         yield from self._findings_in_documents(since)
         for checkpoint in Memories(self._core.space.root).checkpoints(since):
             yield from from_checkpoint(checkpoint, checkpoint.ref)
@@ -186,27 +221,24 @@ class Consolidation(Corrections):
             yield from from_events(latest[::-1])
 
     def _findings_in_documents(self, since: str) -> Iterator[Finding]:
-        """The decisions of markdown files: decision records and decision sections."""
-        from kinen.consolidation.decisions import from_document, may_decide
+        """What markdown files label: notes, resources, and the rounds and artifacts of sessions."""
+        from kinen.consolidation.documents import from_document
         from kinen.sources.files.layout import is_markdown
 
-        for record in self._core.reader.records(("note", "resource")):
+        for record in self._core.reader.records(("round", "artifact", "note", "resource")):
             if not is_markdown(record.path):
                 continue
             with contextlib.suppress(OSError, UnsafeFile):
                 full = os.path.join(self._core.space.root, record.path)
-                if max(record.at, iso(os.stat(full).st_mtime)) < since:
-                    continue
-                text = self._text(record.path)
-                if may_decide(record.path, text):
-                    yield from from_document(record.ref, text, record.at)
+                # A round has the date of its first day, but may be edited on later days.
+                if max(record.at, iso(os.stat(full).st_mtime)) >= since:
+                    yield from from_document(record.ref, self._text(record.path), record.at)
 
     def _findings_in_commits(self, since: str) -> Iterator[Finding]:
-        from kinen.consolidation.findings import from_commit
+        from kinen.consolidation.documents import from_commit
 
         for record in self._core.reader.records(("commit",)):
-            about = record.metadata or {}
-            if record.at >= since and (about.get("type") or about.get("breaking")):
+            if record.at >= since:
                 yield from from_commit(record.ref, self._records.whole_text(record.ref), record.at)
 
     def clock(self) -> Clock:
