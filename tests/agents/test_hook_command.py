@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from home_processes import processes_of
 from kinen import Memory
 from kinen.model.kinds import MEMORY_OPEN
 from sources.repositories import Repository
@@ -93,19 +94,7 @@ def context(printed: str) -> str:
 
 
 def left_over() -> list[str]:
-    """Processes that have this home, as soon as there are none, or else after a while."""
-    mark, end = f"KINEN_HOME={os.environ['KINEN_HOME']}\0".encode(), time.monotonic() + 300
-    while True:
-        results = []
-        for path in Path("/proc").glob("[0-9]*/environ"):
-            try:
-                if mark in path.read_bytes() and path.parent.name != str(os.getpid()):
-                    results.append(path.parent.name)
-            except OSError:
-                continue
-        if not results or time.monotonic() > end:
-            return results
-        time.sleep(0.05)
+    return processes_of(os.environ["KINEN_HOME"])
 
 
 # A session
@@ -153,7 +142,9 @@ def test_a_session_from_its_start_to_its_end(space: Path, hook: Hook) -> None:
         assert "Postgres instead of Redis" in memory.consolidation.memories()[0].content
 
 
-def test_a_space_without_sessions_tells_its_latest_commits(tmp_path: Path, hook: Hook) -> None:
+def test_a_space_without_sessions_tells_its_latest_commits(
+    tmp_path: Path, hook: Hook, kinen: Callable[..., Any]
+) -> None:
     repo = Repository(tmp_path / "repo", "--template=")
     start = payload(repo.root, "SessionStart", source="startup")
     with Memory.open(repo.root) as memory:
@@ -164,6 +155,8 @@ def test_a_space_without_sessions_tells_its_latest_commits(tmp_path: Path, hook:
     repo.commit("docs: list sponsors", {"README.md": "1"}, GIT_AUTHOR_NAME="robot[bot]")
     with Memory.open(repo.root) as memory:
         memory.sync()
+    assert "1 commit of this repository" in context(hook({**start, "session_id": "s7"}))
+    kinen("trust", "--memory", cwd=repo.root)
     output = context(hook(start))
     assert "## Latest commits\n- feat: sign cookies [commit:" in output
     assert "vite" not in output
@@ -182,7 +175,7 @@ def test_the_next_session_is_told_what_there_is_to_know(
     assert kinen("plan", "save", "Ship it", "- [ ] weigh", "--activate").code == 0
     output = context(hook(payload(space, "SessionStart", "s2", source="startup")))
     assert output.startswith(MEMORY_OPEN)
-    for text in ("Ship it", "- [ ] weigh", "since the outage", "Mondays", "limiter.py", "## Last"):
+    for text in ("Ship it", "- [ ] weigh", "since the outage", "Mondays", "limiter.py"):
         assert text in output
     assert "s2" not in output
     # Twice at once, as by a plugin beside the settings, it is told once.
@@ -331,9 +324,8 @@ def test_no_event_of_an_odd_shape_stops_the_agent(space: Path, hook: Hook, name:
     assert left_over() == []
 
 
-def test_where_no_space_is_nothing_is_kept(tmp_path: Path, home: Path, hook: Hook) -> None:
-    (tmp_path / "empty").mkdir()
-    for folder in (tmp_path / "empty", home, Path("/")):
+def test_where_no_space_can_be_nothing_is_kept(home: Path, hook: Hook) -> None:
+    for folder in (home, Path("/"), Path("/usr/lib")):
         for name in ("SessionStart", "UserPromptSubmit", "SessionEnd"):
             assert hook(payload(folder, name, prompt="hello", source="startup")) == ""
     assert left_over() == []
@@ -557,18 +549,26 @@ LIGHT = {
     "errors",
     "hooks",
     "hooks.command",
+    "hooks.detached",
     "hooks.event",
     "hooks.injection",
+    "hooks.saving",
     "hooks.payload",
     "ids",
     "journal",
+    "journal.admission",
+    "journal.authors",
     "journal.brief",
     "journal.shorten",
     "journal.capsules",
     "journal.ledger",
     "journal.observe",
+    "journal.process",
+    "journal.recent",
     "journal.schema",
     "journal.spool",
+    "journal.start",
+    "journal.worth",
     "journal.write",
     "model",
     "model.kinds",
@@ -580,8 +580,10 @@ LIGHT = {
     "privacy.marks",
     "privacy.masking",
     "privacy.names",
+    "privacy.quote",
     "privacy.shapes",
     "privacy.values",
+    "privacy.words",
     "space",
     "space.head",
     "space.route",
@@ -608,7 +610,8 @@ def test_hooks_load_the_standard_library_and_little_of_kinen(space: Path, hook: 
         results = loaded(value)
         tops = {name.split(".")[0] for name in results}
         assert tops <= {*sys.stdlib_module_names, "kinen", "__main__"}
-        assert not tops & SLOW
+        # Before a compaction a process is started that sums up the session.
+        assert value["hook_event_name"] == "PreCompact" or not tops & SLOW
         assert value in output or "re" not in tops
         ours = {name.partition(".")[2] for name in results if name.startswith("kinen.")}
         assert ours <= LIGHT
@@ -622,6 +625,40 @@ def test_a_session_that_begins_is_told_the_decision_of_a_checkpoint_and_what_els
         memory.observe("It lives in Postgres now.", scope={"session": "s0"})
         memory.journal.open_capsule("move the sessions", scope={"session": "s0"})
     output = context(hook(payload(space, "SessionStart", "s9", source="startup")))
-    assert "- keep sessions in Postgres [checkpoint:.memories/" in output
+    assert "- keep sessions in Postgres [checkpoint:" in output
     assert "\nKnown here: 1 session, 1 checkpoint" in output
     assert 'kinen recall "QUESTION"' in output
+
+
+def test_commits_are_those_that_git_has(tmp_path: Path, hook: Hook) -> None:
+    project = tmp_path / "shop"
+    repository = Repository(project)
+    repository.commit("init", {"a.py": "1\n"})
+    hook(payload(project, "SessionStart", source="startup"))
+    hook(payload(project, "UserPromptSubmit", prompt="Fix the cart and commit it."))
+    lines = (
+        ("git commit -qm 'fix: refused'", ""),
+        ("git commit -qm 'fix: first try' --allow-empty", "fix: first try"),
+        ("git commit -q --amend -m 'fix: the cart'", "--amend"),
+        ("./release.sh", "chore: release"),
+        ("git commit -qm 'wip: undone'", "wip: undone"),
+        ("git reset -q --hard HEAD~1", "--reset"),
+    )
+    words = {
+        "--amend": ("commit", "-q", "--amend", "--allow-empty", "-m", "fix: the cart"),
+        "--reset": ("reset", "-q", "--hard", "HEAD~1"),
+    }
+    for n, (line, subject) in enumerate(lines):
+        if subject:
+            made = words.get(subject, ("commit", "-q", "--allow-empty", "-m", subject))
+            repository.git(*made, GIT_COMMITTER_DATE=f"{time.time():.0f} +0000")
+        hook(ran(project, line, f"toolu_{n}"))
+    hook(payload(project, "Stop", last_assistant_message="The cart is fixed, all in git now."))
+    hook(payload(project, "SessionEnd", reason="other"))
+    assert left_over() == []
+    with Memory.open(project) as memory:
+        (summary,) = memory.journal.entries("summaries")[0]
+    log = repository.git("log", "-2", "--format=%s (%h)", "--abbrev=7").splitlines()
+    assert f"2 commits ({'; '.join(log)}), not pushed" in summary.content
+    for gone in ("refused", "first try", "undone"):
+        assert gone not in summary.content.partition("**Commands**")[0], summary.content

@@ -2,27 +2,8 @@
 
 from __future__ import annotations
 
-from kinen.journal.brief import last_session
 from kinen.journal.shorten import excerpt_at, for_the_next, trimmed, without_cut
 from kinen.text import estimate
-
-SUMMARY = "\n\n".join(
-    [
-        "**Intent**: harden the worker",
-        "**Outcome**: " + "\n".join(f"- point {n} of the report, in many words" for n in range(60)),
-        "**Next**\n- release the action",
-        "**State**: tests ✓ `make test`: 29 passed",
-        "**Earlier**\n- The report viewer is pushed as pull request 13.",
-    ]
-)
-
-
-def test_a_long_outcome_leaves_room_for_what_came_before_it_and_what_is_next() -> None:
-    text = last_session(("summary:1", SUMMARY, 0), 300)
-    assert "release the action" in text
-    assert "29 passed" in text
-    assert "pull request 13" in text
-    assert estimate(text) <= 300
 
 
 def test_a_short_summary_is_told_whole() -> None:

@@ -16,8 +16,8 @@ from kinen import Memory, ids
 from kinen.errors import NotFound, QueryError
 from kinen.ids import short_ref
 from kinen.journal import capsules, queries, spool, write
-from kinen.journal.capsules import STALE_MS
 from kinen.journal.queries import EntryFilter
+from kinen.journal.recent import STALE_MS
 from kinen.journal.store import Journal
 from kinen.model.journal import Capsule, Observation, Pin, Scope
 

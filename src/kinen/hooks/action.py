@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from kinen.agents.claude_code import Payload
     from kinen.hooks.injection import Context
+    from kinen.journal.admission import Admission
 
     Tip = tuple[str, str]
     """A ref and a text."""
@@ -52,13 +53,14 @@ def tip(
     kind: str,
     name: str,
     changed: str,
+    admission: Admission,
 ) -> Tip | None:
     """The tip about this command, this file or a symbol in the changed text, or None."""
     from kinen.journal import capsules
 
     if kind == "command":
         return action.remedy(book, name)
-    memories = capsules.memories(journal)
+    memories = capsules.memories(journal, admission)
     memory = action.about_file(memories, name) or action.about_symbol(memories, changed)
     return (memory[0], memory[1]) if memory else None
 
@@ -66,7 +68,7 @@ def tip(
 def tell(injection: ledger.Injection, context: Context, tip: Tip, name: str) -> None:
     """Put a tip into an injection, unless it is in the context of the session."""
     from kinen.journal.brief import item
-    from kinen.privacy.injected import marked
+    from kinen.privacy.quote import marked
     from kinen.text import estimate
 
     ref, text = tip

@@ -13,7 +13,7 @@ import time
 from kinen import ids, paths
 from kinen.agents import claude_code
 from kinen.agents.client import BORROWERS, load
-from kinen.agents.tool_use import Draft, intent, text_of
+from kinen.agents.tool_use import SUBAGENTS, Draft, intent, text_of
 from kinen.hooks import payload
 from kinen.hooks.event import Session
 
@@ -21,11 +21,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable
-    from typing import Any
 
     from kinen.agents.claude_code import Payload
     from kinen.hooks.injection import Context
     from kinen.journal.ledger import Injection
+    from kinen.journal.start import Start
 
 PAUSE = 3600
 """Seconds of inactivity after which a resumed session gets the brief again."""
@@ -38,8 +38,8 @@ TRANSCRIPT = 1 << 18
 FLUSHED = 0.5
 """Seconds that the end of a turn waits until its answer is in the transcript: Copilot CLI writes it
 in the background."""
-MEMORIES = 40
-"""Memories that are considered for the brief."""
+CLOSING = 2.0
+"""Seconds that the first start in a new space waits for the sessions before it to be closed."""
 
 
 def main(argv: list[str]) -> int:
@@ -67,10 +67,10 @@ def _run(argv: list[str]) -> str:
         names = "|".join(name for name, client in clients().items() if client.events)
         print(f"usage: kinen hook {names} < the JSON of a hook", file=sys.stderr)
         return ""
-    if argv[1:2] == ["--close"]:
-        from kinen.hooks.background import close
+    if argv[1:2] in (["--close"], ["--sum-up"], ["--turn"]):
+        from kinen.hooks import background
 
-        close(argv[0], argv[2])
+        background.run(argv[0], *argv[1:])
         return ""
     if argv[1:2] == ["--notify"]:
         return _notified(payload.parsed(argv[2].encode()), argv[0])
@@ -94,8 +94,12 @@ def handled(event: Payload, agent: str, client_event: str = "") -> str:
     if handle is None:
         return ""
     session = Session(event, client, client_event)
+    if not session.here.data:
+        handle = WITHOUT_SPACE.get(session.event)
+    elif session.here.early and _tried(session.adopt, default=False):
+        _spawn(session, "", wait=session.event == "SessionStart")  # its brief is about them
     try:
-        return handle(session)
+        return handle(session) if handle else ""
     except Exception:
         session.rescue()
         raise
@@ -112,14 +116,36 @@ def _caller(event: Payload, agent: str) -> str:
 
 
 def _notified(event: Payload, agent: str) -> str:
-    """Store a turn that Codex reports after it; with trusted hooks it is stored already."""
+    """Store a turn that Codex reports after it, unless a hook has stored it.
+
+    The report repeats all earlier prompts of the thread: only the last is of this turn.
+    """
     if event.get("type") != "agent-turn-complete":
         return ""
     messages = event.get("input-messages")
     texts = [text for text in messages if isinstance(text, str)] if messages else []
-    for prompt in texts:
-        handled({**event, "prompt": prompt}, agent, "UserPromptSubmit")
-    return handled(event, agent, "Stop")
+    turn = [({**event, "prompt": text}, "UserPromptSubmit") for text in texts[-1:]]
+    turn.append((event, "Stop"))
+    if not any(_is_stored(part, agent, name) for part, name in turn):
+        for part, name in turn:
+            handled(part, agent, name)
+    return ""
+
+
+def _is_stored(event: Payload, agent: str, name: str) -> bool:
+    """Whether the journal has an event."""
+    client = load(agent)
+    assert client is not None
+    from kinen.agents.translate import shared
+    from kinen.journal.schema import has
+
+    session = Session(shared(event, client, name, payload.parsed), client)
+    draft = claude_code.event(session.payload, session.sieve())
+    db = session.journal() if session.here.data else None
+    if db is None or draft is None:
+        return False
+    id_ = ids.key_id(session.agent, *draft.key)
+    return has(db, id_)
 
 
 # What is done with each event
@@ -154,7 +180,7 @@ def _prompt(session: Session) -> str:
     try:
         _relevant(event.text, session, sorted(context.refs), injection)
     except TimeoutError:
-        _spawn(session.agent, "")  # the index is far behind: it is there for the next prompt
+        _spawn(session)  # the index is far behind: it is there for the next prompt
         return ""
     return _response(context, injection)
 
@@ -162,49 +188,48 @@ def _prompt(session: Session) -> str:
 def _start(session: Session) -> str:
     """Open or resume the capsule, and return the brief."""
     from kinen.hooks.injection import CLEARED, Context
-    from kinen.journal import capsules
-    from kinen.journal.brief import brief, latest_points, ranked
+    from kinen.journal import process, recent
 
     db = session.journal(START_MS)
     source = text_of(session.payload, "source")
     fresh = True
     if db and session.id:
-        fresh = _tried(lambda: session.begin(db, again=True), default=True)
-        if capsules.left_open(db, session.now, but=session.capsule):
-            _spawn(session.agent, "")
+        client = process.client()
+        fresh = _tried(lambda: session.begin(db, again=True, client=client), default=True)
+        if recent.gone(db, session.now, but=session.capsule):
+            _spawn(session)
     context = Context(session)
     if _has_brief(session, db, context, fresh=fresh):
         return ""
-    plan, pins = _plan_and_pins(session, db)
-    last = capsules.summary(db, session.capsule) if db else None
-    decided = latest_points(session.here.tree)
-    memories = ranked([*decided, *capsules.memories(db)], capsules.touched(db)) if db else decided
-    here = session.here
-    overview = capsules.overview(db, session.capsule, here.tree, here.index) if db else ""
-    if source in CLEARED:
+    if source in CLEARED or (source == "resume" and session.client.forgets):
         context.forget()
     elif source != "startup":
         context.load()
-    plan = _news(context, plan)
-    pins = [pin for pin in pins if pin[0] not in context.refs]
-    last = last if last and last[0] not in context.refs else None
-    memories = [memory for memory in memories if not context.has(memory[0], memory[1])][:MEMORIES]
-    issue = capsules.issue_in_progress(here.index) if db else ""
-    summary = capsules.summary(db, session.capsule) if db else None
-    beside = (
-        capsules.others(db, session.capsule, session.now, summary[0] if summary else "")
-        if db
-        else []
+    text, refs = _begun(session, db, context).brief(compacted=source == "compact")
+    return _output(context, "SessionStart", text, refs)
+
+
+def _begun(session: Session, db: sqlite3.Connection | None, context: Context) -> Start:
+    """An agent that begins, with what is in its context already."""
+    from kinen.journal.admission import Admission
+    from kinen.journal.start import Start
+    from kinen.space.head import read_head
+
+    here = session.here
+    return Start(
+        db,
+        Admission(here.tree, db, trusted=here.trusted == "1"),
+        tree=here.tree,
+        index=here.index,
+        session=session.id,
+        agent=session.agent,
+        capsule=session.capsule,
+        branch=read_head(here.git, here.common)[0],
+        now=session.now,
+        budget=session.budget,
+        asks=session.asks != "off",
+        knows=context.has,
     )
-    beside = [entry for entry in beside if entry[0] not in context.refs]
-    author = capsules.author(db, last[0]) if db and last else ""
-    commits = capsules.latest_commits(db, here.index) if db and not summary else []
-    commits = [commit for commit in commits if commit[0] not in context.refs]
-    text = brief(
-        plan, pins, last, memories, session.budget, overview, issue, beside, author, commits
-    )
-    entries = [*pins, *([last] if last else []), *beside, *memories, *commits]
-    return _output(context, "SessionStart", text, [_ref(plan), *(entry[0] for entry in entries)])
 
 
 def _has_brief(
@@ -218,6 +243,8 @@ def _has_brief(
     from kinen.journal import capsules
 
     source = text_of(session.payload, "source")
+    if source == "resume" and session.client.forgets:
+        return False
     if source == "resume":
         idle = session.payload.get("seconds_since_last_response")
         return isinstance(idle, (int, float)) and idle < PAUSE
@@ -241,7 +268,11 @@ def _acting(session: Session) -> str:
     context = Context(session)
     if context.database is None:
         return ""  # without a ledger the tip would be repeated
-    tip = action.tip(db, context.database, kind, name, action.changed_text(session.payload))
+    from kinen.journal.admission import Admission
+
+    admission = Admission(session.here.tree, db, trusted=session.here.trusted == "1")
+    changed = action.changed_text(session.payload)
+    tip = action.tip(db, context.database, kind, name, changed, admission)
     if tip is None:
         return ""
     context.load()
@@ -253,19 +284,55 @@ def _acting(session: Session) -> str:
 def _compacting(session: Session) -> str:
     """Return what a compaction must preserve; it becomes part of the instructions."""
     from kinen.hooks.injection import Context
-    from kinen.journal.brief import KEEP, brief
+    from kinen.journal.brief import KEEP
 
-    plan, pins = _plan_and_pins(session, session.journal())
-    text = brief(plan, pins, None, (), session.budget)
+    db = session.journal()
     context = Context(session)
+    text, cited = _begun(session, db, context).to_preserve()
     context.forget()
-    if not text:
+    if session.id:
+        _spawn(session, "--sum-up")
+    instructions = f"{KEEP}\n{text}\n" if text else ""
+    if session.asks == "stop":
+        from kinen.hooks.saving import COMPACT
+
+        instructions = f"{instructions}{COMPACT}\n"
+    if not instructions:
         return ""
-    instructions = f"{KEEP}\n{text}\n"
     injection = context.injection("PreCompact")
-    injection.tell(instructions, [_ref(plan), *(pin[0] for pin in pins)])
+    injection.tell(instructions, cited)
     context.record(injection)
     return instructions
+
+
+def _subagent(session: Session) -> str:
+    """Return what a subagent needs: pins, rules, and what concerns the files of its task."""
+    from kinen.hooks.injection import Context
+
+    if session.payload.get("agent_type") == "":
+        return ""  # agents without a type are the client's own
+    context = Context(session)
+    task = _task(text_of(session.payload, "transcript_path"))
+    words = (word.strip("`'\"()[]{},.:;") for word in task.split())
+    files = [word for word in words if "." in word.strip(".") or "/" in word]
+    text, refs = _begun(session, session.journal(), context).subagent(files)
+    # It is not in the context of the session itself, which may need it later.
+    injection = context.injection("SubagentStart")
+    injection.session = text_of(session.payload, "agent_id") or session.id
+    injection.tell(text, refs)
+    return _response(context, injection)
+
+
+def _task(transcript: str) -> str:
+    """The task that the last subagent of a transcript was given; empty if it is not written yet."""
+    for line in _lines(transcript):
+        message = payload.parsed(line).get("message")
+        parts = message.get("content") if isinstance(message, dict) else None
+        for part in reversed(parts) if isinstance(parts, list) else ():
+            if isinstance(part, dict) and part.get("name") in SUBAGENTS:
+                inputs = part.get("input")
+                return text_of(inputs, "prompt") if isinstance(inputs, dict) else ""
+    return ""
 
 
 def _compacted(session: Session) -> str:
@@ -295,10 +362,33 @@ def _compacted(session: Session) -> str:
     return ""
 
 
+def _stop(session: Session) -> str:
+    """Store the answer, and in the background what only the transcript has of the turn.
+
+    With `memories.ask` at `stop`, ask once for what the turn's work taught.
+    """
+    _record(session)
+    if session.client.late and session.id:
+        _spawn(session, "--turn")
+    if session.asks != "stop":
+        return ""
+    from _json import encode_basestring_ascii
+
+    from kinen.hooks import saving
+    from kinen.hooks.injection import Context
+
+    context = Context(session)
+    injection = context.injection("Stop")
+    injection.tell(saving.at_stop(session, context), [])
+    if not injection.text or not context.record(injection):
+        return ""  # what cannot be noted would be asked again
+    return f'{{"decision": "block", "reason": {encode_basestring_ascii(injection.text)}}}\n'
+
+
 def _end(session: Session) -> str:
     """Close the capsule in the background, because a client that ends does not wait."""
     if session.id:
-        _spawn(session.agent, session.id)
+        _spawn(session, "--close")
     return ""
 
 
@@ -309,11 +399,52 @@ HANDLERS = {
     "PostToolUse": _record,
     "PostToolUseFailure": _record,
     "SubagentStop": _record,
+    "SubagentStart": _subagent,
     "PreCompact": _compacting,
     "PostCompact": _compacted,
-    "Stop": _record,
+    "Stop": _stop,
     "SessionEnd": _end,
 }
+
+
+def _start_without_space(session: Session) -> str:
+    """Say, once, that nothing is remembered here and how to change that."""
+    from kinen.errors import KinenError, SpaceError
+    from kinen.privacy.quote import marked
+    from kinen.space import early
+
+    early.expire(paths.default_home(os.environ))
+    if not session.budget or text_of(session.payload, "source") in ("resume", "compact"):
+        return ""
+    fault = session.here.fault
+    if isinstance(fault, SpaceError):
+        text = (
+            "No memory here yet: this folder is not a kinen space. `git init` or `kinen init` makes"
+            " it one and takes in what happened before; without that, it is deleted after"
+            f" {early.DAYS} days."
+        )
+    else:
+        reason = fault.line() if isinstance(fault, KinenError) else type(fault).__name__
+        text = f"kinen cannot open its memory now; what happens is kept. {reason}"
+    return answer(marked(text), session.client_event, session.client.answer)
+
+
+def _end_without_space(session: Session) -> str:
+    session.end_early()
+    return ""
+
+
+WITHOUT_SPACE = {
+    "SessionStart": _start_without_space,
+    "UserPromptSubmit": _record,
+    "PostToolUse": _record,
+    "PostToolUseFailure": _record,
+    "SubagentStop": _record,
+    "PostCompact": _compacted,
+    "Stop": _record,
+    "SessionEnd": _end_without_space,
+}
+"""Events of a folder in which there is no space: they wait for one."""
 
 
 # Parts
@@ -341,14 +472,11 @@ def _add_answer(session: Session) -> None:
 def _last_answer(transcript: str, kind: str, path: str) -> Payload | None:
     """The answer at the end of a transcript: None if it is not written yet, empty if unreadable."""
     from kinen.agents.translate import at
-    from kinen.errors import UnsafeFile
-    from kinen.storage import regular
 
-    try:
-        tail = regular.tail(transcript, TRANSCRIPT)
-    except (OSError, UnsafeFile):
+    lines = _lines(transcript)
+    if not lines:
         return {}
-    for line in reversed(tail.splitlines()):
+    for line in lines:
         entry = payload.parsed(line)
         type_ = text_of(entry, "type")
         answer = at(entry, path) if type_ == kind else None
@@ -359,30 +487,22 @@ def _last_answer(transcript: str, kind: str, path: str) -> Payload | None:
     return None
 
 
+def _lines(transcript: str) -> list[bytes]:
+    """The lines at the end of a transcript, the last first; none if it cannot be read."""
+    from kinen.errors import UnsafeFile
+    from kinen.storage import regular
+
+    try:
+        return regular.tail(transcript, TRANSCRIPT).splitlines()[::-1]
+    except (OSError, UnsafeFile):
+        return []
+
+
 def _tried(work: Callable[[], bool], *, default: bool) -> bool:
     try:
         return work()
     except Exception:  # a capsule that cannot be written now must not lose the event
         return default
-
-
-def _plan_and_pins(session: Session, db: sqlite3.Connection | None) -> tuple[list[str], list[Any]]:
-    """The plan and the pins."""
-    from kinen.journal import capsules
-    from kinen.journal.brief import plan_of
-
-    plan = plan_of(session.here.tree, session.now / 1000)
-    index = session.here.index
-    return plan, capsules.pins(db, session.id, session.agent, session.now, index) if db else []
-
-
-def _news(context: Context, plan: list[str]) -> list[str]:
-    """The plan, unless it is in the context; its first line changes with each completed step."""
-    return [] if plan and any(plan[0] in text for text in context.texts) else plan
-
-
-def _ref(plan: list[str]) -> str:
-    return plan[0].rpartition("[")[2].rstrip("]") if plan else ""
 
 
 def _output(context: Context, event: str, text: str, candidates: list[str]) -> str:
@@ -443,14 +563,15 @@ def _relevant(prompt: str, session: Session, refs: list[str], injection: Injecti
     search_related(prompt, session, refs, injection, PATIENCE)
 
 
-def _spawn(agent: str, session: str) -> None:
-    """Start a detached process that closes a session and those that a crash left open."""
-    import subprocess
+def _spawn(session: Session, task: str = "", *, wait: bool = False) -> None:
+    """Start a detached process that closes sessions which a crash left open.
 
-    apart: dict[str, Any] = {"start_new_session": True}
-    if os.name == "nt":
-        apart = {"creationflags": 0x00000208}  # detached, in a group of its own
-    null = subprocess.DEVNULL
+    With `--close` it closes this one too, with `--turn` it only completes the turn, and with
+    `--sum-up` it only writes down what the session came to so far.
+    """
+    from kinen.hooks.detached import start
+
     # -P: it runs in the project's folder, whose files are not to be taken for modules.
-    line = [sys.executable, "-P", "-m", "kinen", "hook", agent, "--close", session]
-    subprocess.Popen(line, stdin=null, stdout=null, stderr=null, **apart)
+    line = [sys.executable, "-P", "-m", "kinen", "hook", session.agent, task or "--close"]
+    line += [session.id, text_of(session.payload, "transcript_path")] if task else [""]
+    start(line, CLOSING if wait else 0)

@@ -1,23 +1,26 @@
-"""What an agent is told when it begins: plan, pins, the last summary and memories, in a budget.
+"""What an agent is told when it begins: what is open, the last sessions, decisions, plan and pins.
 
 Marked as data, so that nobody takes it for an order, and that it is never kept as something new.
 """
 
 from __future__ import annotations
 
-from kinen import ids
 from kinen.characters import visible, visible_line
-from kinen.journal.shorten import LEAST, cut, for_the_next, section
+from kinen.journal.shorten import LEAST, cut, section
+from kinen.journal.worth import Choice, Entry
 from kinen.model.kinds import MEMORY_CLOSE, MEMORY_OPEN
-from kinen.privacy import injected
+from kinen.privacy.quote import marked as marked_as_data
+from kinen.privacy.quote import quoted
 from kinen.storage import inside
 from kinen.text import estimate, iso
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-    Entry = tuple[str, str, int]
+    from kinen.journal.admission import Admission
+
+    Pinned = tuple[str, str, int]
     Learned = tuple[str, str, int, float]
 
 HEAD = (
@@ -28,99 +31,65 @@ ASK = '`kinen_recall`, or `kinen recall "QUESTION"`, has more.'
 KEEP = "Keep in the summary, word for word, what is pinned and what the plan still has to do:"
 PLAN = 0.2
 PINS = 0.35
-SUMMARY = 0.85
-BESIDE = 0.25
+"""Shares of the budget that the plan and all pins have for sure."""
 MEMORY = 60
-"""Shares of the budget that the plan, all pins, the summary and other sessions may take; tokens of
-a memory."""
-COMMIT = len("commit:") + 10
-"""Characters of a commit's ref."""
+"""Tokens of something that was found for a prompt, and of a line before a tool is used."""
 HALF_LIFE = 90 * 86_400_000
 """Milliseconds in which a memory counts half as much."""
-LONGEST = 200_000
-"""Bytes of a plan that are read."""
-CHECKPOINTS = 5
-"""The latest checkpoints whose decisions are told."""
+LONGEST = 1_000
+"""Bytes of the file that names the active plan."""
+CHECKPOINTS = 12
+"""The latest checkpoints that are told."""
 MOST_DAYS = 366
 """Days whose checkpoints are counted."""
 DAY = 86_400_000
-DECIDED = 0.9
-"""How certain the decision of a checkpoint is."""
 STALE = 7
 """Days without a checkpoint after which a plan is asked about and no longer shown."""
 MARKS = ((".active-plan", "plans"), (".active-brief", "briefs"))
 
 
 def brief(
+    entries: Iterable[Entry],
     plan: list[str],
-    pins: Iterable[Entry],
-    summary: Entry | None,
-    memories: Iterable[Learned],
+    pins: Iterable[Pinned],
     budget: int,
-    known: str = "",
+    *,
+    overview: str = "",
     issue: str = "",
-    others: Iterable[Entry] = (),
-    author: str = "",
-    commits: Iterable[tuple[str, str, str]] = (),
+    sources: Mapping[str, str] | None = None,
+    hint: str = "",
 ) -> str:
     """All of it as text; nothing if there is nothing to tell.
 
-    What the last session came to is read first, then what was decided. Plan and pins have their
-    share for sure; the session gets what the others leave. `known` is what `known_line` says,
-    `others` are sessions of other agents, `author` is who the last session was, and `commits` are
-    refs, subjects and days, for a space without sessions.
+    Plan and pins have their share for sure; `entries` fill the rest, the most needed first.
+    `overview` is what `known_line` says, `sources` says by ref who wrote something or where it is
+    from, and `hint` what is not told.
     """
-    ask = known or ASK
+    ask = overview or ASK
+    sources = sources or {}
     room = budget - sum(map(estimate, (MEMORY_OPEN, HEAD, ask, MEMORY_CLOSE)))
+    hint = hint if estimate(hint) <= room else ""
+    room -= estimate(hint)
     begun = section("## Issue in progress", [visible_line(issue)] if issue else (), room)
     room -= estimate(begun)
     pinned = {ref: text for ref, text, _ in pins}
     each = max(LEAST * 4, budget * PINS / max(1, len(pinned)))
-    kept_plan = section(
-        "## Plan", [cut(visible("\n".join(plan)), budget * PLAN)] if plan else (), room
-    )
+    shown_plan = cut(quoted(visible("\n".join(plan))), budget * PLAN)
+    # Behind the heading: a long title would take the place of who wrote it.
+    heading = f"## Plan{sources.get(ref_of(plan), '')}"
+    kept_plan = section(heading, [shown_plan] if plan else (), room)
     room -= estimate(kept_plan)
-    kept_pins = section("## Pinned", (item(ref, text, each) for ref, text in pinned.items()), room)
-    room -= estimate(kept_pins)
-    shown = summary if summary and summary[0] not in pinned else None
-    size = len("capsule:") + ids.HASH
-    lines = (item(ref[:size], text, MEMORY, _on(at)) for ref, text, at in others)
-    beside = section("## Other sessions", lines, min(room, budget * BESIDE))
-    room -= estimate(beside)
-    lines = (item(ref[:COMMIT], text, MEMORY, f" {day}") for ref, text, day in commits)
-    made = section("## Latest commits", lines, min(room, budget * BESIDE))
-    room -= estimate(made)
-    last = last_session(shown, min(room, budget * SUMMARY), author)
-    said = " ".join(last.split())
-    texts = {text: ref for ref, text, *_ in memories if ref not in pinned and text not in said}
-    learned = (item(ids.short_ref(ref), text, MEMORY) for text, ref in texts.items())
-    decided = section("## Decided and learned", learned, room - estimate(last))
-    last = last_session(shown, room - estimate(decided), author)
-    parts = (begun, last, beside, decided, made, kept_plan, kept_pins)
+    kept_pins = section(
+        "## Pinned",
+        (item(ref, text, each, sources.get(ref, "")) for ref, text in pinned.items()),
+        room,
+    )
+    choice = Choice(room - estimate(kept_pins))
+    choice.add(kept_plan)
+    choice.add(kept_pins)
+    choice.fill(entry for entry in entries if entry.ref not in pinned)
+    parts = (begun, *choice.sections(), kept_plan, kept_pins, hint)
     return marked([part for part in parts if part], ask)
-
-
-def _on(moment: int) -> str:
-    """The day of a moment, as it stands behind a ref."""
-    return f" {iso(moment / 1000)[:10]}"
-
-
-def last_session(summary: Entry | None, room: float, author: str = "") -> str:
-    """What the last session came to, in at most `room` tokens."""
-    if summary is None:
-        return ""
-    ref, text, at = summary
-    name = ids.short_ref(ref)
-    title = "## Last session"
-    size = room - estimate(title)
-    while size >= LEAST:
-        shown = for_the_next(text, size - estimate(name) - LEAST)
-        line = item(name, shown, size, f"{_on(at)} {visible_line(author)}".rstrip())
-        over = estimate(f"{title}\n{line}") - room
-        if over <= 0:
-            return f"{title}\n{line}"
-        size -= max(LEAST / 2, over)
-    return ""
 
 
 def known_line(sessions: int, memories: int, checkpoints: int, notes: int) -> str:
@@ -156,13 +125,13 @@ def marked(parts: list[str], ask: str = ASK) -> str:
     """Parts between the marks of what kinen says, which nothing in them can end."""
     if not parts:
         return ""
-    return injected.marked(visible("\n\n".join([HEAD, *parts, ask])))
+    return marked_as_data(visible("\n\n".join([HEAD, *parts, ask])))
 
 
 def item(ref: str, text: str, tokens: float, more: str = "") -> str:
     """One thing as an item of a list, with what it cites."""
     # Before it is measured: it gets longer.
-    text = visible(text)
+    text = quoted(visible(text))
     ref = visible_line(ref)
     lines = cut(text, tokens - estimate(ref) - 6).splitlines() or [""]
     if len(lines) == 1:
@@ -170,8 +139,11 @@ def item(ref: str, text: str, tokens: float, more: str = "") -> str:
     return "\n".join([f"- [{ref}]{more}", *(f"  {line}".rstrip() for line in lines)])
 
 
-def ranked(memories: Iterable[Learned], touched: str) -> list[Learned]:
-    """Those that name files touched lately first, then by how certain and how new they are."""
+def ranked(memories: Iterable[Learned], touched: str) -> list[tuple[Learned, bool]]:
+    """Those that name files touched lately first, then by how certain and how new they are.
+
+    Each with whether it names one.
+    """
     candidates = list(memories)
     newest = max((memory[2] for memory in candidates), default=0)
     paths = {path for path in touched.replace('"', "\n").splitlines() if path.strip("[], ")}
@@ -182,30 +154,51 @@ def ranked(memories: Iterable[Learned], touched: str) -> list[Learned]:
         near = any(word.strip("`'\"()[]{},.:;") in names for word in words)
         return not near, -memory[3] * 0.5 ** ((newest - memory[2]) / HALF_LIFE), memory[0]
 
-    return sorted(candidates, key=rank)
+    keys = {memory: rank(memory) for memory in candidates}
+    return [(memory, not keys[memory][0]) for memory in sorted(candidates, key=keys.__getitem__)]
 
 
 # Checkpoints, by the lines of their files that are plain
 
 
-def latest_points(root: str) -> list[Learned]:
-    """What the latest checkpoints decided, and what the last one says, as memories."""
-    points: list[Learned] = []
-    for n, path in enumerate(_latest_checkpoints(root)):
-        about, body = _front(inside.text(root, path, LONGEST))
-        point = about.get("decision", "")
-        if (not point or point[0] in "|>[{") and n == 0:
-            point = body.strip()
-        if point and point[0] not in "|>[{":
-            day = path.split("/")[1]
-            at = (_day(day) - _day("1970-01-01")) * DAY
-            points.append((f"checkpoint:{path}", point, at, DECIDED))
+def latest_points(root: str, admission: Admission) -> list[Entry]:
+    """What the latest checkpoints decided or say, and what they leave to do; newest first."""
+    points: list[Entry] = []
+    for path in _latest_checkpoints(root):
+        about, body = _front(admission.read(path))
+        if not admission.admits(path, "checkpoint"):
+            continue
+        ref = f"checkpoint:{path}"
+        at = moment(about.get("timestamp", "")) or (_day(path.split("/")[1]) - EPOCH) * DAY
+        decision = _plain(about, "decision")
+        text = decision or body.strip()
+        decided = bool(decision) or about.get("type") == "decision"
+        if text:
+            points.append(Entry("rule", text, ref, "", at, near=decided))
+        if _plain(about, "next"):
+            points.append(Entry("next", about["next"], ref, "", at, ref))
     return points
 
 
-def count_checkpoints(root: str) -> int:
-    """How many checkpoints there are, of the latest days."""
-    return sum(len(_checkpoints(root, day)) for day in _days(root)[:MOST_DAYS])
+def _plain(about: dict[str, str], name: str) -> str:
+    """A value of a checkpoint that stands on one line."""
+    value = about.get(name, "")
+    return "" if value[:1] in ("|", ">", "[", "{") else value
+
+
+def moment(at: str) -> int:
+    """Epoch milliseconds of a UTC moment as kinen writes it; 0 where it is none."""
+    try:
+        clock = int(at[11:13]) * 3600 + int(at[14:16]) * 60 + int(at[17:19])
+        fraction = at[20:23] if at[20:23].isdecimal() else "0"
+        return (_day(at) - EPOCH) * DAY + clock * 1000 + int(fraction)
+    except ValueError:
+        return 0
+
+
+def checkpoint_paths(root: str) -> list[str]:
+    """The checkpoints of the latest days."""
+    return [path for day in _days(root)[:MOST_DAYS] for path in _checkpoints(root, day)]
 
 
 def _latest_checkpoints(root: str) -> list[str]:
@@ -249,17 +242,21 @@ def _is_day(name: str) -> bool:
 # The plan, read from its file as it is: a parser of YAML costs more than all else here
 
 
-def plan_of(root: str, now: float) -> list[str]:
+def plan_of(root: str, now: float, admission: Admission) -> list[str]:
     """The lines of the active plan: its title and what is to do; or that nobody touches it."""
     for mark, kind in MARKS:
         name = inside.text(root, f".memories/{mark}", LONGEST).strip("\ufeff \r\n")
         if name and not set(name) & set("/\\:\0") and name[0] != ".":
             path = f".memories/{kind}/{name}.md"
-            text = inside.text(root, path, LONGEST)
-            plan = _plan(text, name, f"plan:{path}", root, now)
-            if plan:
+            plan = _plan(admission.read(path), name, f"plan:{path}", root, now)
+            if plan and admission.admits(path, "plan"):
                 return plan
     return []
+
+
+def ref_of(plan: list[str]) -> str:
+    """The ref in the first line of a plan; empty without a plan."""
+    return plan[0].rpartition("[")[2].rstrip("]") if plan else ""
 
 
 def _plan(text: str, name: str, ref: str, root: str, now: float) -> list[str]:
@@ -316,3 +313,6 @@ def _day(at: str) -> int:
     year -= month < 3
     month += 12 if month < 3 else 0
     return 365 * year + year // 4 - year // 100 + year // 400 + (153 * month - 457) // 5 + day
+
+
+EPOCH = _day("1970-01-01")

@@ -13,30 +13,21 @@ from kinen.privacy.entrance import name
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterable
+
+    from kinen.journal.admission import Admission
 
     Entry = tuple[str, str, int]
     """A ref, its text and when it was written."""
     Learned = tuple[str, str, int, float]
     """The same with how certain it is."""
 
-STALE_MS = 24 * 3_600_000
-"""An open capsule without an observation for this long was left by a crash."""
-IDLE = (
-    "opened_at < ? AND NOT EXISTS (SELECT 1 FROM observations o WHERE o.capsule = capsules.id"
-    " AND o.ts >= ?)"
-)
+CLIENT = "client:"
+"""How the keys begin under which the process of a session is noted."""
 UNNAMED = ""
 """The intent of a capsule before its first prompt."""
 INTENT = 200
 """Characters of a prompt that are an intent."""
-LATELY_MS = 7 * 24 * 3_600_000
-"""Sessions of other agents that are told of."""
-SESSIONS = 50
-"""The newest sessions among which those of other agents are looked for."""
-ASKED = 80
-"""Characters of the prompt of another session, so that there is room for the answer."""
-OTHERS = 6
-"""Sessions of others that are told of at most."""
 COMMITS = 5
 """Commits that a space without sessions tells of."""
 READ_COMMITS = 40
@@ -47,6 +38,9 @@ RECENT = 400
 """The newest observations, whose files count as touched lately."""
 ISSUE = 120
 """Characters of the issue in progress: its id and title."""
+AUTHOR = 60
+SOURCE = 120
+"""Characters of the name of an author, and of the ref that a memory was drawn from."""
 JOURNAL_TABLES = {"observation": "observations", "summary": "summaries", "memory": "memories"}
 PINNED_CHUNKS = 3
 """The first chunks of a pinned file: a brief has no room for more."""
@@ -54,40 +48,68 @@ _ALIVE = "redacted = 0 AND forgotten_at = 0"
 
 
 def begin(
-    db: sqlite3.Connection, id_: str, now: int, scope: tuple[str, str, str], *, again: bool = False
+    db: sqlite3.Connection,
+    id_: str,
+    now: int,
+    scope: tuple[str, str, str],
+    *,
+    again: bool = False,
+    client: str = "",
 ) -> bool:
     """Make sure that a capsule exists for a session, repo and agent; True if it is new.
 
     With `again` a closed one is opened again, and summaries that kinen made of it are deleted.
+    `client` is the process that the session runs in now, as `process.client` says it.
     """
-    row = db.execute("SELECT status FROM capsules WHERE id = ?", (id_,)).fetchone()
-    if row and (row[0] == "open" or not again):
+    row = db.execute(
+        "SELECT status, (SELECT value FROM meta WHERE key = ?) FROM capsules WHERE id = ?",
+        (CLIENT + id_, id_),
+    ).fetchone()
+    if row and (row[0] == "open" or not again) and client in ("", row[1]):
         return False
     with db:
         db.execute("BEGIN IMMEDIATE")
+        if client:
+            db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (CLIENT + id_, client))
         inserted = db.execute(
             "INSERT OR IGNORE INTO capsules(id, type, intent, status, opened_at, session, repo,"
             " agent) VALUES (?, 'session', ?, 'open', ?, ?, ?, ?)",
             (id_, UNNAMED, now, *map(name, scope)),
         ).rowcount
-        if not inserted:
+        if not inserted and again and not (row and row[0] == "open"):
             db.execute(
                 "UPDATE capsules SET status = 'open', closed_at = 0, reason = ''"
                 " WHERE id = ? AND status = 'closed' AND forgotten_at = 0",
                 (id_,),
             )
-            db.execute(
-                "DELETE FROM summaries WHERE capsule = ? AND written = 0 AND id NOT IN"
-                " (SELECT target_id FROM pins WHERE target_type = 'summary')",
-                (id_,),
-            )
+            drop_summaries(db, id_)
     return bool(inserted)
+
+
+def drop_summaries(db: sqlite3.Connection, id_: str) -> None:
+    """Delete the summaries that kinen made of a capsule, but for those that are pinned."""
+    db.execute(
+        "DELETE FROM summaries WHERE capsule = ? AND written = 0 AND id NOT IN"
+        " (SELECT target_id FROM pins WHERE target_type = 'summary')",
+        (id_,),
+    )
+
+
+def is_forgotten(db: sqlite3.Connection, id_: str) -> bool:
+    """Whether a capsule was forgotten."""
+    row = db.execute("SELECT forgotten_at FROM capsules WHERE id = ?", (id_,)).fetchone()
+    return bool(row and row[0])
 
 
 def call(db: sqlite3.Connection, id_: str, prompt: str) -> None:
     """Give a capsule its intent, the first line of a prompt, unless it has one."""
     update = "UPDATE capsules SET intent = ? WHERE id = ? AND intent = ?"
     db.execute(update, (name(prompt.partition("\n")[0][:INTENT]), id_, UNNAMED))
+
+
+def begin_earlier(db: sqlite3.Connection, id_: str, at: int) -> None:
+    """Move the beginning of a capsule back to an event that was written later than others."""
+    db.execute("UPDATE capsules SET opened_at = ? WHERE id = ? AND opened_at > ?", (at, id_, at))
 
 
 def first_prompt(db: sqlite3.Connection, id_: str) -> str:
@@ -111,18 +133,39 @@ def has_intent(db: sqlite3.Connection, id_: str) -> bool:
     return bool(row) and row[0] != UNNAMED
 
 
+def worked(db: sqlite3.Connection, id_: str, since: int) -> bool:
+    """Was a file edited or something committed in the turn of a capsule, and nothing saved?
+
+    The turn begins with the last prompt; what was done up to `since` does not count.
+    """
+    prompted = db.execute(
+        "SELECT IFNULL(MAX(ts), 0) FROM observations WHERE capsule = ? AND kind = 'message'"
+        " AND json_extract(provenance, '$.role') = 'user'",
+        (id_,),
+    ).fetchone()[0]
+    begin = max(prompted, since + 1)
+    rows = db.execute(
+        "SELECT kind, IFNULL(json_extract(provenance, '$.command'), '') FROM observations"
+        " WHERE capsule = ? AND ts >= ? AND kind IN ('file_diff', 'command')",
+        (id_, begin),
+    ).fetchall()
+    if not any(kind == "file_diff" or "git commit" in command for kind, command in rows):
+        return False
+    # What is saved through MCP does not know its session; that of another one may count, too.
+    saved = db.execute(
+        "SELECT 1 FROM observations WHERE ts >= ?"
+        " AND json_extract(provenance, '$.event') = 'remember' LIMIT 1",
+        (begin,),
+    ).fetchone()
+    return saved is None
+
+
 def sum_up(db: sqlite3.Connection, id_: str, capsule: str, text: str, now: int) -> None:
     """Store a summary of a capsule that somebody wrote."""
     db.execute(
         "INSERT OR IGNORE INTO summaries(id, capsule, content, created_at) VALUES (?, ?, ?, ?)",
         (id_, capsule, name(text), now),
     )
-
-
-def left_open(db: sqlite3.Connection, now: int, but: str) -> bool:
-    """Whether a crash left a capsule open, other than `but`."""
-    sql = f"SELECT 1 FROM capsules WHERE status = 'open' AND id != ? AND {IDLE} LIMIT 1"
-    return db.execute(sql, (but, now - STALE_MS, now - STALE_MS)).fetchone() is not None
 
 
 def pins(
@@ -142,7 +185,8 @@ def pins(
     entries = []
     for kind, id_, note, at in rows:
         ref = f"{kind}:{id_}"
-        text = _content(db, kind, id_) or _text_in_index(index, ref) or _name(kind, id_)
+        in_journal = kind in JOURNAL_TABLES or kind in ("capsule", "pin")
+        text = _content(db, kind, id_) if in_journal else _text_in_index(index, ref) or id_
         if ref not in hidden and (text or note):
             entries.append((ref, "\n".join(filter(None, (note, text))), at))
     return entries
@@ -170,86 +214,63 @@ def _text_in_index(folder: str, ref: str) -> str:
     return row[0] or "" if row else ""
 
 
-def _name(kind: str, id_: str) -> str:
-    """The name of a file or commit, which agents can read."""
-    return "" if kind in ("capsule", "pin", *JOURNAL_TABLES) else id_
+def sources(
+    db: sqlite3.Connection | None, refs: Iterable[str], index: str, admission: Admission
+) -> dict[str, str]:
+    """Who wrote something, as far as it is known: refs with words to put behind them.
 
-
-def summary(db: sqlite3.Connection, but: str) -> Entry | None:
-    """The latest summary of another capsule."""
-    row = db.execute(
-        f"SELECT 'summary:' || id, content, created_at FROM summaries WHERE {_ALIVE}"
-        " AND capsule != ? ORDER BY created_at DESC, id DESC LIMIT 1",
-        (but,),
-    ).fetchone()
-    return row and (row[0], row[1], row[2])
-
-
-def author(db: sqlite3.Connection, ref: str) -> str:
-    """Who a summary is of, as `codex on main`."""
-    row = db.execute(
-        "SELECT c.id, c.agent FROM summaries s JOIN capsules c ON c.id = s.capsule WHERE s.id = ?",
-        (ref.partition(":")[2],),
-    ).fetchone()
-    return _place(db, *row) if row and row[1] else ""
-
-
-def others(db: sqlite3.Connection, but: str, now: int, summary_ref: str) -> list[Entry]:
-    """What other sessions are at: those that are open, and the last one of each other agent.
-
-    Each with its agent and branch, the newest first. `summary_ref` is the summary that is
-    given anyway: its session is left out.
+    An entry of this machine has none. Of a file, the index in a folder may know who committed it.
     """
-    summed = db.execute(
-        "SELECT c.id, c.agent FROM summaries s JOIN capsules c ON c.id = s.capsule WHERE s.id = ?",
-        (summary_ref.partition(":")[2],),
-    ).fetchone() or ("", "")
-    rows = db.execute(
-        "SELECT id, agent, status, intent, opened_at FROM capsules WHERE type = 'session'"
-        " AND forgotten_at = 0 AND agent != '' AND intent NOT IN ('', ?) AND id NOT IN (?, ?)"
-        " AND opened_at > ? ORDER BY opened_at DESC, id LIMIT ?",
-        (REDACTED, but, summed[0], now - LATELY_MS, SESSIONS),
-    ).fetchall()
-    hidden = _hidden(db)
-    agents = {summed[1]}
-    entries = []
-    for id_, agent, status, intent, at in rows:
-        alive = status == "open" and at > now - STALE_MS
-        if (alive or agent not in agents) and f"capsule:{id_}" not in hidden:
-            state = ", at work" if alive else ""
-            answer = _last_answer(db, id_)
-            asked = intent if len(intent) <= ASKED else f"{intent[: ASKED - 1].rstrip()}…"
-            task = f"{asked} → {answer}" if answer else intent
-            text = f"{_place(db, id_, agent)}{state}: {task}"
-            entries.append((f"capsule:{id_}", text, at))
-        agents.add(agent)
-    return entries[:OTHERS]
+    from kinen.characters import visible_line
+    from kinen.journal.admission import RECORDED
+    from kinen.journal.authors import team_author, team_person
+
+    person = team_person(db) if db else ""
+    words = {}
+    files: dict[str, str] = {}
+    for ref in dict.fromkeys(refs):
+        path = ref.partition(":")[2]
+        if ref.startswith(RECORDED):
+            author = team_author(db, ref, person) if db and person else ""
+            words[ref] = f" by {visible_line(author)[:AUTHOR]}" if author else ""
+            if ref in admission.drawn:
+                words[ref] += f" (from {visible_line(admission.drawn[ref])[:SOURCE]})"
+        elif not admission.is_own(path):
+            files[path] = ref
+    authors = committers(index, [*files]) if files else {}
+    for path, ref in files.items():
+        author = visible_line(authors.get(path, ""))[:AUTHOR]
+        words[ref] = f" (committed by {author})" if author else " (from this repository)"
+    return {ref: text for ref, text in words.items() if text}
 
 
-def _place(db: sqlite3.Connection, capsule: str, agent: str) -> str:
-    """An agent and the branch that it was on last."""
-    row = db.execute(
-        "SELECT branch FROM observations WHERE capsule = ? AND branch != ''"
-        " ORDER BY ts DESC, id DESC LIMIT 1",
-        (capsule,),
-    ).fetchone()
-    return f"{agent} on {row[0]}" if row else agent
+def committers(index: str, paths: list[str]) -> dict[str, str]:
+    """The author of the latest commit of each file, as far as the index in a folder knows it."""
+    marks = ", ".join("?" * len(paths))
+    row = _from_index(
+        index,
+        "SELECT group_concat(path || char(31) || user, char(10)) FROM (SELECT p.path, r.user,"
+        " max(c.at) FROM paths p JOIN touches t ON t.path = p.id JOIN commits c"
+        f" ON c.id = t.commit_id JOIN records r ON r.id = c.record WHERE p.path IN ({marks})"
+        " GROUP BY p.path)",
+        tuple(paths),
+    )
+    pairs = (line.partition("\x1f") for line in (row[0] or "").split("\n")) if row else ()
+    return {path: author for path, _, author in pairs if author}
 
 
-def _last_answer(db: sqlite3.Connection, capsule: str) -> str:
-    """The first line of what an agent said last in a session."""
-    return _message(db, capsule, "assistant", "ts DESC, id DESC").partition("\n")[0]
-
-
-def memories(db: sqlite3.Connection) -> list[Learned]:
-    """The newest memories that were not superseded."""
+def memories(db: sqlite3.Connection, admission: Admission) -> list[Learned]:
+    """The newest memories that were not superseded and may be told."""
     hidden = _hidden(db)
     rows = db.execute(
-        f"SELECT 'memory:' || id, content, created_at, confidence FROM memories WHERE {_ALIVE}"
-        " AND superseded_by = '' ORDER BY created_at DESC, id DESC LIMIT ?",
+        "SELECT 'memory:' || id, content, created_at, confidence, derived_from FROM memories"
+        f" WHERE {_ALIVE} AND superseded_by = '' ORDER BY created_at DESC, id DESC LIMIT ?",
         (MOST,),
     ).fetchall()
-    return [(ref, text, at, sure) for ref, text, at, sure in rows if ref not in hidden]
+    rows = [row for row in rows if row[0] not in hidden]
+    admitted = [row[:4] for row in rows if admission.memory(row[0], row[4])]
+    admission.withhold("memory", len(rows) - len(admitted))
+    return admitted
 
 
 def touched(db: sqlite3.Connection) -> str:
@@ -258,9 +279,9 @@ def touched(db: sqlite3.Connection) -> str:
     return "\n".join(dict.fromkeys(row[0] for row in rows if row[0] != "[]"))
 
 
-def overview(db: sqlite3.Connection, but: str, root: str, data: str) -> str:
+def overview(db: sqlite3.Connection, but: str, root: str, data: str, admission: Admission) -> str:
     """What can be recalled besides the capsule `but`, as one line; empty if there is nothing."""
-    from kinen.journal.brief import count_checkpoints, known_line
+    from kinen.journal.brief import checkpoint_paths, known_line
 
     sessions, drawn = db.execute(
         "SELECT (SELECT COUNT(*) FROM capsules"
@@ -268,7 +289,9 @@ def overview(db: sqlite3.Connection, but: str, root: str, data: str) -> str:
         f" (SELECT COUNT(*) FROM memories WHERE {_ALIVE} AND superseded_by = '')",
         (but,),
     ).fetchone()
-    return known_line(sessions, drawn, count_checkpoints(root), note_count(data))
+    saved = checkpoint_paths(root)
+    admission.count_checkpoints(saved)
+    return known_line(sessions, drawn, len(saved), note_count(data))
 
 
 def note_count(data: str) -> int:
@@ -278,25 +301,34 @@ def note_count(data: str) -> int:
     return int(row[0]) if row else 0
 
 
-def issue_in_progress(data: str) -> str:
-    """The issue that is worked on, by its id and title; empty if there is none."""
+def issue_in_progress(db: sqlite3.Connection, data: str, admission: Admission) -> str:
+    """The issue that is worked on, by its id and title; empty if there is none to tell."""
+    hidden = sorted(_hidden(db))
     row = _from_index(
         data,
         "SELECT key || ' ' || title FROM records WHERE source = 'issues' AND key != ''"
-        " AND json_extract(metadata, '$.status') = 'in_progress' ORDER BY at DESC LIMIT 1",
+        " AND json_extract(metadata, '$.status') = 'in_progress'"
+        f" AND ref NOT IN ({', '.join('?' * len(hidden))}) ORDER BY at DESC LIMIT 1",
+        (*hidden,),
     )
-    return row[0][:ISSUE] if row else ""
+    if row and not admission.trusted:
+        admission.withhold("issue")
+        return ""
+    return f"{row[0][:ISSUE]} (from this repository)" if row else ""
 
 
-def latest_commits(db: sqlite3.Connection, data: str) -> list[tuple[str, str, str]]:
-    """The latest commits of substance that the index in a folder has: ref, subject and day.
+def latest_commits(
+    db: sqlite3.Connection, data: str, admission: Admission
+) -> list[tuple[str, str, str]]:
+    """The latest commits of substance that the index in a folder has: ref, subject, day and author.
 
-    No merges, no updates of dependencies, and nothing of bots.
+    None of a space that is not trusted. No merges, no updates of dependencies, and nothing of bots.
     """
     row = _from_index(
         data,
-        "SELECT group_concat(ref || char(31) || title || char(31) || substr(at, 1, 10), char(10))"
-        " FROM (SELECT ref, title, at FROM records WHERE kind = 'commit'"
+        "SELECT group_concat(ref || char(31) || title || char(31) || substr(at, 1, 10) ||"
+        " CASE user WHEN '' THEN '' ELSE ' by ' || substr(user, 1, 60) END, char(10))"
+        " FROM (SELECT ref, title, at, user FROM records WHERE kind = 'commit'"
         " AND title NOT LIKE 'Merge %' AND user NOT LIKE '%[bot]' ORDER BY at DESC LIMIT ?)",
         (READ_COMMITS,),
     )
@@ -308,7 +340,23 @@ def latest_commits(db: sqlite3.Connection, data: str) -> list[tuple[str, str, st
     entries = [line.split("\x1f") for line in row[0].split("\n")]
     commits = [(entry[0], entry[1], entry[2]) for entry in entries if len(entry) == 3]
     chosen = (entry for entry in commits if not dependency_of(entry[1]) and entry[0] not in hidden)
-    return [*chosen][:COMMITS]
+    commits = [*chosen][:COMMITS]
+    if commits and not admission.trusted:
+        admission.withhold("commit", len(commits))
+        return []
+    return commits
+
+
+def subjects(data: str, since: str) -> list[tuple[str, str]]:
+    """The latest commits after a UTC moment that the index in a folder has: time and subject."""
+    row = _from_index(
+        data,
+        "SELECT group_concat(at || char(31) || title, char(10)) FROM (SELECT at, title FROM records"
+        " WHERE kind = 'commit' AND at > ? ORDER BY at DESC LIMIT ?)",
+        (since, READ_COMMITS),
+    )
+    pairs = (line.partition("\x1f") for line in (row[0] or "").split("\n")) if row else ()
+    return [(at, title) for at, _, title in pairs if title]
 
 
 def _from_index(data: str, sql: str, parameters: tuple[object, ...] = ()) -> tuple[str, ...] | None:

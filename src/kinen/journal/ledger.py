@@ -81,6 +81,7 @@ def cites(text: str, ref: str) -> bool:
     kind, _, id_ = ref.partition(":")
     short = [f"[{kind}:{id_[:length]}]" for length in SHORT_IDS]
     short.append(f"[{ids.short_ref(ref)}]")
+    short.append(f"[{kind}:{id_.rpartition('/')[2].removesuffix('.md')}]")
     return f"[{ref}" in text or any(form in text for form in short)
 
 
@@ -176,6 +177,15 @@ def has_told(db: sqlite3.Connection, event: str, agent: str, session: str) -> bo
         (event, entrance.name(agent), entrance.name(session)),
     ).fetchone()
     return row is not None
+
+
+def last_told(db: sqlite3.Connection, event: str, agent: str, session: str) -> int:
+    """When a session was last told something at an event, in epoch milliseconds; 0 for never."""
+    row = db.execute(
+        "SELECT IFNULL(MAX(at), 0) FROM injections WHERE event = ? AND agent = ? AND session = ?",
+        (event, entrance.name(agent), entrance.name(session)),
+    ).fetchone()
+    return int(row[0])
 
 
 def in_context(db: sqlite3.Connection, agent: str, session: str) -> tuple[set[str], list[str]]:

@@ -154,21 +154,24 @@ class Reader:
             return 0
         gone = set(refs)
         parts = [part for text in texts if len(part := text.strip()) >= _SHORTEST]
-        with self._open() as db:
-            with writing(db):
-                rows = db.execute("SELECT seq, text, entries FROM injections").fetchall()
-                doomed = [
-                    (REDACTED, seq)
-                    for seq, text, entries in rows
-                    if gone & set(entries.split("\n")) or any(part in text for part in parts)
-                ]
-                db.executemany("UPDATE injections SET text = ? WHERE seq = ?", doomed)
-                # Made again from what is left, by the next session that ends.
-                stale = db.execute("DELETE FROM remedies").rowcount
-                db.execute("DELETE FROM remedied")
-            if doomed or stale:
-                scrub(db, self.path)
+        with self._open() as db, writing(db):
+            rows = db.execute("SELECT seq, text, entries FROM injections").fetchall()
+            doomed = [
+                (REDACTED, seq)
+                for seq, text, entries in rows
+                if gone & set(entries.split("\n")) or any(part in text for part in parts)
+            ]
+            db.executemany("UPDATE injections SET text = ? WHERE seq = ?", doomed)
+            # Made again from what is left, by the next session that ends.
+            db.execute("DELETE FROM remedies")
+            db.execute("DELETE FROM remedied")
         return len(doomed)
+
+    def scrub(self) -> None:
+        """Overwrite what was emptied in freed pages and the log."""
+        if os.path.exists(self.path):
+            with self._open() as db:
+                scrub(db, self.path)
 
     def learn_remedies(
         self,

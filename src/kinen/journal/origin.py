@@ -39,7 +39,8 @@ def origin(db: sqlite3.Connection, memory: Learned) -> Origin:
         if kind == "observation":
             event: Observation = source  # type: ignore[assignment]
             session = session or event.scope.session
-            edited += events.files(event) if event.kind == "file_diff" else []
+            saved = event.provenance.get("event") == "remember"  # with the files it is about
+            edited += events.files(event) if saved or event.kind == "file_diff" else []
     if capsule and not session:  # a summary has the session of its capsule
         parent = queries.entry(db, "capsule", capsule)
         session = parent.scope.session if parent else ""

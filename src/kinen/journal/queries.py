@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kinen.characters import storable
 from kinen.errors import Ambiguous, NotFound, QueryError
 from kinen.ids import padded
+from kinen.journal.authors import team_person
 from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
 from kinen.model.tuples import NamedTuple
 from kinen.privacy.entrance import name
@@ -401,24 +402,6 @@ def tag_ops(db: sqlite3.Connection) -> list[tuple[str, str, str]]:
     """
     order = "created_at, id" if team_person(db) else "seq"
     return db.execute(f"SELECT path, op || tag, head FROM tag_ops ORDER BY {order}").fetchall()
-
-
-def team_person(db: sqlite3.Connection) -> str:
-    """The name of the person here in a team; empty without a team."""
-    row = db.execute(
-        "SELECT json_extract(value, '$.author') FROM meta WHERE key = 'team'"
-    ).fetchone()
-    return str(row[0] or "") if row else ""
-
-
-def team_author(db: sqlite3.Connection, ref: str, person: str) -> str:
-    """The colleague who wrote an entry; empty if it was the person."""
-    noun, _, id_ = ref.partition(":")
-    row = db.execute(
-        "SELECT author FROM team_entries WHERE noun = ? AND id = ? AND author != ?",
-        (noun, id_, person),
-    ).fetchone()
-    return str(row[0]) if row else ""
 
 
 def open_capsule(db: sqlite3.Connection, name: str) -> Any:

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 LABELS = (
     *("Outcome", "Next", "State", "Unresolved", "Earlier", "Decided", "Learned", "Intent", "Files"),
+    "Commands",
 )
-"""Parts of a summary, the most needed first; commands are left out."""
+"""Parts of a summary, the most needed first."""
 SHARES = {"State": 0.12, "Next": 0.18, "Earlier": 0.38, "Outcome": 0.27, "Unresolved": 0.05}
 """What these parts may take of a summary; what is left then goes to them in this order."""
 DETAIL = 8
@@ -42,28 +43,28 @@ LEAST = 12
 def for_the_next(summary: str, tokens: float = 0) -> str:
     """A summary in the order in which the next session needs it; others stay as they are.
 
-    With `tokens`, the parts that are needed most share them: each is cut to its share before
-    another is left out.
+    Commands are left out. With `tokens`, the parts that are needed most share them: each is cut to
+    its share before another is left out.
     """
     parts: dict[str, list[str]] = {}
     label = ""
     for line in summary.splitlines():
-        if line.startswith("**") and line[2:].partition("**")[0] in (*LABELS, "Commands"):
+        if line.startswith("**") and line[2:].partition("**")[0] in LABELS:
             label = line[2:].partition("**")[0]
-        if line.strip() and not _is_count(line):
+        if line.strip() and not is_count(line):
             parts.setdefault(label, []).append(line)
     if "Outcome" not in parts:
         return summary
     if tokens:
         parts = _fitted(parts, tokens)
-    return "\n".join("\n".join(parts[name]) for name in LABELS if name in parts)
+    return "\n".join("\n".join(parts[name]) for name in LABELS[:-1] if name in parts)
 
 
 def _fitted(parts: dict[str, list[str]], tokens: float) -> dict[str, list[str]]:
     """The parts that are needed most, each cut to its share; of the others what fits then."""
     chosen = _shared(parts, tokens)
     left = tokens - sum(estimate(line) for lines in chosen.values() for line in lines)
-    for name in LABELS:
+    for name in LABELS[:-1]:
         if name in parts and name not in chosen:
             head, *points = parts[name]
             fitting = section(head, points, left).splitlines()
@@ -75,7 +76,7 @@ def _fitted(parts: dict[str, list[str]], tokens: float) -> dict[str, list[str]]:
     return chosen
 
 
-def _is_count(line: str) -> bool:
+def is_count(line: str) -> bool:
     """Does a line only say how many observations or points there are?"""
     words = line.split()
     if line.startswith("- and "):
@@ -157,8 +158,13 @@ def _without_lead_ins(lines: list[str]) -> list[str]:
         listed = below.startswith((*BULLETS, "**")) and not line.startswith(BULLETS)
         if deeper or listed or not line.rstrip("* ").endswith(":"):
             chosen.append(line)
-        elif ". " in line:
-            chosen.append(f"{line.rpartition('. ')[0]}.")
+            continue
+        marker = next(filter(line.lstrip().startswith, BULLETS), "")
+        text = line.lstrip()[len(marker) :]
+        if marker and "**" in text:  # a point with a name says something without its details
+            chosen.append(line.rstrip().rstrip(":"))
+        elif ". " in text:
+            chosen.append(f"{line[:indent]}{marker}{text.rpartition('. ')[0]}.")
     return chosen[::-1]
 
 
@@ -197,15 +203,6 @@ def without_cut(summary: str) -> str:
         for line in summary.splitlines()
     )
     return "\n".join(filter(None, lines)) or summary
-
-
-def without_earlier(summary: str) -> tuple[str, str]:
-    """A summary without what came of the requests before the last; and that by itself."""
-    head, _, rest = summary.partition("\n**Earlier**")
-    end = rest.find("\n**")
-    if end < 0:
-        return head, rest.strip()
-    return head + rest[end:], rest[:end].strip()
 
 
 def section(title: str, lines: Iterable[str], room: float) -> str:

@@ -175,15 +175,15 @@ def _step(event: Observation) -> Step:
     if speaker:
         text = own_words(event.content) if speaker == "user" else event.content.strip()
         return Step("prompt" if speaker == "user" else "message", event.ts, text, event.ref)
-    failed = events.failed(event)
+    ok = events.succeeded(event)
     step = Step(
         kind="tool",
         at=event.ts,
         text="",
         ref=event.ref,
-        ok=not failed,
+        ok=ok,
         code=events.exit_code(event),
-        error=excerpt(events.error_line(event), LONGEST) if failed else "",
+        error=excerpt(events.error_line(event), LONGEST) if ok is False else "",
         files=tuple(events.files(event)),
         look=events.looks_around(event),
     )

@@ -6,7 +6,6 @@ Light on purpose: it loads no more than `sqlite3` does, no `typing`, `re` or `js
 from __future__ import annotations
 
 import os
-import time
 
 from kinen import ids
 from kinen.errors import Excluded, QueryError
@@ -99,7 +98,7 @@ def row(
     values["id"] = entrance.identifier(id_) if id_ else ids.ulid()
     values["kind"] = kind
     values["content"] = text
-    values["ts"] = ts or time.time_ns() // 1_000_000
+    values["ts"] = ts or ids.milliseconds()
     values["files"] = array(paths)
     values["masked"] = evidence(counts)
     values["provenance"] = entrance.plain(encoded(about))

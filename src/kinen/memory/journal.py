@@ -9,22 +9,21 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kinen import ids, paths
 from kinen.errors import NotFound, QueryError
-from kinen.journal import activity, capsules, erase, queries
+from kinen.journal import activity, erase, queries
 from kinen.journal.activity import Activity, recent_activity
-from kinen.journal.memories import drawn_from_any
 from kinen.journal.schema import LATEST
 from kinen.journal.short import short_ids
-from kinen.journal.spool import discard
 from kinen.journal.write import observation_row
 from kinen.model.journal import Capsule, JournalState, Observation, Pin, Scope, Summary
 from kinen.model.kinds import CAPSULE_TYPES, EVENTS, MEMORY_TYPES
 from kinen.privacy import entrance
 from kinen.query import choice_hint
-from kinen.storage.database import scrub
+from kinen.space import early
 from kinen.text import now
 
 if TYPE_CHECKING:
     from kinen.journal.erase import Erased
+    from kinen.journal.start import Start
     from kinen.memory.core import Core
     from kinen.memory.index import Index
     from kinen.memory.records import Records
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
     Path = str | os.PathLike[str]
     Conflict = Literal["skip", "overwrite", "error"]
 
-MEMORIES = 40
-"""How many of them are tried for the room that there is in a brief."""
+CLEAN_SECONDS = 1.0
+"""How long erasing waits for a process that indexes the space, which cleans up otherwise."""
 
 
 class Journal:
@@ -114,18 +113,35 @@ class Journal:
         )
 
     def close_capsule(
-        self, capsule: str, summary: str = "", *, confidence: float = 1.0
+        self, capsule: str, summary: str = "", *, confidence: float = 1.0, at: int = 0
     ) -> tuple[Capsule, Summary | None]:
         """End a capsule with a summary, by default one made of what happened in it.
 
-        Memories are drawn from it where `consolidation.on_session_close` says so.
+        `at` is when it ended in epoch milliseconds, now if omitted. Memories are drawn from it
+        where `consolidation.on_session_close` says so.
         """
         if not 0 <= confidence <= 1:
             raise QueryError(f"confidence {confidence} is not from 0 to 1")
-        closed = self._core.store.close_capsule(capsule, summary, _milliseconds(), confidence)
+        at = at or _milliseconds()
+        closed = self._core.store.close_capsule(capsule, summary, at, confidence)
         if self._core.config.consolidation.on_session_close:
             self._on_close(closed[0].id)
         return closed
+
+    def close_ended(self) -> None:
+        """Close the sessions that ended before their folder was a space."""
+        for place in self._core.early_places():
+            for path in early.ends(place):
+                try:
+                    end = early.read(path)[1]
+                    with contextlib.suppress(NotFound):
+                        self.close_capsule(end["capsule"], at=end["at"])
+                except OSError:
+                    continue  # another process closed it
+                except (ValueError, KeyError, TypeError):
+                    early.set_aside(path)
+                else:
+                    early.discard(path)
 
     def close_idle(self) -> None:
         """Close the capsules that a crash left open, as abandoned."""
@@ -242,28 +258,37 @@ class Journal:
 
     def brief(self, session: str, agent: str, budget: int = 0, *, compacting: bool = False) -> str:
         """What an agent is told when it begins, or has to keep when it compacts."""
-        from kinen.journal.brief import KEEP, brief, latest_points, plan_of, ranked
+        from kinen.journal.brief import KEEP
 
-        at = _milliseconds()
-        size = budget or self._core.config.hooks.budget
-        plan = plan_of(self._core.space.root, at / 1000)
-        db = None
-        if self._core.store.exists:
-            db = self._core.store.db
-        pins = capsules.pins(db, session, agent, at, self._core.folder) if db else []
-        if compacting or not db:
-            text = brief(plan, pins, None, (), size)
-            return f"{KEEP}\n{text}\n" if text and compacting else text
-        own = ids.key_id(agent, entrance.name(session)) if session else ""
-        last = capsules.summary(db, own)
-        decided = latest_points(self._core.space.root)
-        memories = ranked([*decided, *capsules.memories(db)], capsules.touched(db))[:MEMORIES]
-        overview = capsules.overview(db, own, self._core.space.root, self._core.folder)
-        issue = capsules.issue_in_progress(self._core.folder)
-        others = capsules.others(db, own, at, last[0] if last else "")
-        author = capsules.author(db, last[0]) if last else ""
-        commits = [] if last else capsules.latest_commits(db, self._core.folder)
-        return brief(plan, pins, last, memories, size, overview, issue, others, author, commits)
+        start = self.start(session, agent, budget)
+        if not compacting:
+            return start.brief()[0]
+        text = start.to_preserve()[0]
+        return f"{KEEP}\n{text}\n" if text else ""
+
+    def start(self, session: str = "", agent: str = "", budget: int = 0) -> Start:
+        """An agent that begins here."""
+        from kinen.config.trust import trusts_memory
+        from kinen.journal.admission import Admission
+        from kinen.journal.start import Start
+        from kinen.space.head import read_head
+
+        space = self._core.space
+        db = self._core.store.db if self._core.store.exists else None
+        trusted = trusts_memory(space.home, space.root, (space.id, *space.aliases))
+        return Start(
+            db,
+            Admission(space.root, db, trusted=trusted),
+            tree=space.root,
+            index=self._core.folder,
+            session=session,
+            agent=agent,
+            capsule=ids.key_id(agent, entrance.name(session)) if session else "",
+            branch=read_head(*self._core.git_folders)[0],
+            now=_milliseconds(),
+            budget=budget or self._core.config.hooks.budget,
+            asks=self._core.config.memories.ask != "off",
+        )
 
     def state(self) -> JournalState:
         """Whether the journal is sound, and what still waits to be written to it."""
@@ -356,96 +381,46 @@ class Journal:
 
     def _erase(self, ref: str, *, forget: bool) -> Erased:
         """Take out an entry, the memories drawn from it, and what agents were shown of it."""
-        from kinen.memory.ledger import open_ledger
-
-        target, recorded = self._resolve(ref)
-        if not recorded:
+        target, recorded = self._erasable(ref)
+        text = self._text_of(ref) if recorded else ""
+        if recorded:
+            at = _milliseconds()
+            erased = erase.erase(self._core.store, target, forget=forget, now=at)
+        else:
             erase.suppress(self._core.store, target, _milliseconds())
-            self._index.sync(embed=False)
-            return erase.Erased((target,), suppressed=True)
-        text = self._text_of(ref)
-        erased = self._erase_entry(target, forget=forget)
-        drawn = drawn_from_any(self._core.store.db, erased.refs)
-        for memory_ref in drawn:
-            self._erase_entry(memory_ref, forget=forget)
-        also = tuple(other for other in erased.also if other not in drawn)
-        erased = erased._replace(refs=(*erased.refs, *drawn), also=also)
-        open_ledger(self._core).erase(erased.refs, [text] if text else [])
-        return erased
+            erased = erase.Erased((target,), suppressed=True)
+        return erased._replace(waiting=self.clean(erased.refs, text))
 
-    def _erase_entry(self, target: str, *, forget: bool) -> Erased:
-        """Take an entry out of the journal, the spool, the index and the caches."""
-        store = self._core.store
-        erased = erase.erase(store, target, forget=forget, now=_milliseconds())
-        self._scrub(erased.refs)
-        return erased
+    def _erasable(self, ref: str) -> tuple[str, bool]:
+        """As `_resolve`, and a file that is read but stands in no index yet, or not again yet."""
+        try:
+            return self._resolve(ref)
+        except NotFound:
+            from kinen.sources.files.layout import is_read, kind_of
 
-    def scrub(self, refs: Sequence[str]) -> None:
-        """Take entries that were erased in the journal out of everything that is made of it."""
-        from kinen.memory.ledger import open_ledger
+            with contextlib.suppress(NotFound):
+                path = self._core.inside(ref)
+                if is_read(path) and os.path.isfile(os.path.join(self._core.space.root, path)):
+                    return f"{kind_of(path)}:{path}", False
+            raise
 
-        self._scrub(refs)
-        open_ledger(self._core).erase(tuple(refs), [])
+    def clean(self, refs: Sequence[str], text: str = "") -> str:
+        """Take what was erased in the journal out of everything that is made of it.
 
-    def _scrub(self, refs: Sequence[str]) -> None:
-        from kinen.index.lock import sync_lock
-
-        store = self._core.store
-        discard(store.spools, [ref.partition(":")[2] for ref in refs])
-        with store.translated():
-            scrub(store.db, store.path)
-        folders = self._core.all_folders()  # other clones have indexed the journal, too
-        with contextlib.ExitStack() as locks:
-            for folder in folders:
-                if os.path.isdir(folder):
-                    locks.enter_context(sync_lock(os.path.join(folder, "sync.lock"), 600))
-            self._scrub_indexes(folders)
-
-    def _scrub_indexes(self, folders: Sequence[str]) -> None:
-        """Take what was erased out of index, vectors and cache, freed pages and logs included.
-
-        What was said beside it goes too: earlier states of its segment, the summary made of it.
+        Returns who has to end first, if somebody has: then that process does the rest.
         """
-        from kinen.distill.chain import expire
-        from kinen.index.cache import Cache
+        from kinen.memory import erasing
 
-        digests: set[str] = set()
-        for folder in folders:
-            digests |= self._erase_from_index(folder)
-        indexed = any(os.path.exists(os.path.join(folder, "index.db")) for folder in folders)
-        for folder in folders:
-            file = os.path.join(folder, "cache.db")
-            if os.path.exists(file):
-                with contextlib.closing(Cache(file)) as cache:
-                    expire(cache.texts, float("inf"))
-                    if indexed:
-                        cache.prune(digests)
-                        cache.forget(())
-        self._core.loaded_vectors = ("", None)
+        erasing.hide(self._core, refs, text)
+        return erasing.clean(self._core, wait=CLEAN_SECONDS)
 
-    def _erase_from_index(self, folder: str) -> set[str]:
-        """Take what was erased out of one index; the digests of the chunks that stay."""
-        import shutil
+    def restore(self, ref: str, on_wait: Callable[[str], None] | None = None) -> str:
+        """Show a file or commit again that was forgotten.
 
-        from kinen.index import snapshots
-        from kinen.index.writer import Writer
-
-        snapshots.prune(os.path.join(folder, "snapshots"), 0)  # they can be made again
-        shutil.rmtree(os.path.join(folder, "answers"), ignore_errors=True)  # of earlier versions
-        index = os.path.join(folder, "index.db")
-        if not os.path.exists(index):
-            return set()
-        with contextlib.closing(Writer(index)) as writer:
-            writer.follow(self._index.sources.journal())
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(os.path.join(folder, "vectors.bin"))
-            writer.scrub()
-            return writer.digests()
-
-    def restore(self, ref: str) -> str:
-        """Show a file or commit again that was forgotten."""
+        It is read again for that; `on_wait` is called with who indexes the space, if anybody does.
+        """
         restored = erase.unsuppress(self._core.store, ref)
-        self._index.sync(embed=False)
+        self._index.sync(embed=False, on_wait=on_wait)
         return restored
 
     def _resolve(self, ref: str) -> tuple[str, bool]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from kinen.characters import visible
 from kinen.journal.closing import count_results
+from kinen.journal.recent import UNANSWERED
 from kinen.journal.statements import points_back
-from kinen.journal.summary import UNANSWERED, on_one_line
+from kinen.journal.summary import on_one_line
 from kinen.recall.clip import cut
 from kinen.recall.tiers import cited, short_id
 from kinen.sources.git.recent import READ
@@ -61,6 +62,8 @@ class SessionReport:
     """What came of its earlier requests."""
     decided: tuple[str, ...]
     learned: tuple[str, ...]
+    by: str = ""
+    """The colleague whose session it was; empty for one's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,8 @@ class Commits:
     subject: str
     at: str
     count: int
+    author: str = ""
+    """Who made the latest of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +174,8 @@ def handoff_text(report: Report) -> str:
         _section("Next", report.next),
         _section("Unresolved errors", (point.text for point in report.errors)),
         _section("Open questions", report.unknowns),
-        _section("Decided", (point.text for point in report.decisions)),
-        _section("Learned", (point.text for point in report.lessons)),
+        _section("Decided", _sourced(report.decisions)),
+        _section("Learned", _sourced(report.lessons)),
         "\n".join(["## Checkpoints", *map(_checkpoint, report.checkpoints)])
         if report.checkpoints
         else "",
@@ -197,6 +202,13 @@ def _checkpoint(point: Point) -> str:
     return f"- {one_line(point.text)} ({name})"
 
 
+def _sourced(points: Iterable[Point]) -> Iterator[str]:
+    """Points with what they are from, since the next agent has not seen it."""
+    for point in points:
+        source = f" [{short_id(point.ref)}]"
+        yield excerpt(one_line(point.text), LINE - len(source)) + source
+
+
 def _story(report: SessionReport, room: int) -> str:
     """A session in a few lines: intent → outcome → next; the outcome in `room` characters."""
     outcome = on_one_line(report.outcome)
@@ -211,14 +223,19 @@ def _story(report: SessionReport, room: int) -> str:
 
 def _title(report: SessionReport) -> str:
     going = " (still open)" if report.open else ""
-    agent = f"{report.agent}: " if report.agent else ""
+    agent = f"{_who(report)}: " if report.agent or report.by else ""
     return f"{agent}{excerpt(report.intent, INTENT) or 'a session'}{going}"
+
+
+def _who(report: SessionReport) -> str:
+    """The agent of a session, and the colleague whose it was: `codex by ada`."""
+    return f"{report.agent} by {report.by}".strip() if report.by else report.agent
 
 
 def _block(report: SessionReport, tokens: int) -> str:
     """A session with its outcome and state."""
     going = ", still open" if report.open else ""
-    agent = f" {report.agent}" if report.agent else ""
+    agent = f" {_who(report)}" if report.agent or report.by else ""
     lines = [f"## Session of {report.at[:10]}{agent}{going} [{short_id(report.ref)}]"]
     if report.intent:
         lines.append(f"- Intent: {excerpt(report.intent, LINE)}")
@@ -234,7 +251,8 @@ def _block(report: SessionReport, tokens: int) -> str:
 
 def _commits(commits: Commits) -> str:
     times = f" ×{commits.count}" if commits.count > 1 else ""
-    return f"{commits.subject}{times} ({commits.sha[:7]})"
+    author = f" by {commits.author}" if commits.author else ""
+    return f"{commits.subject}{times} ({commits.sha[:7]}{author})"
 
 
 def _first(groups: Sequence[Commits], most: int) -> list[str]:

@@ -8,17 +8,18 @@ from datetime import datetime
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from kinen.consolidation.wording import is_sound
 from kinen.journal import queries
 from kinen.journal.account import unresolved
-from kinen.journal.summary import UNANSWERED, trouble_text
+from kinen.journal.authors import team_author, team_person
+from kinen.journal.recent import UNANSWERED
+from kinen.journal.summary import trouble_text
+from kinen.journal.worth import Entry, by_worth
 from kinen.memory.report_text import Commits, Point, Report, SessionReport, items, one_line
 from kinen.memory.sessions import Sessions, title_of
 from kinen.model.journal import Capsule, Checkpoint, Plan
 from kinen.model.kinds import REDACTED
 from kinen.model.updates import BOT, dependency_of, updates_line
 from kinen.recall.clip import plan_text
-from kinen.recall.states import Source, States
 from kinen.recall.tiers import short_id
 from kinen.sources.git.recent import Subject, latest_commits, unpushed_commits
 from kinen.space.repository import git_above
@@ -70,7 +71,10 @@ class Reports:
         return self._report(checkpoints, self._reported("", SESSIONS), "")
 
     def _reported(self, since: str, limit: int) -> list[tuple[Capsule, SessionReport]]:
-        """The latest session, and those before it in which something was answered."""
+        """The latest sessions in which something was answered; without `since`, those with work.
+
+        If there is none, the latest session of all.
+        """
         after = milliseconds(since)
         capsules = [
             capsule
@@ -82,12 +86,20 @@ class Reports:
         )
         reports = ((capsule, self._session_report(capsule)) for capsule in capsules)
         told = (pair for pair in reports if pair[1].outcome)
-        latest = list(islice(told, 1))
+        latest = next(told, None)
+        if latest is None:
+            return []
         answered = (pair for pair in told if not pair[1].outcome.startswith(UNANSWERED))
-        return [*latest, *islice(answered, limit - 1)]
+        if since:
+            return [latest, *islice(answered, limit - 1)]
+        worked = {session.capsule for session in self._journal.start().sessions()}
+        chosen = (pair for pair in chain([latest], answered) if pair[0].id in worked)
+        return list(islice(chosen, limit)) or [latest]
 
     def _session_report(self, capsule: Capsule) -> SessionReport:
         parts = self._sessions.summary_parts(capsule)
+        db = self._core.store.db
+        person = team_person(db)
         return SessionReport(
             ref=capsule.ref,
             id=short_id(capsule.ref),
@@ -101,6 +113,7 @@ class Reports:
             earlier=items(parts.get("earlier", "")),
             decided=items(parts.get("decided", "")),
             learned=items(parts.get("learned", "")),
+            by=team_author(db, capsule.ref, person) if person else "",
         )
 
     def _report(
@@ -110,9 +123,10 @@ class Reports:
         since: str,
     ) -> Report:
         branch, commit, changed = git_state(self._core.worktree or self._core.space.root)
-        sessions = list(_still_true([report for _, report in reported]))
+        sessions = [report for _, report in reported]
         plan = None if since else self._worklog.plan()
         commits, not_pushed = self._commit_groups(since)
+        left = [] if since else by_worth(self._journal.start().entries())
         decided = [
             *(
                 Point(checkpoint.decision, checkpoint.ref, checkpoint.at)
@@ -128,7 +142,7 @@ class Reports:
             branch=branch,
             commit=commit,
             since=since,
-            plan=plan_text(plan, PLAN) if plan else "",
+            plan=f"{plan_text(plan, PLAN)}\n[{plan.ref}]" if plan else "",
             checkpoints=tuple(map(_headline, checkpoints)),
             sessions=tuple(sessions),
             commits=commits,
@@ -136,9 +150,15 @@ class Reports:
             changed=changed,
             decisions=_each_once(decided),
             lessons=_each_once(learned),
-            next=self._next(checkpoints, sessions),
+            next=self._next(checkpoints, sessions) if since else self._left(left, sessions),
             unknowns=tuple(text for checkpoint in checkpoints for text in checkpoint.unknowns),
-            errors=self._errors([capsule for capsule, _ in reported], since),
+            errors=self._errors([capsule for capsule, _ in reported])
+            if since
+            else tuple(
+                Point(entry.text, entry.ref, iso(entry.at / 1000))
+                for entry in left
+                if entry.kind == "failed"
+            )[:POINTS],
         )
 
     def _memory_points(self, since: str, *, decisions: bool) -> Iterator[Point]:
@@ -149,6 +169,22 @@ class Reports:
             if at >= since and (memory.type in DECISIONS) == decisions:
                 yield Point(memory.content, memory.ref, at)
 
+    def _left(self, left: Sequence[Entry], sessions: Sequence[SessionReport]) -> tuple[str, ...]:
+        """What sessions and checkpoints left to do and nobody has done since, with who and when.
+
+        What the latest session left stands beside it; without anything, the steps of the plan.
+        """
+        latest = sessions[0].ref.partition(":")[2] if sessions else ""
+        points = {
+            entry.text: ""
+            if entry.session == latest or not entry.who
+            else f" ({entry.who}, {iso(entry.at / 1000)[:10]})"
+            for entry in reversed([entry for entry in left if entry.kind == "next"])
+        }
+        plan = None if points else self._worklog.plan()
+        texts = [f"{text}{source}" for text, source in reversed(points.items())]
+        return tuple(texts) or (_steps_left(plan) if plan else ())
+
     def _next(
         self, checkpoints: Sequence[Checkpoint], sessions: Sequence[SessionReport]
     ) -> tuple[str, ...]:
@@ -158,10 +194,9 @@ class Reports:
         plan = None if points else self._worklog.plan()
         return tuple(points) or (_steps_left(plan) if plan else ())
 
-    def _errors(self, capsules: Sequence[Capsule], since: str) -> tuple[Point, ...]:
-        """Unresolved failures of the latest session, or since a time."""
-        chosen = capsules if since else capsules[:1]
-        oldest_first = sorted(chosen, key=lambda capsule: (capsule.opened_at, capsule.id))
+    def _errors(self, capsules: Sequence[Capsule]) -> tuple[Point, ...]:
+        """Failures of sessions that nothing afterwards put right."""
+        oldest_first = sorted(capsules, key=lambda capsule: (capsule.opened_at, capsule.id))
         streams = (self._core.store.stream(capsule.id) for capsule in oldest_first)
         troubles = unresolved(chain.from_iterable(streams))
         return tuple(
@@ -185,34 +220,6 @@ class Reports:
         return _groups(latest, hidden), _groups(unpushed_commits(git), hidden)
 
 
-def _still_true(sessions: Sequence[SessionReport]) -> Iterator[SessionReport]:
-    """The sessions, newest first; earlier results without what a newer session says otherwise."""
-    states = States(
-        Source(_statements(report), report.at, report.ref, shown=True) for report in sessions
-    )
-    for report in sessions:
-        older = Source("", report.at, report.ref)
-        results = [
-            "; ".join(filter(None, states.current(source, versions=True).splitlines()))
-            for source in (older._replace(text=_apart(line)) for line in report.earlier)
-        ]
-        yield replace(report, earlier=tuple(filter(None, results)))
-
-
-def _statements(report: SessionReport) -> str:
-    return "\n\n".join((report.outcome, *map(_apart, report.earlier)))
-
-
-def _apart(line: str) -> str:
-    """The points of a line as paragraphs."""
-    return "\n\n".join(_in_points(line))
-
-
-def _in_points(line: str) -> list[str]:
-    """The points that a summary joined to one line."""
-    return line.split("; ")
-
-
 def _groups(subjects: Iterable[Subject], hidden: set[str]) -> tuple[Commits, ...]:
     """Commits grouped by subject, each group at the position of its newest commit.
 
@@ -226,7 +233,9 @@ def _groups(subjects: Iterable[Subject], hidden: set[str]) -> tuple[Commits, ...
         dependency = dependency_of(commit.text)
         key = "" if dependency else commit.text
         dependencies += [dependency] if dependency else []
-        group = groups.setdefault(key, Commits(commit.sha, commit.text, commit.at, 0))
+        group = groups.setdefault(
+            key, Commits(commit.sha, commit.text, commit.at, 0, commit.author)
+        )
         groups[key] = replace(group, count=group.count + 1)
     if len(dependencies) > 1:
         groups[""] = replace(groups[""], subject=updates_line(dependencies))
@@ -241,11 +250,9 @@ def _headline(checkpoint: Checkpoint) -> Point:
 
 
 def _points(sessions: Iterable[SessionReport], name: str) -> Iterator[Point]:
-    """What sessions decided or learned, if it says something to somebody who was not there."""
+    """What sessions decided or learned."""
     for session in sessions:
-        for text in getattr(session, name):
-            if is_sound(one_line(text).rstrip("…")):
-                yield Point(text, session.ref, session.at)
+        yield from (Point(text, session.ref, session.at) for text in getattr(session, name))
 
 
 def _each_once(points: Iterable[Point]) -> tuple[Point, ...]:

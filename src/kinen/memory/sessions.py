@@ -26,8 +26,9 @@ from kinen.journal.timeline import (
 from kinen.markdown.frontmatter import read_frontmatter
 from kinen.model.journal import Capsule, Observation
 from kinen.model.records import Query
+from kinen.recall.fuse import evidence
 from kinen.storage import inside
-from kinen.text import excerpt, iso, spelled
+from kinen.text import excerpt, iso, spelled, terms
 from kinen.times import milliseconds
 from kinen.worklog import sessions as folders
 from kinen.worklog.sessions import LARGEST, Session
@@ -150,16 +151,31 @@ class Sessions:
                 yield replace(session, ended=ended, **amounts)
 
     def matching(self, words: str, most: int = 20) -> list[str]:
-        """Refs of sessions whose entries answer a question, the best first."""
+        """Refs of sessions whose entries answer a question, the best first.
+
+        Half counts the best entry of a session, half what all of its messages say: the words of a
+        question are often spread over a session (`benchmarks/session_ranking.py`).
+        """
         kinds = ("observation", "capsule", "summary", "round")
         hits = self._searcher.search(Query(words, limit=MOST_HITS_OF_SESSIONS, kinds=kinds))
-        refs: dict[str, None] = {}
+        best: dict[str, float] = {}
         for hit in hits:
             parent = str((hit.record.metadata or {}).get("parent", ""))
             own = hit.record.ref if hit.record.kind == "capsule" else ""
             folder = f"session:{hit.record.session}" if hit.record.kind == "round" else ""
-            refs.update(dict.fromkeys(filter(None, (parent or own or folder,))))
-        return list(refs)[:most]
+            ref = parent or own or folder
+            if ref:
+                best[ref] = max(best.get(ref, 0.0), hit.score)
+        reader = self._core.reader
+        sizes = reader.session_counts()
+        whole = evidence(map(reader.session_counts, terms(words)), sizes)
+        top = max(best.values(), default=0.0) or 1.0
+        most_said = max(whole.values(), default=0.0) or 1.0
+        scores = {
+            ref: best.get(ref, 0.0) / top + whole.get(ref, 0.0) / most_said
+            for ref in best.keys() | whole.keys()
+        }
+        return sorted(scores, key=lambda ref: (-scores[ref], ref))[:most]
 
     def briefs(self, refs: Iterable[str]) -> list[SessionOverview]:
         """The sessions of some refs, in their order and without counts."""

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kinen.errors import Ambiguous, Busy, EmbedError, NotFound, QueryError, StoreError
+from kinen.errors import (
+    Ambiguous,
+    Busy,
+    EmbedError,
+    NotFound,
+    QueryError,
+    StoreError,
+    UnsafeFile,
+)
+from kinen.journal.admission import LONGEST, is_own, own_key
 from kinen.memory.embedding import embed_record
 from kinen.model.journal import Checkpoint, Plan
 from kinen.model.records import Record
@@ -121,7 +130,7 @@ class Worklog:
         Without `plan` it belongs to the active one. When enough of what was written is new,
         memories are drawn from it.
         """
-        from kinen.consolidation.findings import from_checkpoint
+        from kinen.consolidation.documents import from_checkpoint
 
         fields: dict[str, Any] = {
             "tags": tags,
@@ -138,7 +147,8 @@ class Worklog:
         }
         if plan is not None:
             fields["plan"] = plan
-        checkpoint, _ = self.folder.save(without_injected(text), now=now(), **fields)
+        checkpoint, path = self.folder.save(without_injected(text), now=now(), **fields)
+        self._note_own(path)
         self.refresh()
         with contextlib.suppress(StoreError):  # the file is written, whatever the journal is like
             findings = from_checkpoint(checkpoint, checkpoint.ref)
@@ -181,9 +191,32 @@ class Worklog:
                 "no plan is active",
                 "`kinen plan list` lists plans, `kinen plan activate ID` makes one active",
             )
-        updated = self.folder.check(plan.id, number, done=done, now=now())
+        with self.editing(plan.path):
+            updated = self.folder.check(plan.id, number, done=done, now=now())
         self.refresh()
         return updated
+
+    @contextlib.contextmanager
+    def editing(self, path: str) -> Iterator[None]:
+        """Change a file in a block; one that kinen wrote on this machine stays known as such.
+
+        A file of somebody else stays theirs, whichever of its lines is changed here.
+        """
+        own = False
+        with contextlib.suppress(StoreError, OSError, UnsafeFile):
+            store = self._core.store
+            own = store.exists and is_own(store.db, self._bytes(path))
+        yield
+        if own:
+            self._note_own(path)
+
+    def _note_own(self, path: str) -> None:
+        """Note in the journal that kinen wrote a file here, so that session starts tell of it."""
+        with contextlib.suppress(StoreError, OSError, UnsafeFile):
+            self._core.store.note(own_key(self._bytes(path)), path)
+
+    def _bytes(self, path: str) -> bytes:
+        return inside.read(self._core.space.root, path, LONGEST, cut=True)
 
     def refresh(self) -> None:
         """Have full text know what was just written; vectors come with the next sync.
@@ -212,6 +245,7 @@ class Worklog:
     ) -> Plan:
         """A new plan; with `activate`, the one that is worked on from now on."""
         plan = self.folder.save_plan(title, text, now=now(), id=id, tags=tags, activate=activate)
+        self._note_own(plan.path)
         self.refresh()
         return plan
 
@@ -225,9 +259,11 @@ class Worklog:
         status: str | None = None,
     ) -> Plan:
         """Change the title, text, tags or status of a plan; None leaves it as it is."""
-        plan = self.folder.update_plan(
-            id, now=now(), title=title, text=text, tags=tags, status=status
-        )
+        folder = self.folder
+        with self.editing(folder.plan(id).path):
+            plan = folder.update_plan(
+                id, now=now(), title=title, text=text, tags=tags, status=status
+            )
         self.refresh()
         return plan
 

@@ -35,8 +35,9 @@ CLIENT = Client(
     },
     command_form="claude",
     answer="claude",
-    told_at=("SessionStart", "UserPromptSubmit", "PreToolUse", "PreCompact"),
+    told_at=("SessionStart", "UserPromptSubmit", "PreToolUse", "SubagentStart", "PreCompact"),
     project_variable="CLAUDE_PROJECT_DIR",
+    switches={("disableAllHooks",): True},
     imports=True,
     proved="2.1.325",
 )

@@ -50,6 +50,7 @@ CLIENT = Client(
     ),
     answer="claude",
     told_at=("SessionStart", "UserPromptSubmit", "PreToolUse"),
+    late=True,
     by_hand={"user": "start codex and approve the hooks with /hooks"},
     imports=True,
     proved="0.166.0",

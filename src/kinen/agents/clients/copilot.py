@@ -54,5 +54,6 @@ CLIENT = Client(
     by_hand={"project": "start {program} here and trust the folder: hooks of a project need it"},
     trust=Trust("{config}/config.json", keys=("trustedFolders", "trusted_folders")),
     imports=True,
+    forgets=True,
     proved="1.0.102",
 )

@@ -53,6 +53,7 @@ CLIENT = Client(
         settings=SETTINGS,
         switch=("security", "folderTrust", "enabled"),
     ),
+    switches={("hooksConfig", "enabled"): False, ("tools", "enableHooks"): False},
     imports=True,
     proved="0.61.0",
 )

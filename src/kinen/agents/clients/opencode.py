@@ -24,7 +24,7 @@ CLIENT = Client(
     command_form="plugin",
     result=Result(text=("output",), exit_code="metadata.exit", diff="metadata.diff"),
     answer="text",
-    told_at=("SessionStart", "UserPromptSubmit", "PreCompact"),
+    told_at=("SessionStart", "UserPromptSubmit", "SubagentStart", "PreCompact"),
     imports=True,
     proved="1.18.18",
 )

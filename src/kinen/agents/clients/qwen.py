@@ -30,5 +30,6 @@ CLIENT = gemini.CLIENT.like(
         switch=("security", "folderTrust", "enabled"),
         on=False,
     ),
+    forgets=True,
     proved="0.24.4",
 )

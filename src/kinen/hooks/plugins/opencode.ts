@@ -42,8 +42,10 @@ export const Kinen: Plugin = async ({ directory }) => {
       const about = event.properties
       const sessionID = about?.sessionID ?? about?.info?.id
       if (event.type === "session.created") {
-        if (about.info.parentID) subagents.add(sessionID)
-        else begin(sessionID, "startup")
+        if (about.info.parentID) {
+          subagents.add(sessionID)
+          briefs.set(sessionID, send("SubagentStart", about.info.parentID, { agent_id: sessionID }))
+        } else begin(sessionID, "startup")
       }
       if (!sessionID || subagents.has(sessionID)) return
       if (event.type === "message.updated" && about.info.summary === true) summaries.add(about.info.id)
@@ -69,6 +71,8 @@ export const Kinen: Plugin = async ({ directory }) => {
     },
 
     async "experimental.chat.system.transform"({ sessionID }, { system }) {
+      // A request for a title has the session's id, but not the folder that every task is told.
+      if (!system.some((part) => part.includes(directory))) return
       const text = await soon(briefs.get(sessionID ?? ""))
       if (text) system.push(text)
     },
@@ -85,7 +89,9 @@ export const Kinen: Plugin = async ({ directory }) => {
     },
 
     async dispose() {
-      for (const sessionID of briefs.keys()) void send("SessionEnd", sessionID)
+      for (const sessionID of briefs.keys()) {
+        if (!subagents.has(sessionID)) void send("SessionEnd", sessionID)
+      }
     },
   }
 }

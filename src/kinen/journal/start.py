@@ -1,0 +1,188 @@
+"""What the journal and the files of a space have to tell an agent that begins: one for all.
+
+The hook, the HTTP service and the page call this. Hooks import this module: it is light.
+"""
+
+from __future__ import annotations
+
+from kinen.journal import capsules, recent
+from kinen.journal.brief import brief, latest_points, moment, plan_of, ranked, ref_of
+from kinen.journal.worth import Entry
+from kinen.model.kinds import MEMORY_CLOSE
+from kinen.text import estimate, iso
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Iterable
+
+    from kinen.journal.admission import Admission
+
+    Brief = tuple[str, list[str]]
+    """A text, and the refs of everything that it could have told."""
+
+GENTLE = (
+    "Save what is decided or learned with `kinen_remember` (or `kinen memories add`): one sentence,"
+    " why, files."
+)
+"""Asks the agent that is there to write memories."""
+ROOMY = 300
+"""Tokens of a brief that has room for that line."""
+MEMORIES = 40
+"""Memories that are considered."""
+SUBAGENT = 0.5
+"""The share of the budget that a subagent gets: it begins with one task."""
+
+
+class Start:
+    """An agent that begins in a space: who it is, where it is, and what it has been told."""
+
+    def __init__(
+        self,
+        db: sqlite3.Connection | None,
+        admission: Admission,
+        *,
+        tree: str,
+        index: str,
+        session: str,
+        agent: str,
+        capsule: str,
+        branch: str,
+        now: int,
+        budget: int,
+        asks: bool = False,
+        knows: Callable[[str, str], bool] = lambda _ref, _text: False,
+    ) -> None:
+        """`asks` says whether the agent is asked to save what is decided or learned, and `knows`
+        whether a ref, or a text, is in the agent's context.
+        """
+        self.db = db
+        self.admission = admission
+        self.tree = tree
+        self.index = index
+        self.session = session
+        self.agent = agent
+        self.capsule = capsule
+        self.branch = branch
+        self.now = now
+        self.budget = budget
+        self.asks = asks and budget >= ROOMY
+        self.knows = knows
+
+    def brief(self, *, compacted: bool = False) -> Brief:
+        """What a session is told when it begins, or after its client has compacted it."""
+        plan, pins = self._plan_and_pins()
+        entries = self.entries()
+        if compacted and self.db:
+            entries = [*_so_far(recent.own(self.db, self.capsule, self.now)), *entries]
+        overview = issue = ""
+        if self.db:
+            overview = capsules.overview(
+                self.db, self.capsule, self.tree, self.index, self.admission
+            )
+            issue = capsules.issue_in_progress(self.db, self.index, self.admission)
+        room = self.budget - (estimate(GENTLE) if self.asks else 0)
+        text, refs = self._brief(
+            plan, pins, entries, room, overview=overview, issue=issue, hints=True
+        )
+        body, close, rest = text.rpartition(MEMORY_CLOSE)
+        if close and self.asks:  # a brief of nothing stays empty
+            text = f"{body}{GENTLE}\n{close}{rest}"
+        return text, refs
+
+    def to_preserve(self) -> Brief:
+        """What has to survive a compaction: plan and pins."""
+        return self._brief(*self._plan_and_pins(), [], self.budget)
+
+    def subagent(self, files: Iterable[str]) -> Brief:
+        """What a subagent is told: pins, rules, and what concerns the files of its task."""
+        names = {path.rpartition("/")[2] for path in files} - {""}
+        entries = [
+            entry
+            for entry in self.entries()
+            if entry.kind == "rule" or any(name in entry.text for name in names)
+        ]
+        for entry in entries:
+            entry.near = entry.near or any(name in entry.text for name in names)
+        return self._brief([], self._plan_and_pins()[1], entries, round(self.budget * SUBAGENT))
+
+    def _brief(
+        self,
+        plan: list[str],
+        pins: list[capsules.Entry],
+        entries: list[Entry],
+        budget: int,
+        *,
+        overview: str = "",
+        issue: str = "",
+        hints: bool = False,
+    ) -> Brief:
+        if plan and self.knows("", plan[0]):  # its first line changes with each completed step
+            plan = []
+        pins = [pin for pin in pins if not self.knows(pin[0], "\0")]
+        entries = [entry for entry in entries if not self.knows(entry.ref, entry.text)]
+        cited = [ref_of(plan), *(pin[0] for pin in pins), *(entry.ref for entry in entries)]
+        cited = [*dict.fromkeys(filter(None, cited))]
+        sources = capsules.sources(self.db, cited, self.index, self.admission)
+        for entry in entries:
+            entry.who = f"{entry.who}{sources.get(entry.ref, '')}".strip()
+        hint = self.admission.hint() if hints else ""
+        text = brief(
+            entries, plan, pins, budget, overview=overview, issue=issue, sources=sources, hint=hint
+        )
+        return text, cited
+
+    def _plan_and_pins(self) -> tuple[list[str], list[capsules.Entry]]:
+        plan = plan_of(self.tree, self.now / 1000, self.admission)
+        if self.db is None:
+            return plan, []
+        return plan, capsules.pins(self.db, self.session, self.agent, self.now, self.index)
+
+    def sessions(self) -> list[recent.Recent]:
+        """The latest sessions with work, and those at work, newest first."""
+        return recent.sessions(self.db, self.capsule, self.now) if self.db else []
+
+    def entries(self) -> list[Entry]:
+        """What sessions left and came to, checkpoints and memories; commits if there is none."""
+        points = latest_points(self.tree, self.admission)
+        if self.db is None:
+            return points
+        latest = self.sessions()
+        memories = ranked(capsules.memories(self.db, self.admission), capsules.touched(self.db))
+        learned = [
+            Entry("rule" if near else "decided", text, ref, "", at, near=near, order=place)
+            for place, ((ref, text, at, _), near) in enumerate(memories[:MEMORIES])
+        ]
+        if not any(session.work for session in latest):
+            commits = capsules.latest_commits(self.db, self.index, self.admission)
+            latest_commits = [
+                Entry("commit", subject, ref, day, 0, order=place)
+                for place, (ref, subject, day) in enumerate(commits)
+            ]
+            going = recent.entries(latest, self.branch, (), (), self.now)
+            return [*points, *learned, *latest_commits, *going]
+        left = [session.at for session in latest if {"Next", "Unresolved"} & session.parts.keys()]
+        since = min(left, default=0)
+        subjects = capsules.subjects(self.index, iso(since / 1000)) if left else []
+        done = [(moment(at), subject) for at, subject in subjects]
+        runs = recent.succeeded(self.db, since) if left else []
+        left_by = recent.entries(latest, self.branch, done, runs, self.now)
+        return [*left_by, *points, *learned]
+
+
+def _so_far(session: recent.Recent) -> list[Entry]:
+    """What a session decided, changed, ran and failed at."""
+    labels = (
+        *(("Decided", "Decided: "), ("Learned", "Learned: "), ("Unresolved", "Failed: ")),
+        *(("Next", "Next: "), ("State", "State: "), ("Files", "Changed: ")),
+        *(("Work", ""), ("Commands", "Ran: ")),
+    )
+    texts = [
+        f"{label}{line}"
+        for name, label in labels
+        for line in recent.points(session.parts.get(name, ()))
+    ]
+    return [
+        Entry("own", text, "", "", 0, "own", near=True, order=place)
+        for place, text in enumerate(texts)
+    ]

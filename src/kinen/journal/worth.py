@@ -1,0 +1,253 @@
+"""What is told first where not everything fits: typed entries in, the lines of a brief out.
+
+A pure function of its entries. Hooks import this module: it is light.
+"""
+
+from __future__ import annotations
+
+from kinen import ids
+from kinen.characters import visible, visible_line
+from kinen.journal.shorten import LEAST, cut, trimmed
+from kinen.privacy.quote import quoted
+from kinen.text import breadth, estimate, iso
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+OPEN = "## Open"
+LAST = "## Last session"
+KINDS = {
+    "own": ("## This session so far", "", 0.5, 60),
+    "next": (OPEN, "Next: ", 0.6, 22),
+    "failed": (OPEN, "Failed: ", 0.15, 30),
+    "outcome": (LAST, "", 0.16, 0),
+    "rule": ("## Decided and learned", "", 0.19, 24),
+    "state": (LAST, "State: ", 0, 30),
+    "recent": ("## Earlier sessions", "", 0, 30),
+    "intent": (LAST, "Asked for: ", 0, 24),
+    "work": ("## At work now", "", 0, 60),
+    "earlier": (LAST, "Before that: ", 0, 60),
+    "decided": ("## Decided and learned", "", 0, 60),
+    "files": (LAST, "Files: ", 0, 45),
+    "older": ("## Earlier sessions", "", 0, 40),
+    "commit": ("## Latest commits", "", 0, 60),
+}
+"""The kinds, the most needed first: section, label, share of the budget that all of the kind have
+before every other kind had its share, and tokens of one entry, which may have more of what is left
+at the end; 0 is the whole share."""
+LONGEST = 90
+"""Tokens of an entry at the end, but for an outcome."""
+SECTIONS = tuple(
+    dict.fromkeys(["## This session so far", LAST, *(kind[0] for kind in KINDS.values())])
+)
+FEW = 4
+"""Words below which only the same words in the same order are the same."""
+RANKS = {name: rank for rank, name in enumerate(KINDS)} | {"failed": 1}
+
+
+class Entry:
+    """One thing that an agent may be told, with who wrote it and when.
+
+    `session` is what entries of one session share, with `who` and `ref` in common; empty for what
+    stands alone. `near` says that it is about the branch or the files that are worked on; among
+    equals the lowest `order` is told first, by default the newest.
+    """
+
+    __slots__ = ("at", "files", "kind", "near", "order", "ref", "session", "text", "who")
+
+    def __init__(
+        self,
+        kind: str,
+        text: str,
+        ref: str,
+        who: str,
+        at: int,
+        session: str = "",
+        files: tuple[str, ...] = (),
+        *,
+        near: bool = False,
+        order: int | None = None,
+    ) -> None:
+        self.kind = kind
+        self.text = text
+        self.ref = ref
+        self.who = who
+        self.at = at
+        self.session = session
+        self.files = files
+        self.near = near
+        self.order = -at if order is None else order
+
+
+def by_worth(entries: Iterable[Entry]) -> list[Entry]:
+    """By kind, then what is near, then the newest; equal ones stay in their order."""
+    return sorted(entries, key=lambda entry: (RANKS[entry.kind], not entry.near, entry.order))
+
+
+class Choice:
+    """Entries that fit into a number of tokens, in the order of their worth, none of them twice."""
+
+    def __init__(self, budget: float) -> None:
+        self.budget = budget
+        self.left = budget
+        self.entries: list[tuple[Entry, str]] = []
+        self.last = ""
+        """The session whose outcome is told, with what it left open."""
+        self._spent: dict[str, float] = {}
+        self._heads: set[str] = set()
+        self._lines: list[tuple[str, frozenset[str]]] = []
+
+    def add(self, text: str) -> None:
+        """Note a text that is told anyway, so that nothing repeats it."""
+        self._lines += map(_words_of, filter(str.strip, text.splitlines()))
+
+    def fill(self, entries: Iterable[Entry]) -> None:
+        """Take what fits: first each kind up to its share, then the rest by worth."""
+        ordered = by_worth(entries)
+        for entry in ordered:  # before it is measured: it gets longer
+            entry.text = quoted(visible(entry.text))
+        self.last = next((entry.session for entry in ordered if entry.kind == "outcome"), "")
+        chosen = [entry for entry in ordered if self._take(entry, shared=True)]
+        for entry in ordered:
+            if entry not in chosen:
+                self._take(entry, shared=False)
+        for place, (entry, text) in enumerate(self.entries):
+            # One that was cut gets what the others left.
+            if text.endswith("…") or entry.kind == "outcome":
+                own = set(map(_words_of, text.splitlines()))
+                self._lines = [line for line in self._lines if line not in own]
+                most = estimate(text) + self.left
+                longest = most if entry.kind == "outcome" else LONGEST * breadth(text)
+                longer = self._cut(entry, min(most, longest))
+                cost = estimate(longer) - estimate(text)
+                if 0 < cost <= self.left:
+                    self.entries[place] = (entry, longer)
+                    self.left -= cost
+                self.add(self.entries[place][1])
+
+    def _take(self, entry: Entry, *, shared: bool) -> bool:
+        _, label, share, most = KINDS[entry.kind]
+        if self._repeats(entry.text):
+            return True
+        head = self._head_cost(entry)
+        allowed = share * self.budget - self._spent.get(entry.kind, 0) if shared else self.left
+        room = min(self.left, allowed) - head - estimate(label) - 2
+        # One that is cut to two words says nothing: rather fewer of them, in some scripts.
+        text = self._cut(entry, min(room, most * breadth(entry.text) or room))
+        cost = head + estimate(label) + 2 + estimate(text)
+        if not text or room < LEAST or cost > min(self.left, allowed):
+            return False
+        self.add(text)
+        self.left -= cost
+        self._spent[entry.kind] = self._spent.get(entry.kind, 0) + cost
+        self._heads |= set(self._heads_of(entry))
+        self.entries.append((entry, text))
+        return True
+
+    def _cut(self, entry: Entry, tokens: float) -> str:
+        text = entry.text
+        lines = text.splitlines()
+        if len(lines) < 2:
+            return cut(text, tokens)
+        fresh = [line for line in lines if not _repeated(line, self._lines)]
+        return "\n".join(trimmed(fresh, tokens)) if fresh else ""
+
+    def _repeats(self, text: str) -> bool:
+        return all(_repeated(line, self._lines) for line in text.splitlines() if line.strip())
+
+    def _heads_of(self, entry: Entry) -> list[str]:
+        section = self._section_of(entry)
+        return [section, f"{section}\n{attribution(entry)}"] if entry.session else [section]
+
+    def _section_of(self, entry: Entry) -> str:
+        own = entry.session and entry.session == self.last
+        return LAST if own and KINDS[entry.kind][0] == OPEN else KINDS[entry.kind][0]
+
+    def _head_cost(self, entry: Entry) -> int:
+        new = (head for head in self._heads_of(entry) if head not in self._heads)
+        cost = sum(estimate(head.rpartition("\n")[2]) + 2 for head in new)
+        return cost if entry.session else cost + estimate(attribution(entry)) + 2
+
+    def sections(self) -> list[str]:
+        """The entries as they are read: by section, those of one session below its line."""
+        return list(filter(None, map(self._section, SECTIONS)))
+
+    def _section(self, title: str) -> str:
+        lines: list[str] = []
+        groups: dict[str, list[str]] = {}
+        for entry, text in self.entries:
+            label = KINDS[entry.kind][1]
+            if self._section_of(entry) != title:
+                continue
+            if not entry.session:
+                lines.append(item(f"{label}{text}", attribution(entry)))
+                continue
+            head = attribution(entry)
+            if head not in groups:
+                groups[head] = []
+                lines.append(head)
+            groups[head].append(f"{label}{text}")
+        texts = [_group(line, groups[line]) if line in groups else line for line in lines]
+        return "\n".join([title, *texts]) if texts else ""
+
+
+def _group(head: str, texts: list[str]) -> str:
+    """What is told of one session, below who it was."""
+    lines = [line for text in texts for line in text.splitlines()]
+    if not head:
+        return "\n".join(f"- {line}" for line in lines)
+    if len(lines) == 1:
+        return f"- {lines[0]} {head}"
+    return "\n".join([f"- {head}", *(f"  {line}".rstrip() for line in lines)])
+
+
+def item(text: str, source: str) -> str:
+    """A text as an item of a list, with what it cites."""
+    lines = text.splitlines() or [""]
+    if len(lines) == 1:
+        return f"- {lines[0].strip()} {source}"
+    return "\n".join([f"- {source}", *(f"  {line}".rstrip() for line in lines)])
+
+
+def attribution(entry: Entry) -> str:
+    """What an entry cites, who wrote it and on which day."""
+    day = iso(entry.at / 1000)[:10] if entry.at else ""
+    day = f" {day}" if day else ""
+    who = f" {visible_line(entry.who)}" if entry.who else ""
+    return (
+        f"[{visible_line(shown_ref(entry.ref))}]{day}{who}" if entry.ref else f"{day}{who}".strip()
+    )
+
+
+def shown_ref(ref: str) -> str:
+    """A ref with as much of its id as tells it apart."""
+    short = ids.short_ref(ref)
+    kind, _, id_ = ref.partition(":")
+    if kind == "checkpoint":
+        return f"{kind}:{id_.rpartition('/')[2].removesuffix('.md')}"
+    if short == ref and kind in ("summary", "capsule", "commit"):
+        return f"{kind}:{id_[: ids.HASH]}"
+    return short
+
+
+def _words_of(text: str) -> tuple[str, frozenset[str]]:
+    """A text in small letters with a space between its words and nothing else; and its words."""
+    words = text.casefold().translate(_SPACES).split()
+    return " ".join(words), frozenset(words)
+
+
+_SPACES = dict.fromkeys(
+    map(ord, "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~–—…“”„«»、。，：；！？（）「」→"), " "
+)
+
+
+def _repeated(text: str, lines: Iterable[tuple[str, frozenset[str]]]) -> bool:
+    """Whether one of the lines has a text in it, or all of its words."""
+    plain, words = _words_of(text)
+    for other, others in lines:
+        if f" {plain} " in f" {other} ":
+            return True
+        if len(words) >= FEW and words <= others:
+            return True
+    return False
