@@ -69,9 +69,16 @@ SLOW = (
         "test_budgets.py",
         "test_clock.py",
         "test_crash.py",
+        "test_erasing.py",
     ),
     *("test_hostile_files.py", "test_hostile_git.py", "test_hostile_text.py", "test_lanes.py"),
-    *("test_linear_time.py", "test_many_spaces.py", "test_nothing_lost.py", "test_scale.py"),
+    *(
+        "test_early_events.py",
+        "test_linear_time.py",
+        "test_many_spaces.py",
+        "test_nothing_lost.py",
+        "test_scale.py",
+    ),
     *(
         "team/",
         "test_two_versions.py",

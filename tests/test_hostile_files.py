@@ -168,8 +168,11 @@ def test_every_command_refuses_a_fifo_as_config(
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_hook_waits_for_no_config(space: Path, hook: Callable[..., Ended], kind: str) -> None:
     plant(space / ".kinen/config.yml", kind)
-    for value in (hook("PostToolUse", **used()), hook("SessionStart", source="startup")):
-        assert (value.code, value.out, value.err) == (0, "", "")
+    value = hook("PostToolUse", **used())
+    assert (value.code, value.out, value.err) == (0, "", "")
+    value = hook("SessionStart", source="startup")
+    assert (value.code, value.err) == (0, "")
+    assert "kinen cannot open its memory now; what happens is kept" in value.out
 
 
 def test_an_event_is_kept_where_the_config_became_a_fifo(
@@ -283,11 +286,14 @@ def test_a_plan_outside_of_the_space_is_told_to_nobody(
     assert not [answer.out for answer in answers if SECRET in answer.out]
 
 
-def test_a_plan_linked_within_the_space_is_told(space: Path, hook: Callable[..., Ended]) -> None:
+def test_a_plan_linked_within_the_space_is_told(
+    space: Path, hook: Callable[..., Ended], run: Callable[..., Ended]
+) -> None:
     (space / "store/plans").mkdir(parents=True)
     (space / "store/plans/p.md").write_text(PLAN)
     (space / "store/.active-plan").write_text("p")
     (space / ".memories").symlink_to("store")
+    run("trust", "--memory")
     assert SECRET in hook("SessionStart", source="startup").out
 
 

@@ -28,13 +28,13 @@ from kinen.mcp.server import TOOLS, create_server
 from kinen.memory import Memory
 from mcp import Client
 from sources.repositories import LINES, Repository, clone
+from syntax import FILES, SOURCE, nodes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the planted programs are POSIX scripts")
 
-SOURCE = Path(__file__).parents[1] / "src" / "kinen"
 
 KNOWN_KEYS = """
 alias.log alias.status alias.diff alias.ls-files core.alternateRefsCommand core.askPass core.editor
@@ -390,6 +390,7 @@ def tell_all(run: Commands) -> None:
     run("unpin", "note.md")
     run("tag", "src/a.py", "+hot")
     run("consolidate")
+    run("memories", "add", "Tea is made in the pot", "--why", "it is warm", "--file", "note.md")
     run("memories", "list")
     run("memories", "edit", "unknown", "words", codes=(2,))
     run("memories", "merge", "unknown", "other", codes=(2,))
@@ -502,6 +503,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "kinen_observe": {"content": "it boils"},
     "kinen_pin": {"ref": "note.md"},
     "kinen_correct_memory": {"action": "undo"},
+    "kinen_remember": {"text": "Tea is made in the pot", "files": ["note.md"]},
 }
 
 
@@ -591,7 +593,7 @@ STARTERS = {
         "daemon/handover.py",
         "distill/process.py",
         "extract/child.py",
-        "hooks/command.py",
+        "hooks/detached.py",
         "ipc/client.py",
         "memory/issues.py",
     ),
@@ -600,24 +602,24 @@ STARTERS = {
 PROCESSES = ("os.system", "os.popen", "os.exec", "os.spawn", "os.posix_spawn", "pty.", "create_sub")
 
 
-@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: path.stem)
-def test_only_one_module_starts_git(path: Path) -> None:
-    name = path.relative_to(SOURCE).as_posix()
-    tree = ast.parse(path.read_text())
-    checking = {
-        inner
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(tree):
-        if name != "space/gitcommand.py":
-            assert not starts_git(node), f"line {getattr(node, 'lineno', 0)} starts git"
-        if isinstance(node, ast.Import | ast.ImportFrom) and node not in checking:
-            names = {alias.name for alias in node.names} | {getattr(node, "module", "") or ""}
-            assert "subprocess" not in names or name in STARTERS, "it starts processes"
-        if isinstance(node, ast.Call) and name not in STARTERS:
-            assert not ast.unparse(node.func).startswith(PROCESSES)
+def test_only_one_module_starts_git() -> None:
+    for path in FILES:
+        name = path.relative_to(SOURCE).as_posix()
+        checking = {
+            inner
+            for node in nodes_of(path)
+            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+            for inner in ast.walk(node)
+        }
+        for node in nodes_of(path):
+            place = f"{name}:{getattr(node, 'lineno', 0)}"
+            if name != "space/gitcommand.py":
+                assert not starts_git(node), f"{place} starts git"
+            if isinstance(node, ast.Import | ast.ImportFrom) and node not in checking:
+                names = {alias.name for alias in node.names} | {getattr(node, "module", "") or ""}
+                assert "subprocess" not in names or name in STARTERS, f"{place} starts processes"
+            if isinstance(node, ast.Call) and name not in STARTERS:
+                assert not ast.unparse(node.func).startswith(PROCESSES), place
 
 
 def test_the_check_knows_a_command_of_git() -> None:
@@ -635,8 +637,8 @@ def test_the_check_knows_a_command_of_git() -> None:
 
 
 def test_no_command_of_git_reads_files_through_filters() -> None:
-    for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path in FILES:
+        for node in nodes_of(path):
             words = node.value if isinstance(node, ast.Constant) else ""
             assert words not in ("--filters", "--textconv", "--ext-diff", "--show-signature"), path
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
-from pathlib import Path
+from functools import cache
+from typing import TYPE_CHECKING
 
 import pytest
 
 from kinen.model import kinds, records
+from syntax import FILES, SOURCE, nodes_of
 
-SOURCE = Path(kinds.__file__).parents[1]
-FILES = sorted(SOURCE.rglob("*.py"))
+if TYPE_CHECKING:
+    from pathlib import Path
+
 VOCABULARIES = {
     "kinds.EVENTS": kinds.EVENTS,
     "kinds.CAPSULE_TYPES": kinds.CAPSULE_TYPES,
@@ -31,11 +34,12 @@ def name(path: Path) -> str:
     return str(path.relative_to(SOURCE))
 
 
-def lists(tree: ast.AST) -> list[set[str]]:
+@cache
+def lists(path: Path) -> list[set[str]]:
     """The words of every literal list, tuple or set of a module, and of every `Literal[…]`."""
     return [
         {item.value for item in node.elts if isinstance(item, ast.Constant)}
-        for node in ast.walk(tree)
+        for node in nodes_of(path)
         if isinstance(node, ast.List | ast.Tuple | ast.Set)
     ]
 
@@ -46,20 +50,19 @@ def test_each_list_of_words_is_defined_once(vocabulary: str) -> None:
     elsewhere = [
         name(path)
         for path in FILES
-        if not name(path).startswith("model/")
-        and any(words <= result for result in lists(ast.parse(path.read_text())))
+        if not name(path).startswith("model/") and any(words <= result for result in lists(path))
     ]
     assert not elsewhere, f"import {vocabulary} in place of a list of one's own"
 
 
-def messages(tree: ast.AST) -> list[tuple[int, str]]:
+def messages(path: Path) -> list[tuple[int, str]]:
     """The string literals of the errors that a module raises, with their line.
 
     A message is what is passed to a class of `kinen.errors` or to one of its subclasses, directly
     or through a name that the same function gives it (`hint = …`).
     """
     results = []
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if isinstance(node, ast.Call) and _is_error(ast.unparse(node.func)):
             parts = [*node.args, *(keyword.value for keyword in node.keywords)]
         elif isinstance(node, ast.Assign) and _is_text(ast.unparse(node.targets[0])):
@@ -103,24 +106,21 @@ OTHER_PROGRAMS = ("distill/clis.py", "space/gitcommand.py", "sources/git/", "dae
 """Options of git, of other agents' programs and of systemd are not ours."""
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        path
-        for path in FILES
-        if not name(path).startswith((*SURFACES_OF_THEIR_OWN, *OTHER_PROGRAMS))
-    ],
-    ids=name,
-)
-def test_no_message_of_the_core_names_an_option(path: Path) -> None:
+def test_no_message_of_the_core_names_an_option() -> None:
     """An error carries its parameter's name, and each surface calls it as its users do.
 
     A complete command in backticks may have options: `kinen index --rebuild` can be run as it
     stands, wherever it is read. An option on its own means something at one surface only.
     """
+    core = (
+        path
+        for path in FILES
+        if not name(path).startswith((*SURFACES_OF_THEIR_OWN, *OTHER_PROGRAMS))
+    )
     names = [
-        (line, text)
-        for line, text in messages(ast.parse(path.read_text()))
+        (name(path), line, text)
+        for path in core
+        for line, text in messages(path)
         if FLAG.search(COMMAND.sub("", text))
     ]
     assert not names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kinen.model.documents import Commit, Counts, Delta, Extract, State
@@ -202,6 +202,10 @@ class Past(Protocol):
 
 class LocalJournal(Protocol):
     """A journal in SQLite."""
+
+    @property
+    def history(self) -> Callable[[str, Sequence[str], int], list[tuple[str, str]] | None] | None:
+        """What knows the commits of the repository."""
 
     def writing(self) -> AbstractContextManager[sqlite3.Connection]:
         """A transaction that writes."""

@@ -24,10 +24,7 @@ SESSION = "5b1d7c1e-0000-4000-8000-000000000001"
 def recorded(space: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A space with a session of an agent, a lesson of its summary, a decision and a snapshot."""
     monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
-    fix = "`pytest` does not clear the cache. Fixed by clearing it first."
-    summary = (
-        f"1. Primary Request:\n   Tests\n\n2. Errors and fixes:\n   - **Stale cache**: {fix}\n"
-    )
+    summary = "## Lessons\n\n- Stale cache: `pytest` does not clear the cache, clear it first.\n"
     with Memory.open(space) as memory:
         scope = {"session": SESSION, "agent": "claude-code"}
         capsule = memory.journal.open_capsule("clear the cache 缓存 before the tests", scope=scope)

@@ -127,7 +127,9 @@ def test_an_error_that_a_later_session_solved_is_not_told(ask: Ask, space: Path)
     errors = json.loads(ask("standup", "--json").out)["errors"]
     assert [error["text"].partition(" (")[0] for error in errors] == ["`git push`"]
     assert errors[0]["ref"].startswith("observation:")
-    assert "Unresolved" not in ask("handoff").out
+    handoff = ask("handoff").out
+    assert "ImportError" not in handoff
+    assert "- `git push` (exit 128): fatal: could not read" in handoff  # nobody pushed since
 
 
 def test_decisions_come_from_checkpoints_and_memories_each_once(ask: Ask, space: Path) -> None:
@@ -190,14 +192,6 @@ def test_reports_of_all_spaces_are_headed_by_their_names(
     empty = ask("memories", "list", "--space", "other", "--space", "silent").err
     assert empty.startswith("note: other, silent: no memories")
     assert ask("standup", "--space", "nowhere").code == 2
-
-
-def test_a_report_tells_decisions_that_a_reader_understands(ask: Ask, space: Path) -> None:
-    kept = "`retry()` deliberately waits a second because the proxy closes idle connections."
-    passing = "I deliberately left the second file alone because you said so."
-    worked(space, "s1", "Repair the retries", end=f"All tests pass.\n\n{kept}\n\n{passing}")
-    texts = [item["text"] for item in json.loads(ask("handoff", "--json").out)["decisions"]]
-    assert texts == [kept]
 
 
 def test_the_json_of_a_report_has_real_fields(ask: Ask, repo: Repository) -> None:

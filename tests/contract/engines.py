@@ -69,7 +69,7 @@ def sqlite_engine(folder: Path) -> Iterator[Opened]:
 
     def vectors(reader: Any) -> Any:
         pending = [digest for digest, _ in writer.pending(cache.digests(MODEL))]
-        texts = [body for _, body in writer.texts(pending)]
+        texts = [body for _, body in writer.texts(pending).values()]
         if pending:
             cache.put(MODEL, pending, np.stack([letters(text) for text in texts]))
         file = str(folder / "vectors.bin")

@@ -12,6 +12,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import httpx
 
@@ -69,9 +70,16 @@ def opened(folder: str) -> Memory:
     return Memory.open(folder)
 
 
+POOLS: WeakKeyDictionary[Any, MemoryPool] = WeakKeyDictionary()
+"""The memories of each application, which the daemon closes, and here the end of `serving`."""
+
+
 def application(**more: Any) -> Guard:
     values: dict[str, Any] = {"hub": Hub(), "state": lambda: {"pid": 1}, **more}
-    return create_app(MemoryPool(opened), **values)
+    pool = MemoryPool(opened)
+    app = create_app(pool, **values)
+    POOLS[app] = pool
+    return app
 
 
 @contextmanager
@@ -81,7 +89,13 @@ def serving(
     """A server in a thread of its own, stopped at the end; folders of Unix sockets go with it."""
     paths = [door.getsockname() for door in doors if door.family == socket.AF_UNIX]
     server = httpserver.make(app, failure, limits)
-    thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=list(doors))))
+
+    async def serve() -> None:
+        await server.serve(sockets=list(doors))
+        if app in POOLS:
+            await POOLS[app].close()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
     try:
         while not server.started and thread.is_alive():

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PROMPT = "why did sessions move from redis to postgres?"
-TOKEN = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"
+TOKEN = "ghp_" + "Zq7Rk2Vx9Lm4Tn8Wb3Yc6Hd1Jf5Gs0Pa4Ke7"
 
 
 @pytest.fixture(scope="module")
@@ -191,7 +191,7 @@ def test_a_search_as_text_has_files_votes_and_colours_if_asked(
     ask: Asked, project: Project
 ) -> None:
     with Memory.open(project.root) as memory:
-        hits = memory.search(Query("drop redis", limit=10))
+        hits = memory.search(Query("drop redis", limit=10, once=True))
     for name in ("files", "explain", "colour"):
         payload = {"query": "drop redis", "limit": 10, name: True}
         response = ask.over.post("/v1/search", json=payload, headers={"accept": "text/plain"})
@@ -573,7 +573,7 @@ def test_provenance_that_cannot_be_kept_is_refused(ask: Asked) -> None:
         *("/search", "/search?query=", "/search?query=a&query=b&x=1", "/recall?since=never"),
         *("/recall?until=99999999999999999999", "/capsules?status=ajar", "/capsules/%00"),
         *("/export?form=xml", "/capsules/a%2Fb", "/recall?min_similarity=nan"),
-        *("/search?query=a&since=0001-01-01T00:00:00%2B14:00", "/search?query=a&until=9999-12-31"),
+        "/search?query=a&until=9999-12-31",
     ],
 )
 def test_a_url_that_cannot_be_is_refused(ask: Asked, url: str) -> None:

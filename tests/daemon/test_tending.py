@@ -290,14 +290,15 @@ def test_killed_in_the_middle_of_a_sync_it_comes_back_to_the_same_index(
     space: Path, tmp_path: Path, daemon: Running
 ) -> None:
     rng = random.Random(5)
-    for n in range(300):
+    notes = range(300 if LONG else 90)
+    for n in notes:
         words = " ".join(rng.choices(["alpha", "beta", "gamma", "delta"], k=80))
         (space / f"note-{n}.md").write_text(f"# Note {n}\n\n{words}\n")
     with Memory.open(space) as memory:
         memory.sync(embed=False)
     for turn in range(20 if LONG else 3):
         daemon.start()
-        for n in rng.sample(range(300), 200):
+        for n in rng.sample(notes, 2 * len(notes) // 3):
             (space / f"note-{n}.md").write_text(f"# Note {n}\n\nturn {turn} word{n}\n")
         time.sleep(DEBOUNCE + rng.uniform(0, 0.4))
         daemon.kill()
@@ -336,11 +337,12 @@ line = [sys.executable, "-m", "kinen", "daemon", "run"]
 daemon = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 def until(holds):
     end = time.monotonic() + 300
-    while not holds(state := control.look(home).state):
+    # One that is busy may not answer in time.
+    while not ((state := control.look(home).state).get("spaces") and holds(state)):
         assert time.monotonic() < end, state
         time.sleep(0.05)
     return state
-until(lambda state: state.get("spaces") and state["spaces"][0]["state"] == "idle")
+until(lambda state: state["spaces"][0]["state"] == "idle")
 ballast = os.path.join(home, "ballast")
 file = os.open(ballast, os.O_WRONLY | os.O_CREAT)
 try:
@@ -348,7 +350,7 @@ try:
         os.write(file, b"x" * 4096)
 except OSError:
     os.close(file)
-for n in range(300):
+for n in range(120):
     (root / f"more-{n}.md").write_text("# More\\n\\n" + f"word{n} " * 400)
 state = until(lambda state: state["spaces"][0]["error"])
 line = [sys.executable, "-m", "kinen", "daemon", "status"]
@@ -376,7 +378,7 @@ def test_a_full_disk_is_said_and_got_over(space: Path, tmp_path: Path) -> None:
     assert run.returncode == 0, run.stderr
     error, status, results, code = json.loads(run.stdout)
     assert "disk is full" in error and "disk is full" in status
-    assert results == ["last.md", 302]
+    assert results == ["last.md", 122]
     assert code == 0
 
 

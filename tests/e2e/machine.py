@@ -38,6 +38,15 @@ PLUGINS = {
     "opencode": ".config/opencode/plugins/kinen.ts",
     "pi": ".pi/agent/extensions/kinen.ts",
 }
+PATCH = """apply_patch <<'EOF'
+*** Begin Patch
+*** Update File: notes.txt
+@@
+-abc
++abd
+*** End Patch
+EOF
+"""
 CLAUDE_TOOLS = "Bash,Write,Edit,Agent,Read"
 CODEX = f"""model = "stub-model"
 model_provider = "stub"
@@ -122,11 +131,11 @@ CLIENTS = {
             "DISABLE_AUTOUPDATER": "1",
         },
     ),
-    # A patch that Codex takes from a shell command has no event after it.
+    # Codex itself takes a patch from a shell command.
     "codex": Client(
         ("codex", "exec", "--json", "--skip-git-repo-check", PROMPT),
         "exec_command",
-        (),
+        ({"tool": "exec_command", "input": {"cmd": PATCH}},),
         ".codex/config.toml",
         CODEX,
         {"STUB_KEY": KEY},

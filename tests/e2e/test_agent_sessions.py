@@ -69,17 +69,14 @@ def check_session(machine: Machine, agent: str, entries: list[Any]) -> None:
     prompt, ran, failed, *edits, answer = listed
     assert prompt.content.startswith("Do it.\n@@"), agent
     assert (ran.kind, ran.content) == ("command", f"$ {SAYS}\nhello"), agent
-    if agent == "codex":  # its hooks do not say how a command ended, nor report a patch
-        assert "oops" in failed.content
-        assert not edits
-    else:
-        failure = f"$ {FAILS}\nExit code 3\noops"
-        assert (failed.kind, failed.content) == ("error", failure), agent
-        assert failed.provenance["exitCode"] == 3
-        (edit,) = edits
-        assert (edit.kind, edit.files) == ("file_diff", ("notes.txt",)), agent
-        assert "-abc\n+abd" in edit.content, agent
-        assert (machine.project / "notes.txt").read_text() == "abd\n"
+    late = agent == "codex"  # its hooks do not say how a command ended, but its transcript does
+    failure = f"$ {FAILS}\noops" if late else f"$ {FAILS}\nExit code 3\noops"
+    assert (failed.kind, failed.content) == ("error", failure), agent
+    assert failed.provenance["exitCode"] == 3
+    (edit,) = edits
+    assert (edit.kind, edit.files) == ("file_diff", ("notes.txt",)), agent
+    assert "-abc\n+abd" in edit.content, agent
+    assert (machine.project / "notes.txt").read_text() == "abd\n"
     assert (answer.kind, answer.content) == ("message", OUTCOME.format(agent))
 
 
@@ -203,3 +200,44 @@ def test_the_plugins_are_type_checked(machine: Machine) -> None:
             text = text.replace("@opencode-ai/plugin", "@kilocode/plugin")
         plugin.write_text(text)
         machine.run(str(modules / ".bin" / "tsc"), *flags.split(), *types, str(plugin))
+
+
+def test_turns_of_codex_are_told_as_they_ended(machine: Machine) -> None:
+    machine.install("codex")
+    code = machine.project / "a.py"
+    code.write_text("x = 1\n")
+    for words in ("config user.name A", "config user.email a@b.c", "add -A", "commit -qm init"):
+        machine.run("git", *words.split())
+    patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-x = 1\n+x = 8\n*** End Patch"
+    commands = (
+        "python3 -c 'import nosuch' 2>/dev/null",
+        "git commit -qm 'fix: x is 9' 2>&1 >/dev/null",
+        f"apply_patch <<'EOF'\n{patch}\nEOF\n",
+    )
+    steps = [{"tool": "exec_command", "input": {"cmd": line}} for line in commands]
+    machine.ask("codex", f"Write the changelog {script(*steps, {'text': 'It is written.'})}")
+    resumed = ("codex", "exec", "resume", "--last", "--json", "--skip-git-repo-check")
+    for prompt in ("Now translate it", "Now print it"):
+        machine.run(*resumed, prompt, **machine.variables("codex"))
+        machine.settle()
+
+    entries = machine.entries("observations")
+    prompt, missing, refused, edit, answer, *turns = entries
+    assert prompt.content.startswith("Write the changelog @@")
+    for failed, line in ((missing, commands[0]), (refused, commands[1])):
+        assert failed.kind == "error", failed
+        assert failed.provenance["command"] == line
+        assert failed.provenance["exitCode"] == 1
+    assert (edit.kind, edit.files) == ("file_diff", ("a.py",))
+    assert "-x = 1\n+x = 8" in edit.content
+    assert code.read_text() == "x = 8\n"
+    assert answer.content == "It is written."
+    said = [entry.content for entry in turns]
+    assert said == ["Now translate it", "That is all.", "Now print it", "That is all."]
+    (capsule,) = machine.entries("capsules")
+    assert capsule.status == "closed"
+    shown = machine.kinen("session", "show")
+    assert "not answered" not in shown
+    assert "Next" not in shown
+    assert " commit" not in shown.partition("Outcome")[2].replace("git commit", "")
+    assert not machine.kinen("how", "git commit", check=False)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -123,6 +127,33 @@ def test_each_question_of_an_editor_is_answered(vault: Path) -> None:
         ]
 
     converse(vault, steps)
+
+
+WRONG = (
+    {"context": {"triggerKind": "x"}},
+    {"context": 3},
+    {"position": []},
+    {"textDocument": None},
+)
+
+
+def test_a_request_that_cannot_be_read_is_answered_with_an_error(vault: Path) -> None:
+    right = {"textDocument": {"uri": vault.as_uri()}, "position": {"line": 0, "character": 0}}
+    requests: list[tuple[str, dict[str, Any]]] = [
+        ("initialize", {"capabilities": {}, "processId": None, "rootUri": None}),
+        *(("textDocument/completion", {**right, **wrong}) for wrong in WRONG),
+        ("shutdown", {}),
+    ]
+    sent = b""
+    for n, (method, params) in enumerate(requests):
+        message = {"jsonrpc": "2.0", "id": n, "method": method, "params": params}
+        body = json.dumps(message).encode()
+        sent += b"Content-Length: %d\r\n\r\n" % len(body) + body
+    line = [sys.executable, "-m", "kinen", "lsp"]
+    done = subprocess.run(line, cwd=vault, input=sent, capture_output=True, timeout=120)
+    bodies = [part for part in re.split(rb"Content-[^{]*", done.stdout) if part]
+    answers = {answer.get("id"): answer for answer in map(json.loads, bodies)}
+    assert [n for n in range(len(requests)) if "error" in answers[n]] == [1, 2, 3, 4]
 
 
 def test_the_same_links_are_broken_as_in_the_graph(vault: Path, kinen: Callable[..., Ran]) -> None:

@@ -1,4 +1,4 @@
-"""A report of several sessions does not tell what a newer one says otherwise."""
+"""Reports of several sessions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from kinen.memory.report_text import (
     _with_intents_once,
     standup_text,
 )
-from kinen.memory.reports import _still_true
 from sources.repositories import Repository
 
 if TYPE_CHECKING:
@@ -36,15 +35,6 @@ def session(number: int, outcome: str, *earlier: str) -> SessionReport:
         decided=(),
         learned=(),
     )
-
-
-def test_a_version_that_was_changed_later_is_not_told_of_an_older_session() -> None:
-    newer = session(2, "The `go.mod` asks for `go 1.24` now.")
-    older = session(1, "The guide is written.", "go.mod: set to `go 1.23`; The toolchain is gone")
-    assert [report.earlier for report in _still_true([newer, older])] == [
-        (),
-        ("The toolchain is gone",),
-    ]
 
 
 def test_a_short_outcome_is_told_with_what_came_before_it() -> None:

@@ -308,6 +308,8 @@ def test_restoring_and_catching_up_equals_a_rebuild(memory: Memory, repo: Reposi
     memory.observe("the limiter counts per key", scope={"session": "s1"})
     capsule = memory.journal.open_capsule("find the flaky test", scope={"session": "s1"})
     memory.git.tag(COOKIES, ["+early"])
+    # Before the copy: one that has what was forgotten is deleted.
+    memory.journal.forget(f"commit:{repo.git('rev-parse', 'HEAD')}")
     first = memory.snapshots.create()
     assert first.head == repo.head
     repo.commit(
@@ -318,7 +320,6 @@ def test_restoring_and_catching_up_equals_a_rebuild(memory: Memory, repo: Reposi
     memory.git.tag("src/jar.py", ["+late", "-early"])
     memory.observe("it races with the cache", scope={"session": "s1"})
     memory.journal.close_capsule(capsule.ref, "the cache was to blame")
-    memory.journal.forget(f"commit:{repo.git('rev-parse', 'HEAD~2')}")
     repo.git("checkout", "-q", "-b", "side", "HEAD~3")
     grow(repo, 2)
     repo.git("checkout", "-q", "main")
@@ -435,4 +436,4 @@ def test_after_a_restore_meaning_is_searched_in_vectors_of_now(repo: Repository)
         memory.sync(rebuild=True)
         again = memory.search(ask._replace(text="an animal that eats"))
         assert [hit.record.ref for hit in again] == [hit.record.ref for hit in hits]
-        assert [hit.score for hit in again] == pytest.approx([hit.score for hit in hits])
+        assert [hit.score for hit in again] == pytest.approx([hit.score for hit in hits], rel=1e-4)

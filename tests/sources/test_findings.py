@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from kinen.consolidation.conversations import from_session
+from kinen.consolidation.documents import from_checkpoint, from_commit
+from kinen.consolidation.documents import from_document as from_round
 from kinen.consolidation.failures import from_events
-from kinen.consolidation.findings import from_checkpoint, from_commit
-from kinen.consolidation.rounds import from_round
-from kinen.model.journal import Checkpoint, Finding, Observation, Summary
+from kinen.model.journal import Checkpoint, Finding, Observation
 from kinen.model.kinds import MEMORY_CLOSE, MEMORY_OPEN
 from kinen.privacy.injected import without_injected
 
@@ -40,7 +40,7 @@ def test_a_decision_callout_is_certain_and_carries_question_and_rationale() -> N
             "decision",
             "LanceDB for indexing: Use LanceDB for hybrid search in one database, because"
             " Simpler than SQLite with extensions",
-            1.0,
+            0.9,
             (REF,),
             "2025-12-03T00:00:00.000Z",
             "LanceDB for indexing",
@@ -61,13 +61,13 @@ def test_a_decision_callout_is_certain_and_carries_question_and_rationale() -> N
 )
 def test_a_decision_is_known_by_any_spelling_of_its_callout(head: str) -> None:
     assert sure(f"### Q1.1: Queue\n\n> {head}\n> Jobs live in PostgreSQL.\n") == [
-        ("Queue: Jobs live in PostgreSQL.", 1.0)
+        ("Queue: Jobs live in PostgreSQL.", 0.9)
     ]
 
 
 def test_what_stands_behind_the_title_of_a_callout_counts() -> None:
     text = "## Frontend\n\n> [!note] Decision: **backend and CLI** first\n> A page comes later.\n"
-    assert contents(text) == ["Frontend: backend and CLI first. A page comes later."]
+    assert contents(text) == ["backend and CLI first. A page comes later."]
 
 
 @pytest.mark.parametrize("head", ["[!note] Decision Rule", "[!note] Decision updated in May"])
@@ -133,7 +133,7 @@ def test_an_answer_names_the_option_that_it_picks_by_letter() -> None:
         "### Q1.4: Full text or semantic?\n\n**Option A: Full text only**\n- fast\n\n"
         "**Option C: Hybrid (both)**\n- best\n\n> [!note] Answer\n> Option C. We need both.\n"
     )
-    assert sure(text) == [("Full text or semantic? Hybrid (both). We need both.", 0.8)]
+    assert sure(text) == [("Full text or semantic? Hybrid (both).", 0.8)]
 
 
 def test_a_ticked_option_is_the_choice_and_its_date_is_not() -> None:
@@ -283,7 +283,7 @@ def test_a_decision_of_a_checkpoint_comes_with_its_reason() -> None:
         Finding(
             "decision",
             "Hooks come back, static ones only, because Tool descriptions are hidden",
-            0.85,
+            0.9,
             ("checkpoint:a.md",),
             AT,
         )
@@ -298,7 +298,7 @@ def test_a_learning_tells_its_lesson(kind: str) -> None:
         (
             "lesson",
             "bun install failed: bun's shell rejects two redirects. Use `&>`.",
-            0.85,
+            0.9,
         )
     ]
 
@@ -312,7 +312,7 @@ def test_a_learning_without_a_lesson_is_less_certain() -> None:
     ]
 
 
-@pytest.mark.parametrize(("given", "expected"), [(1, 0.2), (4, 0.8), (5, 1.0), (0, 0.85)])
+@pytest.mark.parametrize(("given", "expected"), [(1, 0.2), (4, 0.8), (5, 1.0), (0, 0.9)])
 def test_the_confidence_of_a_checkpoint_is_a_fifth_of_its_own(given: int, expected: float) -> None:
     results = checkpoint(type="decision", decision="Ship the lifecycle fix alone", confidence=given)
     assert [result.confidence for result in results] == [expected]
@@ -349,38 +349,6 @@ def test_a_breaking_change_without_a_note_is_its_headline() -> None:
     assert commit("feat!: drop Python 3.8") == [("Breaking change: drop Python 3.8", 0.75)]
 
 
-def test_a_revert_counts_only_with_its_reason() -> None:
-    head = 'Revert "feat: cache pages"\n\nThis reverts commit 0123456789abcdef.\n'
-    assert commit(head) == []
-    assert commit(f"{head}\nStale pages were served for hours.\n") == [
-        ("Reverted feat: cache pages, because Stale pages were served for hours.", 0.85)
-    ]
-    merge = f"{head[:-2]}, reversing\nchanges made to fedcba9876543210.\n"
-    assert commit(merge) == []
-
-
-def test_a_reason_in_the_body_is_kept_with_what_it_is_for() -> None:
-    text = (
-        "refactor(model): named tuples\n\nThey are used because a search is a process of its own\n"
-        "and dataclasses cost more.\n\ntags: model\n"
-    )
-    reason = "because a search is a process of its own and dataclasses cost more."
-    assert commit(text) == [(f"named tuples: They are used {reason}", 0.75)]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "feat: full text first\n\nFull text comes first so that nobody waits for large files.",
-        "use __init_subclass__ instead of a metaclass for views",
-    ],
-)
-def test_what_merely_hints_at_a_reason_stays_below_what_is_kept(text: str) -> None:
-    assert [confidence for _, confidence in commit(text)] == [0.65]
-    assert "`" not in text
-    assert "__init_subclass__" not in text or "__init_subclass__" in commit(text)[0][0]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -411,110 +379,14 @@ def drawn(*texts: str, role: str = "user", strategy: str = "hybrid") -> list[tup
     return [(item.type, item.content) for item in session if item.confidence >= 0.7]
 
 
-@pytest.mark.parametrize(
-    ("before", "said", "after", "type_"),
-    [
-        ("ok, ", "we'll use PostgreSQL for the job queue", "", "decision"),
-        ("", "let's go with clack for the prompts.", " what next?", "decision"),
-        ("no, ", "never `bun link` a session version.", " go on", "pattern"),
-        ("", "when reading json output, always use jq", "", "pattern"),
-        ("also ", "I prefer tabs over spaces in Go files", "", "pattern"),
-        ("please ", "remember that staging has no mail server", "", "insight"),
-        ("", "we decided to drop Windows 7 support", "", "decision"),
-        ("no! ", "use `@clack/prompts` instead of bun-promptx", "", "decision"),
-    ],
-)
-def test_what_the_user_decides_prefers_and_wants_kept_is_drawn(
-    before: str, said: str, after: str, type_: str
-) -> None:
-    stated = said.removeprefix("remember that ")
-    first = stated.split(" ", 1)[0]
-    stated = stated[0].upper() + stated[1:] if first.isalpha() else stated
-    assert drawn(f"{before}{said}{after}") == [(type_, stated)]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "should we use PostgreSQL for the job queue?",
-        "maybe we'll use PostgreSQL for the job queue",
-        "let's start working on task 008",
-        "let's use it",
-        "always do this going forward",
-        "why does the command always fail on the second run",
-        "the tests never worked on this machine",
-        "never mind, go ahead",
-        "don't modify the main workspace",
-        "continue",
-        "> we'll use PostgreSQL for the job queue\n\nwho said that",
-        "```\nwe'll use PostgreSQL for the job queue\n```",
-        "<task-notification>we'll use PostgreSQL for the job queue</task-notification>",
-        "we'll use PostgreSQL for the job queue. " * 120,
-        f"{'Do the list. ' * 90}NEVER push. ALWAYS edit. IMPORTANT. we'll use SQLite for the jobs",
-    ],
-)
-def test_questions_doubts_orders_and_pastes_are_not_drawn(text: str) -> None:
-    assert drawn(text) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "type_"),
-    [
-        ("**Root cause:** the pool held stale sockets after a failover.", "lesson"),
-        ("It turned out that the migration locks the whole table for minutes.", "lesson"),
-        ("The hangs were caused by `mock.module` in the session tests.", "lesson"),
-        ("I decided to keep the parser in one module for its tests.", "decision"),
-    ],
-)
-def test_what_the_agent_found_out_is_drawn(text: str, type_: str) -> None:
-    assert [item for item, _ in drawn(text, role="assistant")] == [type_]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "The issue is that the resolver returns a URL instead of a path.",
-        "The root cause is probably a stale socket in the pool.",
-        "Is the root cause a stale socket in the pool?",
-        "Let me look for the root cause.",
-        "In `config/theme.toml`, add/use an `autumn` palette instead of `old_mocha`.",
-        "The comparable improvement for `open.sh` is to move it to events rather than polling.",
-        "Adopt the new names in the glossary; keep `mail_id` in jobs, add it going forward.",
-    ],
-)
-def test_guesses_of_the_agent_are_not_drawn(text: str) -> None:
-    assert drawn(text, role="assistant") == []
-
-
-@pytest.mark.parametrize(
-    ("strategy", "heard"),
-    [("user_only", ["user"]), ("assistant_only", ["assistant"]), ("hybrid", ["user", "assistant"])],
-)
-def test_the_strategy_says_whose_words_count(strategy: str, heard: list[str]) -> None:
-    payload = {
-        "user": observed("we'll use PostgreSQL for the job queue", role="user"),
-        "assistant": observed("The root cause was a stale socket in `Pool`.", role="assistant"),
-    }
-    session = from_session(payload.values(), (), strategy)
-    assert [item.sources for item in session] == [(payload[who].ref,) for who in heard]
-
-
 def test_a_message_without_a_role_is_the_users() -> None:
-    assert [item.type for item in from_session([observed("we'll use tea for the queue")])] == [
-        "decision"
+    assert [item.type for item in from_session([observed("Never use tea for the queue")])] == [
+        "pattern"
     ]
 
 
-def test_a_summary_counts_only_if_somebody_wrote_it() -> None:
-    text = "The root cause was a stale socket in `Pool`."
-    for written in (True, False):
-        summary = Summary("s1", "c1", text, 1_767_261_600_000, written=written)
-        sourceses = [item.sources for item in from_session([], [summary])]
-        assert sourceses == ([("summary:s1",)] if written else [])
-
-
 def test_nothing_that_kinen_told_the_agent_comes_back_as_new() -> None:
-    text = "we'll use PostgreSQL for the job queue"
+    text = "Never use PostgreSQL for the job queue"
     assert drawn(f"{MEMORY_OPEN}\n{text}\n{MEMORY_CLOSE}\nthanks") == []
     assert drawn(f"{MEMORY_OPEN}\n{text}") == []
     ours = [
@@ -527,7 +399,7 @@ def test_nothing_that_kinen_told_the_agent_comes_back_as_new() -> None:
 
 @pytest.mark.parametrize("change", [{"redacted": True}, {"forgotten_at": 1}])
 def test_what_was_taken_out_is_no_source(change: dict[str, Any]) -> None:
-    assert from_session([observed("we'll use PostgreSQL for jobs", **change)]) == []
+    assert from_session([observed("Never use PostgreSQL for jobs", **change)]) == []
 
 
 @pytest.mark.parametrize(
@@ -606,31 +478,11 @@ def test_trouble_that_comes_back_in_another_session_is_a_pattern() -> None:
     assert results.sources == tuple(event.ref for event in events)
     assert from_events(events[:2]) == []
     assert from_events([item._replace(capsule="c1") for item in events]) == []
-    assert from_events([*events, ran("make test 2>&1 | tail -5")]) == []  # it passed since
+    assert from_events([*events, ran("make test 2>&1 | tail -5")]) == [results]  # nobody knows
+    assert from_events([*events, ran("make test")]) == []  # it passed since
     assert from_events([ran("make test"), *events]) == [results]
 
 
 def test_an_error_that_only_says_that_there_was_one_is_no_pattern() -> None:
     said = 'error: script "lint" exited with code 1'
     assert from_events([ran("bun run lint", said, of) for of in ("c1", "c1", "c2")]) == []
-
-
-@pytest.mark.parametrize(
-    "reason",
-    [
-        "Reverts acme/kettle#75.",
-        "This reverts #75, sorry.",
-        "My apologies, I misread it.",
-        "Thanks!",
-    ],
-)
-def test_a_revert_without_a_reason_states_nothing(reason: str) -> None:
-    assert from_commit("commit:1", f'Revert "feat: boil twice"\n\n{reason}') == []
-
-
-def test_a_reason_of_a_commit_is_a_sentence_of_its_own() -> None:
-    subject = "fix(lock): write the lock file of the kettle once"
-    cause = "The lock file of the kettle was empty because `flush()` ran before `write()`."
-    passing = "However, the lock file of the kettle failed because you ran it twice."
-    found = from_commit("commit:1", f"{subject}\n\n{passing} {cause}")
-    assert [item.content for item in found] == [f"write the lock file of the kettle once: {cause}"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kinen import Memory
+from kinen.config.trust import trust_memory
 from kinen.errors import NotFound, StoreError
 from kinen.query import recall_query
 from sources.repositories import Repository
@@ -317,6 +318,9 @@ def test_a_forgotten_issue_is_hidden_until_it_is_restored(memory: Memory) -> Non
 def test_a_session_start_names_the_issue_in_progress(memory: Memory) -> None:
     memory.sync()
     memory.observe("hello")
+    assert "shop-a1b2" not in memory.journal.brief("s", "a")
+    space = memory.space
+    trust_memory(space.home, space.root, space.id)
     assert "## Issue in progress\nshop-a1b2 Login fails after midnight" in memory.journal.brief(
         "s", "a"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import tracemalloc
 from typing import TYPE_CHECKING, Any
@@ -209,7 +210,8 @@ def test_the_same_transcript_gives_the_same_journal_in_another_home(
             memory.transfer.import_transcripts(path)
             memory.transfer.export(out := io.StringIO())
             bundles.append(out.getvalue())
-    assert bundles[0] == bundles[1]
+    seal = re.compile('"digest": "[0-9a-f]{64}"')  # made with a key of the home
+    assert seal.subn("", bundles[0]) == seal.subn("", bundles[1])
 
 
 def test_a_ready_summary_becomes_the_summary_of_the_capsule(memory, tmp_path) -> None:

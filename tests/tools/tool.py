@@ -1,4 +1,4 @@
-"""Loads a program of tools/ as a module."""
+"""Loads a program of tools/ or benchmarks/ as a module."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import ModuleType
 
-TOOLS = Path(__file__).parents[2] / "tools"
+ROOT = Path(__file__).parents[2]
+TOOLS = ROOT / "tools"
 
 
-def load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
+def load(name: str, folder: str = "tools") -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / folder / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

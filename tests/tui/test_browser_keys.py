@@ -290,7 +290,7 @@ def test_what_agents_are_told_is_counted(browse: Any, filled: Path) -> None:
     async def steps(screen: Screen) -> None:
         output = await screen.press("escape", "6")
         assert "tokens  session start" in output
-        assert "Breakfast" in output
+        assert "## Plan" in output
 
     browse(steps)
 

@@ -161,6 +161,8 @@ class Forgotten(Response):
     refs: list[str]
     also: list[str]
     suppressed: bool
+    waiting: str = ""
+    """Who has to end before the last bytes can be removed; empty if they are gone."""
 
 
 class ImportReport(Response):

@@ -181,6 +181,9 @@ class Item(Response):
     votes: list[Vote] = []
     at: str = ""
     space: str = ""
+    by: str = ""
+    session: str = ""
+    later: str = Field("", description="a later entry that says the same with other counts")
 
 
 class Dropped(Response):
@@ -410,6 +413,7 @@ class Step(Response):
     kind: str = Field(description="edit or run")
     text: str
     ref: str
+    named: bool = Field(False, description="whether the error names what it touches")
 
 
 class Fix(Response):
@@ -419,8 +423,11 @@ class Fix(Response):
     session: str = ""
     command: str = Field("", description="what failed")
     likeness: float
+    pasted: bool = Field(False, description="a user pasted it into a prompt")
+    answer: str = Field("", description="what the agent said about it at the end of its turn")
     fixed_at: str = Field("", description="when the same command succeeded")
     steps: list[Step] = []
+    cured: bool = Field(False, description="whether the error names something that was changed")
     more_steps: int = 0
     success: str = ""
     commit: str = ""
@@ -429,12 +436,15 @@ class Fix(Response):
 
 class Fixes(Response):
     fixes: list[Fix]
+    omitted: int = Field(0, description="similar failures that were not followed")
+    search: list[Hit] = []
 
 
 class Invocation(Response):
     invocation: str
     succeeded: int
     failed: int
+    unknown: int = Field(0, description="runs of which nobody knows how they ended")
     at: str
     session: str = ""
     ref: str
@@ -442,6 +452,7 @@ class Invocation(Response):
 
 class Invocations(Response):
     invocations: list[Invocation]
+    latest: int = Field(0, description="how many were looked at, the latest; 0: all")
 
 
 class Status(Response):

@@ -142,7 +142,9 @@ def show(memory: Memory, name: str) -> Output:
 def edit(memory: Memory, name: str) -> Output:
     """Open a checkpoint (default: the newest) in your editor."""
     path = memory.worklog.saved_checkpoint(name).path
-    open_editor(os.path.join(memory.space.root, os.fsdecode(unspelled(path))))
+    file = os.fsdecode(unspelled(path))
+    with memory.worklog.editing(file):
+        open_editor(os.path.join(memory.space.root, file))
     memory.worklog.refresh()
     saved = memory.worklog.saved_checkpoint(path)
     return Output(checkpoint_json(saved), saved.ref)

@@ -166,7 +166,7 @@ def number_option(
 
 def limit_option(default: int, noun: str = "entries") -> Callable[[Any], Any]:
     """`--limit`, of which 0 means all."""
-    return number_option("--limit -n", f"maximum number of {noun} (0 = all)", default)
+    return number_option("--limit -n", f"maximum number of {noun} (0 = all)", default, least=0)
 
 
 def moment(phrase: str, *, end: bool = False) -> str:
@@ -190,10 +190,11 @@ class Output:
 
 
 def listing(
-    data: object, text: str, items: Sequence[Any], empty: str = "", total: int = 0
+    data: object, text: str, items: Sequence[Any], empty: str = "", total: int = 0, cut: str = ""
 ) -> Output:
-    """The output of a list, with a remark if it is empty, or if there are more in total."""
+    """The output of a list, with a remark if it is empty, cut, or if there are more in total."""
     notes = [empty] if empty and not items else []
+    notes += [cut] if cut else []
     if items and total > len(items):
         notes.append(f"{len(items):,} of {total:,}; --limit shows more")
     return Output(data, text, found=bool(items), notes=notes)

@@ -90,7 +90,7 @@ def list_(
         kind=kind,
         after=milliseconds(since),
         before=milliseconds(until, end=True),
-        limit=max(0, limit),
+        limit=limit,
         audit=audit,
         **scope,
     )

@@ -213,7 +213,8 @@ def _steps_text(plan: Plan, style: Style) -> str:
 def edit(memory: Memory, id_: str) -> Output:
     """Open a plan (default: the active one) in your editor."""
     current = _existing(memory, id_)
-    open_editor(os.path.join(memory.space.root, current.path))
+    with memory.worklog.editing(current.path):
+        open_editor(os.path.join(memory.space.root, current.path))
     memory.worklog.refresh()
     return _output(memory.worklog.plan(current.id) or current)
 

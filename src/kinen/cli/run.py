@@ -7,6 +7,7 @@ import sys
 from kinen import paths
 from kinen.cli.output import MARK, coloured
 from kinen.errors import KinenError
+from kinen.ids import LATEST_CLOCK, milliseconds
 from kinen.render.style import Style
 
 TYPE_CHECKING = False
@@ -48,6 +49,8 @@ def report(error: Exception) -> int:
         return fail(f"{error.filename or 'the system'}: {error.strerror or error}")
     if isinstance(error, RecursionError):
         return fail("the input is nested too deeply")
+    if isinstance(error, OverflowError) and milliseconds() == LATEST_CLOCK:
+        return fail("the clock of this machine is beyond the year 2262 · set it")
     if paths.debugging():
         raise error
     name = type(error).__name__

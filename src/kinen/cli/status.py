@@ -8,13 +8,14 @@ from kinen.characters import visible_line
 from kinen.cli.command import Output, spaces_command
 from kinen.cli.progress import progress_line
 from kinen.cli.run import colours, screen, synced_text
-from kinen.memory import Memory
+from kinen.memory import Memory, erasing
 from kinen.render.activity import activity_json, activity_rows
 from kinen.render.daemon import daemon_text
 from kinen.render.issues import work_json, work_line
 from kinen.render.journal import plan_json, progress_text
 from kinen.render.json import status_json
-from kinen.render.text import status_text
+from kinen.render.text import counted, status_text
+from kinen.storage import tables
 from kinen.text import now
 
 
@@ -25,6 +26,7 @@ def status(memory: Memory) -> Output:
     from kinen.daemon import control
 
     state = memory.index.status()
+    replaced = tables.set_aside(memory.space.home, new=True)
     lost = memory.journal.lost()
     seen = control.look(memory.space.home)
     style = colours()
@@ -43,6 +45,9 @@ def status(memory: Memory) -> Output:
     work = memory.index.work()
     if work:
         rows.append(("working", progress_line(work, now())))
+    erased = len(erasing.pending(memory.core))
+    if erased:
+        rows.append(("erasing", _erasing_text(erased, work is not None)))
     lines = [status_text(state, style, synced_text(state.synced))]
     lines += [f"{style('dim', f'{name:<10}')} {value}" for name, value in rows]
     if lost:
@@ -54,6 +59,14 @@ def status(memory: Memory) -> Output:
         "issues": work_json(issues) if issues else None,
         "daemon": seen.state or None,
         "work": work._asdict() if work else None,
+        "erasing": erased,
         "journal_lost": lost,
+        "set_aside": replaced,
     }
-    return Output(data, "\n".join(lines))
+    notes = [f"{path} was damaged and is replaced; nothing reads it any more" for path in replaced]
+    return Output(data, "\n".join(lines), notes=notes)
+
+
+def _erasing_text(count: int, working: bool) -> str:
+    who = "when that ends" if working else "by the next `kinen index`"
+    return f"{counted(count, 'entries')} hidden; the last bytes are removed {who}"

@@ -24,6 +24,8 @@ KILL_SECONDS = 3.0
 """How long it may take to end on a signal, before it is killed."""
 HUNG_SECONDS = 2.0
 """After how long without an answer a daemon that holds the lock hangs."""
+ANSWER_SECONDS = 1.0
+"""How long a daemon that has started may take for one answer on a busy machine."""
 STEP = 0.02
 
 
@@ -65,7 +67,7 @@ def start(home: str) -> tuple[dict[str, Any], bool]:
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end:
         daemon = look(home, patience)
-        patience = STEP
+        patience = ANSWER_SECONDS
         if daemon.state:
             return daemon.state, bool(pid)
         if daemon.refusal and not outdated(daemon.last.get("version", "")):

@@ -12,15 +12,15 @@ import json
 import logging
 import os
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, TypeVar
 
-from kinen.ids import key_id
+from kinen.ids import key_id, milliseconds
 from kinen.memory import Memory
 from kinen.model.journal import Observation, Scope
 from kinen.model.records import Query
+from kinen.privacy.quote import quoted
 from kinen.recall.tiers import shown
 from kinen.text import excerpt
 
@@ -58,7 +58,7 @@ def memory_of(folder: str) -> Memory:
 
 def recall(memory: Memory, question: str, budget: int = 600) -> str:
     """What the memory knows about a question, as text for a model."""
-    return shown(memory.recall(Query(question, budget=budget)))
+    return quoted(shown(memory.recall(Query(question, budget=budget))))
 
 
 class History:
@@ -93,7 +93,7 @@ class History:
                 journal = self.memory.journal
                 capsule = journal.open_capsule(excerpt(words, INTENT), scope=scope, resume=True).id
             name = key(value)
-            self._last = max(self._last + 1, time.time_ns())
+            self._last = max(self._last + 1, milliseconds() * 1_000_000)
             self.memory.observe(
                 words,
                 scope=scope,

@@ -195,13 +195,12 @@ def start(home: str) -> int:
     Its socket is served by the same HTTP application as its port: without the http extra nothing
     is started, and every command does its work itself.
     """
-    import time
-
+    from kinen.ids import milliseconds
     from kinen.ipc import extras
 
     stamp = os.path.join(home, STARTED)
     try:
-        if abs(time.time() - os.stat(stamp).st_mtime) < PAUSE or running(home):
+        if abs(milliseconds() / 1000 - os.stat(stamp).st_mtime) < PAUSE or running(home):
             return 0
     except OSError:
         pass

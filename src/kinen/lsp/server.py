@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol
 
 from kinen import __version__
 from kinen.characters import visible_line
@@ -34,6 +35,18 @@ REQUEST_FAILED = -32803
 def refusal(error: KinenError) -> JsonRpcException:
     """A user's error as an editor shows it."""
     return JsonRpcException(visible_line(error.line()), REQUEST_FAILED)
+
+
+class Protocol(LanguageServerProtocol):
+    """The protocol of pygls, which gives no answer to a request that it cannot read."""
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        try:
+            return super().structure_message(data)
+        except JsonRpcException as error:
+            if "method" in data and isinstance(data.get("id"), int | str):
+                self._send_response(data["id"], error=error.to_response_error())
+            raise
 
 
 class Cursor:
@@ -61,7 +74,7 @@ class Server(LanguageServer):
     """A language server with the vaults of the spaces that its documents are in."""
 
     def __init__(self, name: str = "") -> None:
-        super().__init__("kinen", __version__, converter_factory=converter)
+        super().__init__("kinen", __version__, protocol_cls=Protocol, converter_factory=converter)
         self.spaces = Spaces(name)
         self._loading: dict[str, asyncio.Task[None]] = {}
         self._checks: dict[str, asyncio.Task[None]] = {}

@@ -47,7 +47,8 @@ def check_memory(memory: Memory) -> Iterator[Check]:
         yield Check("files", False, detail, "kinen index status")
     yield _check_model(memory, state.pending, state.provider)
     if state.untrusted:
-        yield Check("trust", False, f"ignored keys: {', '.join(state.untrusted)}", "kinen trust")
+        detail = f"ignored or limited: {', '.join(state.untrusted)}"
+        yield Check("trust", False, detail, "kinen trust")
 
 
 def _check_journal(memory: Memory) -> Iterator[Check]:

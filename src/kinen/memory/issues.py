@@ -191,13 +191,14 @@ class Issues:
         self._index.prepare()
         if self._core.frozen:
             return
-        source = self._index.sources.issues(self._index.sources.suppressed())
+        index = self._core.file("index.db")
         with (
             contextlib.suppress(Busy),
             sync_lock(self._core.file("sync.lock"), wait),
-            contextlib.closing(Writer(self._core.file("index.db"))) as writer,
+            contextlib.closing(Writer(index, erasures=self._core.erasures)) as writer,
         ):
-            writer.sync(source, _silent)
+            hidden = self._index.sources.suppressed()
+            writer.sync(self._index.sources.issues(hidden), _silent)
             writer.count_chunks()
 
 

@@ -86,6 +86,10 @@ class Ledger:
         """Empty injections that cite some refs or contain some texts; returns their number."""
         return self._reader.erase([*refs, *summaries_around(self._journal.db, refs)], texts)
 
+    def scrub(self) -> None:
+        """Overwrite what was emptied in freed pages and the log."""
+        self._reader.scrub()
+
     def learn_remedies(self) -> int:
         """Draw remedies from sessions that ended since the last time; returns how many are new."""
         if not self._journal.exists:

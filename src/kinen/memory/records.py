@@ -20,6 +20,7 @@ from kinen.model.records import (
     Record,
     TagCount,
 )
+from kinen.privacy.quote import MARK
 from kinen.recall.passages import is_numbered, shown_text
 from kinen.text import spelled
 
@@ -43,8 +44,8 @@ class Records:
         """The record that a ref or a path in the space names."""
         self._index.prepare()
         record = self._find(name)
-        if record is None and "\\" in name:  # copied from output, which escapes such characters
-            record = self._find(unescaped(name))
+        if record is None and ("\\" in name or MARK in name):  # copied from output
+            record = self._find(unescaped(name).replace(MARK, ""))
         if record is None:
             self._index.catch_up()
             record = self._find(name) or self._named(name) or self._entry(name, JOURNAL_KINDS)

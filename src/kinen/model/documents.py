@@ -146,6 +146,8 @@ class Delta(NamedTuple):
     changes: Iterator[Change]
     anew: bool = False
     """Whether everything that the index has of the source is to be replaced."""
+    erased: str = ""
+    """How far the journal's erasures go in what the source has read; empty if it does not say."""
 
 
 class Counts(NamedTuple):
@@ -204,7 +206,7 @@ class Status(NamedTuple):
     pending: int
     synced: str
     untrusted: tuple[str, ...]
-    """Keys of the space's own config that are ignored until `kinen trust`."""
+    """Keys of the space's own config that are ignored or limited until `kinen trust`."""
     bytes: int
     epoch: int = 0
     """How often memories were drawn because enough was new."""

@@ -242,6 +242,11 @@ class Item(NamedTuple):
     at: str = ""
     space: str = ""
     """Its space, if several were searched."""
+    by: str = ""
+    """Who wrote it: a colleague, or the author of a commit; empty for one's own and for files."""
+    session: str = ""
+    later: str = ""
+    """The ref of a later entry that says the same with other counts."""
 
 
 class Dropped(NamedTuple):

@@ -9,8 +9,8 @@ EVENTS = tuple(
 """The kinds of observation."""
 CAPSULE_TYPES = ("session", "pocketflow_node")
 MEMORY_TYPES = ("decision", "pattern", "insight", "lesson")
-PROVIDERS = ("onnx", "ollama", "openai", "none")
-"""What can embed text."""
+PROVIDERS = ("none", "onnx", "ollama", "openai")
+"""What can embed text: nothing, this process, a server that is mostly local, a service."""
 CHECKPOINT_TYPES = ("checkpoint", "decision", "incident", "learning")
 MODES = ("hybrid", "fulltext", "semantic", "rrf", "keyword-first", "rerank")
 """How a search retrieves and ranks."""

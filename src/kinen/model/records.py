@@ -178,6 +178,8 @@ class Query(NamedTuple):
     """Go back to what was known then: a time, commit, branch or tag; empty for now."""
     floor: bool = False
     """Whether to leave out hits that are not close to the question (`kinen.recall.floor`)."""
+    once: bool = False
+    """Whether a record is shown once, by its best passage, as on a page that a person reads."""
 
 
 class Hits(tuple[Hit, ...]):

@@ -66,6 +66,16 @@ def revisions_text(revisions: Sequence[Revision], style: Style = PLAIN) -> str:
     return "\n".join(reversed(revision_lines(revisions, style)))
 
 
+def messages_text(revisions: Sequence[Revision]) -> str:
+    """Each commit, oldest first as given: the line of `revisions_text`, then the whole message."""
+    texts = []
+    for line, revision in zip(revision_lines(revisions), revisions, strict=True):
+        message = readable(revision, lines=True).message
+        body = message.strip().partition("\n")[2].strip("\n")
+        texts.append("\n".join([line, *(f"  {row}".rstrip() for row in body.splitlines())]))
+    return "\n".join(texts)
+
+
 def revision_lines(
     revisions: Sequence[Revision], style: Style = PLAIN, width: int = 0
 ) -> list[str]:

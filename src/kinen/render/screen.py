@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kinen.characters import visible_line
 from kinen.model.tuples import NamedTuple
 from kinen.render.style import PLAIN, Style
-from kinen.text import iso
+from kinen.text import bounded, iso
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -80,7 +80,7 @@ def when(seconds: float, now: float) -> str:
         return "just now"
     if 0 <= age < 3600:
         return f"{age // 60:.0f} min ago"
-    moment = time.localtime(seconds)
+    moment = time.localtime(bounded(seconds))
     today = time.localtime(now)
     clock = time.strftime("%H:%M", moment)
     if moment[:3] == today[:3]:

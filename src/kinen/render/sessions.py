@@ -270,7 +270,9 @@ def _mark(step: Step) -> tuple[str, str]:
         return "✗", "" if step.look else "warn"
     if step.kind == "edit":
         return "✎", ""
-    return "✓" if step.kind == "command" or step.ok else "·", ""
+    if step.kind == "command" and step.ok is None:
+        return "?", ""
+    return "✓" if step.ok else "·", ""
 
 
 def _outcome(timeline: SessionTimeline, full: bool, style: Style) -> list[str]:

@@ -253,6 +253,8 @@ def record_text(record: Record, chunks: Sequence[Chunk], style: Style = PLAIN) -
         lines.append(f"at {record.at}")
     if record.kind == "commit":
         lines.append(f"by {metadata.get('author', '')} <{metadata.get('email', '')}>")
+    elif metadata.get("by"):
+        lines.append(colleague(record).strip())
     if metadata.get("alive") is False:
         lines.append("deleted")
     if record.tags:
@@ -290,7 +292,7 @@ def status_text(status: Status, style: Style = PLAIN, synced: str = "") -> str:
         lines.append(style("warn", warning))
     if status.untrusted:
         keys = ", ".join(status.untrusted)
-        lines.append(style("warn", f"ignored until you run `kinen trust`: {keys}"))
+        lines.append(style("warn", f"ignored or limited until you run `kinen trust`: {keys}"))
     return "\n".join(lines)
 
 

@@ -116,6 +116,7 @@ def graph_of(memory: Memory, visit: Visit) -> Graph:
     names = ("ref", "depth", "all", "only")
     key = (
         _state(memory.core.index_file),
+        memory.core.hides(),
         *(visit.fields.get(name) for name in names),
         *sorted(visit.fields.all("kinds")),
     )

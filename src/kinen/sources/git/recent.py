@@ -5,6 +5,9 @@ Reports work before anything is indexed, so they do not wait for the index to ha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from kinen.errors import GitError
 from kinen.model.tuples import NamedTuple
 from kinen.privacy import entrance
 from kinen.space import gitcommand
@@ -49,6 +52,35 @@ def unpushed_commits(git: Git) -> list[Subject]:
     if not remote.strip():
         return []
     return _subjects(git, "", "HEAD", "--not", "--remotes", "--")
+
+
+def made_commits(
+    git: Git, before: str, heads: Sequence[str], since: int
+) -> list[tuple[str, str]] | None:
+    """The commits that lead to some commits and not to `before`, each with its subject.
+
+    Those that a branch, a tag or a worktree still has and that were made since a time in epoch
+    milliseconds, oldest first, without merges. `before` is empty if there was no commit. None if
+    git does not know these commits, or does not answer in time.
+    """
+    known = [head for head in (*heads, before) if head]
+    if not all(len(head) in (40, 64) and head.isalnum() for head in known):
+        return None
+    limits = (f"--since={max(EARLIEST, since // 1000)}", "--no-merges", f"--max-count={READ}")
+    without = ("--not", before) if before else ()
+    tips = dict.fromkeys(head for head in heads if head)
+    try:
+        reached = gitcommand.output(
+            git, "rev-list", *limits, *tips, *without, "--", timeout=TIMEOUT
+        )
+        rows = gitcommand.output(
+            git, "log", "-z", *limits, _FORMAT, "--all", *without, "--", timeout=TIMEOUT
+        )
+    except GitError:
+        return None
+    ids = set(reached.decode().split())
+    commits = [_subject(row) for row in rows.decode("utf-8", "replace").split("\0") if row]
+    return [(commit.sha, commit.text) for commit in reversed(commits) if commit.sha in ids]
 
 
 def _subjects(git: Git, folder: str, *arguments: str) -> list[Subject]:

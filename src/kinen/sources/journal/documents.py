@@ -6,13 +6,15 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kinen.journal import queries
-from kinen.journal.mark import mark, snapshot
+from kinen.journal.authors import team_author, team_person
+from kinen.journal.mark import last_erasure, mark, snapshot
 from kinen.journal.queries import Mark
 from kinen.markdown.chunks import chunk_parts
 from kinen.model.documents import Change, Delta, Document, Part, State
 from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
 from kinen.model.kinds import REDACTED
 from kinen.model.records import Chunk, Record
+from kinen.privacy.exclude import matching_glob
 from kinen.sources.files.layout import session_of
 from kinen.sources.journal.segments import MOST, THRESHOLD, Event, cut
 from kinen.text import iso
@@ -31,7 +33,11 @@ class Entries:
 
     name = "journal"
 
-    def __init__(self, path: str, *, size: int = 512, overlap: int = 50) -> None:
+    def __init__(
+        self, path: str, *, size: int = 512, overlap: int = 50, excluded: tuple[str, ...] = ()
+    ) -> None:
+        """Observations of files that match a glob in `excluded` are left out."""
+        self._excluded = excluded
         self._path = path
         self._size = size
         self._overlap = overlap
@@ -53,14 +59,16 @@ class Entries:
             self._db.close()
             return Delta(0, iter(()))
         self._hidden = queries.suppressed(self._db)
-        self._person = queries.team_person(self._db)
+        self._person = team_person(self._db)
         changed = queries.changed(self._db, since, until)
         total = until.added - since.added + len(changed)
-        return Delta(total, self._changes(states, since, until, changed), anew)
+        changes = self._changes(states, since, until, changed)
+        return Delta(total, changes, anew, last_erasure(self._db))
 
     @property
     def _rules(self) -> str:
-        return f"2:{self._size}:{self._overlap}:{THRESHOLD}:{MOST}"
+        rules = f"2:{self._size}:{self._overlap}:{THRESHOLD}:{MOST}"
+        return ":".join((rules, *self._excluded))
 
     def _changes(
         self, states: Mapping[str, State], since: Mark, until: Mark, changed: list[str]
@@ -92,7 +100,7 @@ class Entries:
         A capsule that got an observation before its last one is added to `rebuilt`.
         """
         for observation in queries.added(self._db, since, until):
-            yield Change(observation.ref, None, self._observation(observation, ""))
+            yield self._observed(observation, "")
         for capsule, first in queries.grown(self._db, since, until).items():
             if capsule in rebuilt:
                 continue
@@ -126,8 +134,7 @@ class Entries:
                 current = segment
                 opening = f"{number + segment}|{end}"
             if (observation.ts, observation.id) > last:
-                document = self._observation(observation, f"{capsule}/{number + segment}")
-                yield Change(observation.ref, None, document)
+                yield self._observed(observation, f"{capsule}/{number + segment}")
         yield Change(f"capsule:{capsule}", State(end, opening))
 
     def _change(self, ref: str, entry: Any) -> Change:
@@ -135,7 +142,7 @@ class Entries:
             return Change(ref, None, removed=True)
         kind = ref.partition(":")[0]
         if kind == "observation":
-            return Change(ref, None, self._observation(entry, ""))
+            return self._observed(entry, "")
         make: Any = {
             "capsule": self._capsule,
             "summary": self._summary,
@@ -143,6 +150,11 @@ class Entries:
             "memory": self._memory,
         }[kind]
         return Change(ref, None, make(entry))
+
+    def _observed(self, observation: Observation, segment: str) -> Change:
+        if any(matching_glob(file, self._excluded) for file in observation.files):
+            return Change(observation.ref, None, removed=True)
+        return Change(observation.ref, None, self._observation(observation, segment))
 
     def _observation(self, observation: Observation, segment: str) -> Document:
         metadata = {
@@ -225,7 +237,7 @@ class Entries:
 
     def _by(self, ref: str) -> str:
         """The colleague who wrote an entry; empty for one's own, and without a team."""
-        return queries.team_author(self._db, ref, self._person) if self._person else ""
+        return team_author(self._db, ref, self._person) if self._person else ""
 
     def _chunks(self, ref: str, text: str) -> tuple[Chunk, ...]:
         if len(text) <= self._size and text.strip():
