@@ -23,6 +23,7 @@ from kinen import Memory
 from kinen.errors import KinenError
 from kinen.hooks import action
 from kinen.journal import ledger
+from kinen.journal.admission import Admission
 from kinen.privacy.injected import own_words
 from kinen.recall.prompts import asks_something
 from record import save
@@ -152,7 +153,9 @@ class Replay:
                 continue
             self.counts[f"{kind}s"] += 1
             journal = self.memory.core.store.db
-            tip = action.tip(journal, book, kind, name, action.changed_text(message))
+            admission = Admission(self.memory.space.root, journal, trusted=True)
+            changed = action.changed_text(message)
+            tip = action.tip(journal, book, kind, name, changed, admission)
             if tip and tip[0] not in existing:
                 existing.add(tip[0])
                 self.counts[f"{kind}s told"] += 1

@@ -54,16 +54,23 @@ def cli_page() -> str:
 def config_page() -> str:
     lines = ["# Configuration", "", NOTE]
     lines += [
-        "Every key has a variable. Keys marked † are ignored in a space's own file until",
-        "`kinen trust`.",
+        "Every key has a variable. A space's own file may have come with a `git clone`. The column",
+        "*untrusted* says what counts of it until `kinen trust`, compared with the default or with",
+        "your own file: any value, only a lower or higher one, only additions to the list, or",
+        "nothing (needs trust). `never`: it is read from your own file and variables only.",
         "",
     ]
-    lines += ["| key | default | variable | what it is |", "|---|---|---|---|"]
+    lines += ["| key | default | variable | untrusted | what it is |", "|---|---|---|---|---|"]
     for key, row in keys.ROWS.items():
-        mark = " †" if row.dangerous else ""
+        mark = row.mark
+        if row.kind == "bool":
+            mark = {keys.LOWER: "only `false`", keys.HIGHER: "only `true`"}.get(mark, mark)
+        elif row.choices and mark == keys.LOWER:
+            mark = "only an earlier one"
         default = f"`{row.default}`" if row.default not in ("", ()) else ""
         choices = f" ({', '.join(row.choices)})" if row.choices else ""
-        lines.append(f"| `{key}`{mark} | {default} | `{row.variable}` | {row.help}{choices} |")
+        variable = f"`{row.variable}`"
+        lines.append(f"| `{key}` | {default} | {variable} | {mark} | {row.help}{choices} |")
     return "\n".join(lines) + "\n"
 
 
