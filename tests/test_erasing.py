@@ -78,7 +78,10 @@ def indexed(space: Path) -> int:
 
 
 class Story:
-    """An observation with everything that is made of one, and a note with the same word."""
+    """An observation with everything that is made of one, and files with the same word.
+
+    The files are a note, a checkpoint with a decision, and the plan that is worked on.
+    """
 
     def __init__(self, space: Path) -> None:
         (space / "pot.md").write_text("# Pot\n\nThe kettle has a lid.\n")
@@ -92,6 +95,12 @@ class Story:
             memory.journal.close_capsule(capsule.ref)
             memory.journal.pin(self.ref, "read this first")
             memory.journal.pin("plan.md", "and this")
+            point = memory.worklog.checkpoint(
+                f"Bought the {NEEDLE} for 3 euros", decision=f"Repair the {NEEDLE} of iron first"
+            )
+            step = f"- [ ] paint the {NEEDLE} of ours"
+            plan = memory.worklog.save_plan("Kettle", step, activate=True)
+            self.files = ("plan.md", point.path, plan.path)
             memory.sync()
             self.folder = memory.core.folder
         assert {"journal.db", "index.db"} <= set(places())
@@ -112,6 +121,10 @@ READERS = [
     ("list", "capsules"),
     ("list", "pins"),
     ("session", "list"),
+    ("plan", "show"),
+    ("plan", "list"),
+    ("checkpoint", "list"),
+    ("memories", "list"),
     ("export",),
     ("standup",),
     ("status",),
@@ -137,9 +150,9 @@ def test_no_command_shows_what_was_erased_though_another_process_holds_the_index
 ) -> None:
     story = Story(space)
     before = shown(kinen, ("show", story.ref), ("show", "plan.md"))
-    assert {"search " + NEEDLE, "hook", "export", "recall kettle"} <= set(before)
+    assert {"search " + NEEDLE, "hook", "export", "recall kettle", "plan show"} <= set(before)
     with held(story.folder, how) as holder:
-        for ref in (story.ref, "plan.md"):
+        for ref in (story.ref, *story.files):
             ran = kinen(verb, ref)
             assert ran.code == 0, ran.err
             assert f"(pid {holder.pid}) is indexing this space: embedding, 54 %" in ran.err
@@ -181,7 +194,7 @@ def test_a_process_that_has_the_index_open_shows_it_no_more(space: Path, verb: s
     with subprocess.Popen([sys.executable, "-c", OPEN, NEEDLE, str(space)], **pipes) as other:
         assert int(other.stdout.readline()) > 0
         with held(story.folder), Memory.open(space, settings=PLAIN) as memory:
-            for ref in (story.ref, "plan.md"):
+            for ref in (story.ref, *story.files):
                 assert getattr(memory.journal, verb)(ref).waiting
             print(file=other.stdin, flush=True)
             assert int(other.stdout.readline()) == 0
@@ -221,7 +234,8 @@ def test_an_mcp_server_that_is_running_shows_it_no_more(
         for n, request in enumerate(requests):
             assert f"the {NEEDLE} " in call(10 + n, "tools/call", request)
         with held(story.folder):
-            assert kinen("forget", story.ref).code == kinen("forget", "plan.md").code == 0
+            for ref in (story.ref, *story.files):
+                assert kinen("forget", ref).code == 0
             for n, request in enumerate(requests):
                 answer = call(20 + n, "tools/call", request)
                 assert '"isError":true' not in answer.replace(" ", "")
@@ -249,7 +263,7 @@ def test_a_text_that_was_read_before_is_not_written_after(
         changes = [*delta.changes]
         assert NEEDLE in str(changes)
         with held(story.folder, "waiting"):
-            for ref in (story.ref, "plan.md"):
+            for ref in (story.ref, *story.files):
                 assert getattr(memory.journal, verb)(ref).waiting
             writer.apply(
                 source, iter(changes), anew=False, bulk=False, done=str, erased=delta.erased
@@ -364,6 +378,16 @@ def test_an_excluded_path_is_in_no_answer_before_and_after_the_index_was_cleaned
     with Memory.open(space, settings=PLAIN) as memory:
         kinds = {hit.record.kind for hit in memory.search(Query(NEEDLE, mode="fulltext"))}
     assert kinds == {"note", "observation"}
+
+
+def test_excluded_checkpoints_and_plans_are_told_to_no_agent(
+    space: Path, kinen: Callable[..., Ran]
+) -> None:
+    Story(space)
+    assert {"hook", "plan show", "checkpoint list"} <= set(shown(kinen))
+    assert kinen("config", "set", "privacy.exclude", ".memories/**").code == 0
+    assert not {"plan show", "plan list", "checkpoint list"} & set(shown(kinen))
+    assert "of iron" not in "".join(shown(kinen).values())
 
 
 # At random moments

@@ -218,7 +218,7 @@ def _begun(session: Session, db: sqlite3.Connection | None, context: Context) ->
     here = session.here
     return Start(
         db,
-        Admission(here.tree, db, trusted=here.trusted == "1"),
+        Admission(here.tree, db, trusted=here.trusted == "1", excluded=here.excluded),
         tree=here.tree,
         index=here.index,
         session=session.id,
@@ -270,7 +270,8 @@ def _acting(session: Session) -> str:
         return ""  # without a ledger the tip would be repeated
     from kinen.journal.admission import Admission
 
-    admission = Admission(session.here.tree, db, trusted=session.here.trusted == "1")
+    here = session.here
+    admission = Admission(here.tree, db, trusted=here.trusted == "1", excluded=here.excluded)
     changed = action.changed_text(session.payload)
     tip = action.tip(db, context.database, kind, name, changed, admission)
     if tip is None:

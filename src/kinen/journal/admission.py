@@ -7,6 +7,7 @@ came by `git clone`. Hooks import this module: it is light.
 
 from __future__ import annotations
 
+from kinen.privacy.exclude import matching_glob
 from kinen.storage import inside
 
 TYPE_CHECKING = False
@@ -42,27 +43,52 @@ def is_own(db: sqlite3.Connection, data: bytes) -> bool:
 class Admission:
     """Decides for the entries of one space, and counts what it withholds."""
 
-    def __init__(self, root: str, db: sqlite3.Connection | None, *, trusted: bool) -> None:
-        """`trusted` says that the user trusts the space; `db` is its journal."""
+    def __init__(
+        self,
+        root: str,
+        db: sqlite3.Connection | None,
+        *,
+        trusted: bool,
+        excluded: Iterable[str] = (),
+    ) -> None:
+        """`trusted` says that the user trusts the space; `db` is its journal, and `excluded` has
+        the globs of paths that are never told.
+        """
         self._root = root
         self._db = db
         self.trusted = trusted
+        self._excluded = tuple(excluded)
         self.withheld: dict[str, int] = {}
         self._own: dict[str, bool] = {}
         self.drawn: dict[str, str] = {}
         """Memories that were drawn from something that came with the repository, and from what."""
 
     def admits(self, path: str, noun: str) -> bool:
-        """Whether a file of the space that was read may be told; one that may not is counted."""
+        """Whether a file of the space that was read may be told; one that may not is counted.
+
+        One that is hidden is neither told nor counted.
+        """
+        if self._is_hidden(path):
+            return False
         admitted = self.trusted or self.is_own(path)
         if not admitted:
             self.withhold(noun)
         return admitted
 
+    def _is_hidden(self, path: str) -> bool:
+        """Whether the user forgot or excluded a checkpoint or a plan."""
+        if matching_glob(path, self._excluded):
+            return True
+        sql = "SELECT 1 FROM suppressed WHERE ref IN (?, ?)"
+        refs = (f"checkpoint:{path}", f"plan:{path}")
+        return self._db is not None and self._db.execute(sql, refs).fetchone() is not None
+
     def read(self, path: str) -> str:
         """The text of a file of the space; empty if it cannot or may not be read."""
         from kinen.errors import UnsafeFile
 
+        if self._is_hidden(path):
+            return ""
         try:
             data = inside.read(self._root, path, LONGEST, cut=True)
         except (OSError, UnsafeFile):

@@ -16,7 +16,7 @@ from kinen.index.reader import Reader
 from kinen.journal.capsules import note_count
 from kinen.memory.core import Core
 from kinen.model.tuples import NamedTuple
-from kinen.space import registry
+from kinen.space import early, registry
 from kinen.space.registry import Space
 from kinen.storage.sqlite import sqlite3
 
@@ -121,7 +121,11 @@ def _folders(home: str) -> list[Garbage]:
 
 
 def collect(home: str) -> list[Garbage]:
-    """Delete what `garbage` lists, and forget clones that are gone where another one is there."""
+    """Delete what `garbage` lists, and forget clones that are gone where another one is there.
+
+    Events that waited for too long for a space go, too.
+    """
+    early.expire(home)
     items = _folders(home)
     for item in items:
         if os.path.isdir(item.path):

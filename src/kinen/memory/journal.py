@@ -278,7 +278,7 @@ class Journal:
         trusted = trusts_memory(space.home, space.root, (space.id, *space.aliases))
         return Start(
             db,
-            Admission(space.root, db, trusted=trusted),
+            Admission(space.root, db, trusted=trusted, excluded=self._core.config.privacy.exclude),
             tree=space.root,
             index=self._core.folder,
             session=session,

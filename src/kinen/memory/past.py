@@ -11,6 +11,7 @@ from kinen.journal import memories as learn
 from kinen.journal import queries
 from kinen.journal.activity import first_at
 from kinen.model.tuples import NamedTuple
+from kinen.sources.files.hidden import Hidden
 from kinen.text import iso, now, parse_time
 from kinen.times import milliseconds
 from kinen.worklog.checkpoints import read_plan
@@ -134,7 +135,17 @@ class Past:
         return [memory for memory in self.memories(moment) if memory.ref in away] if away else []
 
     def plan(self, moment: Moment) -> PastPlan | None:
-        """The plan that was active then; from git, or else the one that is there today."""
+        """The plan that was active then; from git, or else the one that is there today.
+
+        None that the user has hidden since.
+        """
+        past = self._plan_then(moment)
+        store = self._core.store
+        refs = queries.suppressed(store.db) if store.exists else ()
+        hidden = Hidden(refs, self._core.config.privacy.exclude)
+        return past if past and past.plan.ref not in hidden else None
+
+    def _plan_then(self, moment: Moment) -> PastPlan | None:
         for folder, mark in MARKS.items():
             name = (self.text(mark, moment) or "").strip()
             path = f"{folder}/{name}.md"

@@ -314,7 +314,7 @@ class Recaller:
 
         memories = Memories(self._core.space.root)
         plan = memories.current()
-        if plan is None:
+        if plan is None or plan.ref in self._index.sources.hidden():
             return [], ""
         days = memories.stale(plan, now())
         if days >= STALE:

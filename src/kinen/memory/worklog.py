@@ -157,7 +157,7 @@ class Worklog:
 
     def checkpoints(self, since: str = "", until: str = "") -> Iterable[Checkpoint]:
         """The checkpoints of a time, newest first; without those that are hidden."""
-        hidden = self._index.sources.suppressed()
+        hidden = self._index.sources.hidden()
         saved = self.folder.checkpoints(since, until)
         return (checkpoint for checkpoint in saved if checkpoint.ref not in hidden)
 
@@ -227,12 +227,14 @@ class Worklog:
             self._index.sync(embed=False, wait=1.0)
 
     def plans(self) -> list[Plan]:
-        """Plans, the latest changed first; one of them may be the current one."""
-        return self.folder.plans()
+        """Plans, the latest changed first; without those that are hidden."""
+        hidden = self._index.sources.hidden()
+        return [plan for plan in self.folder.plans() if plan.ref not in hidden]
 
     def plan(self, id: str = "") -> Plan | None:  # noqa: A002
-        """A plan by its id, or the one that is being worked on."""
-        return self.folder.plan(id) if id else self.folder.current()
+        """A plan by its id, or the one that is being worked on; none that is hidden."""
+        plan = self.folder.plan(id) if id else self.folder.current()
+        return plan if plan and plan.ref not in self._index.sources.hidden() else None
 
     def save_plan(
         self,
