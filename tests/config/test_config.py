@@ -929,6 +929,7 @@ def test_init_writes_a_short_file(tmp_path: Path, kinen) -> None:
         ("[secret, docs/*.md]", ("secret", "docs/*.md")),
         ("[]", ()),
         ("secret/**, *.crt", ("secret/**", "*.crt")),
+        ("./secret/**", ("secret/**",)),
         ("[ab]*.[ch]", ("[ab]*.[ch]",)),
     ],
 )
@@ -974,6 +975,12 @@ def test_a_mapping_on_one_line_is_a_mapping(space: Path, kinen: Callable[..., An
         ("{root}/secret/**", "use secret/**"),
         ("[ab", "a bracket is not closed"),
         ("[*.md]", "cannot be read"),
+        ('["secret/**", "s2/**"', "quotes are part of it"),
+        ("secret/** s2/**", "use commas: secret/**, s2/**"),
+        ("secret/**\ns2/**", "it has a control character"),
+        ("secret//a.md", "a folder in it has no name"),
+        ("secret/./a.md", "a folder in it has no name"),
+        ("secret\\**", "it has a backslash"),
     ],
 )
 def test_a_glob_that_can_match_nothing_is_refused(
@@ -983,3 +990,22 @@ def test_a_glob_that_can_match_nothing_is_refused(
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1), ran
     assert reason in ran.err
     assert not (space / ".kinen" / "config.yml").exists()
+
+
+def test_a_glob_in_a_file_that_can_match_nothing_is_noted(space: Path, kinen) -> None:
+    file = space / ".kinen" / "config.yml"
+    file.write_text("privacy:\n  exclude: [ok/**, 'secret//a.md', './notes/**']\n")
+    ran = kinen("status")
+    assert ran.code == 0
+    assert "privacy.exclude has 'secret//a.md', which matches nothing" in ran.err
+    assert "ok/**" not in ran.err and "notes" not in ran.err
+
+
+def test_setting_a_glob_that_matches_nothing_now_says_so(space: Path, kinen) -> None:
+    (space / "secret").mkdir()
+    (space / "secret" / "a.md").write_text("# A\n\nThe kettle.\n")
+    assert kinen("index").code == 0
+    ran = kinen("config", "set", "privacy.exclude", "secret;other")
+    assert "`secret;other` matches nothing that is indexed now" in ran.err
+    ran = kinen("config", "set", "privacy.exclude", "secret")
+    assert "nothing that is indexed" not in ran.err

@@ -17,6 +17,8 @@ from kinen.config import former
 from kinen.config.keys import ADDED, HARMLESS, ROWS, Config
 from kinen.config.trust import is_trusted, trust
 from kinen.errors import ConfigError
+from kinen.memory import Memory
+from kinen.privacy.exclude import matching_glob
 from kinen.sources.git.tagging import KISTE, VARP, read_rules
 from kinen.space import find as spaces
 
@@ -95,6 +97,7 @@ def set_(key: str, value: str, user: bool, space: str | None) -> int:
       kinen config set --user index.embedding_provider ollama
     """
     file = _file(user, space)
+    indexed = _indexed_paths(_root(space)) if key == EXCLUDE else []
     with _trust_kept(file) as ignored:
         parsed = configuration.set_value(file, key, value, "" if user else _root(space) or "")
     if ROWS[key].kind == "mapping":
@@ -102,6 +105,9 @@ def set_(key: str, value: str, user: bool, space: str | None) -> int:
     print(f"{key}: {_value_text(parsed) if isinstance(parsed, (tuple, dict)) else value}  # {file}")
     if key == EXCLUDE and parsed:
         note("what matches is in no answer from now on; `kinen index` removes it from the index")
+        for glob in parsed if indexed else ():
+            if not any(matching_glob(path, [glob]) for path in indexed):
+                note(f"`{glob}` matches nothing that is indexed now")
     if key in ignored():
         note(f"{key} is ignored until you run `kinen trust`: others have set keys in the file, too")
     return 0
@@ -131,6 +137,16 @@ def _file(user: bool, space: str | None) -> str:
     """The file to change: that of the space, or the user's own."""
     root = None if user else _root(space)
     return configuration.space_file(root) if root else paths.user_file()
+
+
+def _indexed_paths(root: str | None) -> list[str]:
+    """The paths that the index of a space has; none if there is no index."""
+    if root is None:
+        return []
+    with Memory.open(root) as memory:
+        if not os.path.exists(memory.core.file("index.db")):
+            return []
+        return [record.path for record in memory.core.reader.records(()) if record.path]
 
 
 @contextlib.contextmanager

@@ -19,14 +19,14 @@ from kinen.config.keys import (
     clean_name,
 )
 from kinen.config.trust import trusts
-from kinen.config.values import check_globs, parse_value, to_raw, untrusted_value
+from kinen.config.values import check_globs, misfit_glob, parse_value, to_raw, untrusted_value
 from kinen.errors import ConfigError
 from kinen.paths import user_file
 from kinen.space.repository import main_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
     from kinen.config.file import Path, Raw, Settings
@@ -59,6 +59,7 @@ def load(
     def layered(dotted: str, raw: Raw, source: str, base: str = "") -> Any:
         value = parse_value(ROWS[dotted], raw, source, base)
         if ROWS[dotted].kind == "globs":
+            warnings.extend(_unmatchable(dotted, value, source, space_root))
             # Each layer adds: a file that came by `git clone` must not open what was closed.
             value = tuple(dict.fromkeys((*before(dotted), *value)))
         return value
@@ -102,6 +103,17 @@ def load(
         if value is not None:
             put(dotted, to_raw(value), "flag")
     return _build(values, ignored, sources)._replace(warnings=tuple(warnings))
+
+
+def _unmatchable(
+    dotted: str, globs: Iterable[str], source: str, space_root: Path | None
+) -> Iterator[str]:
+    """What is wrong with globs that can match no path of a space."""
+    for glob in globs:
+        wrong = misfit_glob(glob, os.fspath(space_root or ""))
+        if wrong:
+            fact = f"{dotted} has {glob!r}, which matches nothing: {wrong[0]}"
+            yield f"{fact} ({source}) · {wrong[1]}"
 
 
 def _impersonal(own: Settings, file: str, user: str, warnings: list[str]) -> Settings:

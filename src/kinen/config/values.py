@@ -99,18 +99,22 @@ def _parse_list(row: Row, raw: Raw, source: str) -> tuple[str, ...]:
             raw = [part.strip() for part in raw.split(",") if part.strip()]
     if not isinstance(raw, list):
         raise ConfigError(f"{row.dotted} cannot be a section ({source})", "use a list")
-    if any(item.startswith(('["', "['")) for item in raw):  # a list that was stored as a text
+    if any(map(_is_list, raw)):  # a list that was stored as a text
         raw = [
             part
             for item in raw
-            for part in (
-                _parse_list(row, item, source) if item.startswith(('["', "['")) else [item]
-            )
+            for part in (_parse_list(row, item, source) if _is_list(item) else [item])
         ]
     expected = _misfit("text", "".join(raw)) if row.kind == "words" else ""
     if expected:
         raise ConfigError(f"invalid value {raw} for {row.dotted} ({source})", f"use {expected}")
+    if row.kind == "globs":
+        raw = [item.removeprefix("./") for item in raw]
     return tuple(raw)
+
+
+def _is_list(text: str) -> bool:
+    return text.startswith(('["', "['")) and text.endswith("]")
 
 
 def _parse_mapping(row: Row, raw: Any, source: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -155,16 +159,25 @@ def _written(row: Row, text: str, brackets: str, source: str) -> Any:
 def check_globs(row: Row, globs: Iterable[str], root: str) -> None:
     """Refuse a glob of paths in a space that cannot match any."""
     for glob in globs:
-        wrong = _misfit_glob(glob, root)
+        wrong = misfit_glob(glob, root)
         if wrong:
             raise ConfigError(f"{row.dotted} cannot have {glob!r}: {wrong[0]}", wrong[1])
 
 
-def _misfit_glob(glob: str, root: str) -> tuple[str, str] | None:
+def misfit_glob(glob: str, root: str) -> tuple[str, str] | None:
     """Why a glob can match no path of a space, and what to use; None if it can."""
     relative = "use a path from the top of the space, such as docs/*.md"
     if not glob.strip("/ "):
         return "it is empty", relative
+    if not glob.isprintable():
+        return "it has a control character", "use a list: one glob, or several with commas"
+    if "\\" in glob:
+        return "it has a backslash", "use / between folders, and [*] for a star itself"
+    pieces = glob.split()
+    if len(pieces) > 1 and all("*" in piece for piece in pieces):
+        return "it is one glob with spaces", f"use commas: {', '.join(pieces)}"
+    if {"", "."} & set(glob.strip("/").split("/")):
+        return "a folder in it has no name", relative
     if glob[0] in "\"'" or glob[-1] in "\"'":
         return "the quotes are part of it", f"use {glob.strip(chr(34) + chr(39))}"
     if glob.count("[") != glob.count("]"):
