@@ -93,7 +93,7 @@ bench: $(STAMP)
 	@if [ -n "$(DATA)" ]; then $(BIN)/python benchmarks/quality.py --data $(DATA) && $(BIN)/python benchmarks/recency.py --data $(DATA) && $(BIN)/python benchmarks/distill.py --data $(DATA) && $(BIN)/python benchmarks/recall.py parts --data $(DATA); else echo "quality: make bench DATA=folder with scifact, cosqa and locomo"; fi
 
 stress: $(STAMP)
-	KINEN_STRESS=1 $(BIN)/python -m pytest -n auto tests/test_crash.py tests/test_erasing.py tests/test_writers.py tests/properties tests/index/test_killed_history.py tests/agents/test_hook_command.py tests/daemon tests/test_scale.py tests/test_budgets.py tests/test_nothing_lost.py tests/test_hostile_text.py tests/test_hostile_files.py tests/test_two_versions.py tests/test_clock.py tests/space/test_many_spaces.py tests/team
+	KINEN_STRESS=1 $(BIN)/python -m pytest -n auto tests/test_crash.py tests/test_erasing.py tests/test_early_events.py tests/test_hostile_home.py tests/test_writers.py tests/properties tests/index/test_killed_history.py tests/agents/test_hook_command.py tests/daemon tests/test_scale.py tests/test_budgets.py tests/test_nothing_lost.py tests/test_hostile_text.py tests/test_hostile_files.py tests/test_two_versions.py tests/test_clock.py tests/space/test_many_spaces.py tests/team
 	KINEN_STRESS=1 $(BIN)/python -m pytest -n auto -m hypothesis
 
 # The real clients that npm has, installed into build/e2e, against a model on loopback.

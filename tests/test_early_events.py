@@ -173,6 +173,16 @@ def test_kinen_init_takes_in_what_waited(shop: Path, home: Path, send: Send, kin
     assert waiting(home) == []
 
 
+def test_kinen_init_in_the_middle_of_a_session_counts_what_it_took_in(
+    shop: Path, home: Path, send: Send, kinen: Kinen
+) -> None:
+    begin(send, shop)
+    done = kinen("init", cwd=shop)
+    assert "took in 3 events from before it was a space" in done.out
+    assert waiting(home) == []
+    assert [entry.status for entry in capsules(shop)] == ["open"]
+
+
 def test_a_command_takes_in_what_waited_for_a_git_init(
     shop: Path, send: Send, kinen: Kinen
 ) -> None:

@@ -41,14 +41,15 @@ class Running:
                 stderr=subprocess.DEVNULL,
             )
         )
-        self.until(lambda state: bool(state))
         return int(self.state()["pid"])
 
     def state(self) -> dict[str, Any]:
-        return control.look(str(self.home)).state
+        """What it answers about itself; on a busy machine the answer takes its time."""
+        return self.until(bool)
 
     def space(self, root: Path) -> dict[str, Any]:
-        spaces = [space for space in self.state().get("spaces", ()) if space["root"] == str(root)]
+        state = control.look(str(self.home)).state
+        spaces = [space for space in state.get("spaces", ()) if space["root"] == str(root)]
         return spaces[0] if spaces else {}
 
     def until(
@@ -56,7 +57,7 @@ class Running:
     ) -> dict[str, Any]:
         """The state once something holds of it."""
         end = time.monotonic() + seconds
-        while not holds(state := self.state()):
+        while not holds(state := control.look(str(self.home)).state):
             assert time.monotonic() < end, json.dumps(state, indent=1) + "\n" + self.log()
             time.sleep(0.02)
         return state

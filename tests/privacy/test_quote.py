@@ -20,7 +20,20 @@ KNOWN = (
     *injected.MACHINE,
     *HARNESS,
 )
-OPENINGS = ("<", "</", "< ", "< / ", "<\n", "</\t", "&lt;", "&LT;/", "&#60;", "&#x3C;", "\\u003c")
+OPENINGS = (
+    "<",
+    "</",
+    "< ",
+    "< / ",
+    "<\n",
+    "</\t",
+    "&lt;",
+    "&LT;/",
+    "&#60;",
+    "&#x3C;",
+    "\\u003c",
+    "\\x3C",
+)
 ENDS = (">", " >", "/>", ' id="1">', "\n>", "&gt;", "\\u003e", "", " a=b c=d>")
 VOICES = (*injected.VOICES, "[INST]", "<|im_start|>", "<|im_end|>", "<|endoftext|>", "<<SYS>>")
 CODE = (

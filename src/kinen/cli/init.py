@@ -13,6 +13,8 @@ from kinen.render.text import counted
 from kinen.space import early, find, registry
 from kinen.storage import inside
 
+PATIENCE_MS = 5_000
+"""How long it waits for a process that writes the journal."""
 TEMPLATES = {
     "technical": ("docs", "papers", "examples", "data"),
     "writing": ("drafts", "references", "people", "places"),
@@ -53,6 +55,7 @@ def init(path: str, name: str | None, template: str | None) -> int:
     print(f"{'initialised' if new else 'already a space:'} {registered.name} in {root}")
     if waiting:
         with Memory.open(root) as memory:
+            memory.core.store.drain(PATIENCE_MS)
             memory.journal.close_ended()
             taken = waiting - early.count(home, root)
         print(f"took in {counted(taken, 'events')} from before it was a space")

@@ -28,6 +28,8 @@ HARNESS = (
     *("current_datetime", "custom_instructions", "environment_info", "workspace_info"),
     *("user_info", "additional_data", "attached_files", "agent_skills", "user_rules"),
     *("system_prompt", "system_instructions", "start_of_turn", "end_of_turn"),
+    # Cline and Roo Code
+    *("environment_details", "system-message"),
 )
 """Tags of clients and models that are not looked for on the way in."""
 EXACT = frozenset(
@@ -49,7 +51,19 @@ LONGEST_OPENING = 40
 LONGEST_NAME = 80
 MOST_WORDS = 4
 """Words of a name that may follow with blanks between them."""
-OPENINGS = ("<", "\uff1c", "\ufe64", "\u2039", "&lt", "&LT", "&#", "\\u003c", "\\u003C", "\\x3c")
+OPENINGS = (
+    "<",
+    "\uff1c",
+    "\ufe64",
+    "\u2039",
+    "&lt",
+    "&LT",
+    "&#",
+    "\\u003c",
+    "\\u003C",
+    "\\x3c",
+    "\\x3C",
+)
 """How a tag begins, also where a client decodes entities or escapes."""
 _INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 _BLANKS = frozenset(" \t\r\n\f\v/" + _INVISIBLE)
