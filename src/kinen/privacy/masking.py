@@ -217,6 +217,7 @@ def _mask_phrase(text: str, low: str, name: str, word: str, expression: str, cou
         prose = name == "bearer" and not any(c.isdigit() or c == "=" for c in secret)
         if name == "cookie":
             secret = secret.partition("=")[2] or secret
+            prose = secret.isalpha() and secret.islower()  # `consent=accepted`
         if not prose and not placeholders[secret]:
             edits.append((*match.span(1), mark_of(counts, name)))
         place = low.find(word, match.end())

@@ -37,6 +37,7 @@ PASSWORDS: dict[str, tuple[str, ...]] = {
 """Words for a password, in lower case."""
 WORDS: dict[str, str] = {
     **{word: "password" for words in PASSWORDS.values() for word in words},
+    **dict.fromkeys(("dbpass", "db_pass", "rediscli_auth"), "password"),
     **dict.fromkeys(("secret", "token", "credential", "key"), "secret"),
     **dict.fromkeys(("pass", "pw", "psk", "requirepass", "masterauth"), "short"),
     **dict.fromkeys(("pat", "auth", "salt"), "general"),

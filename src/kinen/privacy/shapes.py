@@ -226,6 +226,7 @@ _VALUE = rf"[\"']?([^\s\"'{MARKS}-][^\s\"'{MARKS}]{{0,200}}+)"
 _QUOTED_VALUE = r"(?:\"([^\"\n]{1,200}+)\"|'([^'\n]{1,200}+)')"
 _MYSQL = rf"-p(?<=\s-p)([^\s\"'={MARKS}-][^\s{MARKS}]{{0,100}}+)"
 _USER = rf"[ =]?[\"']?[^\s:\"'-][^\s:\"']{{0,200}}+:([^\s\"'{MARKS}]{{1,200}}+)"
+_STORE = rf"-(?:src|dest|new)?(?:store|key)pass\s{{1,4}}{_VALUE}"
 _LOGIN = rf"-(?<=\s-)(?:u|-user){_USER}"
 
 
@@ -242,8 +243,14 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         rf"-(?<=\s-)u[ ]?[\"']?:([^\s\"'{MARKS}]{{1,200}}+)",
         r"-(?<=\s-)(?:b|-cookie)[ =][\"']?([\w.-]{1,60}=[^\"'\s][^\"'\n]{7,}+)",
     ),
-    "wget": (_LOGIN,),
+    "wget": (_LOGIN, rf"--(?:http-|ftp-|proxy-)?password(?:=|\s{{1,4}}){_VALUE}"),
     "http -a": (rf"-a(?<=\s-a){_USER}",),
+    "http --auth": (rf"--auth{_USER}",),
+    "https --auth": (rf"--auth{_USER}",),
+    "net use": (rf"\s([^\s/\\:*\"'{MARKS}][^\s\"'{MARKS}]{{3,100}}+)\s{{1,4}}/user:",),
+    "keytool": (_STORE,),
+    "jarsigner": (_STORE,),
+    "rclone": (rf"\spass(?:word)?(?:=|\s{{1,4}}){_VALUE}",),
     "sshpass": (rf"-p(?<=\s-p)\s{{0,4}}{_WORD}",),
     "plink": (_option("pw"),),
     "pscp": (_option("pw"),),
@@ -261,7 +268,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "ssh-keygen": (_option("N"),),
     "snmp": (_option("c"),),
     "7z": (rf"-p(?<=\s-p){_WORD}",),
-    "openssl": (rf"pass:(?<=\spass:){_WORD}",),
+    "openssl": (rf"pass:(?<=\spass:){_WORD}", rf"-[kK](?<=\s-[kK])\s{{1,4}}{_VALUE}"),
     "lftp": (rf"-u(?<=\s-u)\s{{1,4}}[\"']?[^\s,\"']{{1,100}}+,{_WORD}",),
     "smbclient": (rf"-U(?<=\s-U)\s{{1,4}}[\"']?[^\s%\"']{{1,100}}+%{_WORD}",),
     "xfreerdp": (rf"/p:(?<=\s/p:){_WORD}",),
