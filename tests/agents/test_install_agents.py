@@ -343,3 +343,22 @@ def test_a_proof_knows_what_keeps_a_client_from_running_hooks(
     assert proved.code == 0, proved
     assert "the command in" in proved.out
     assert "was not started" in proved.out
+
+
+@pytest.mark.parametrize("name", ["settings.json", "settings.local.json"])
+def test_a_switch_in_the_settings_of_the_project_counts(
+    name: str, space: Path, home: Path, kinen
+) -> None:
+    (home / ".claude").mkdir()
+    kinen("install", "claude-code", cwd=space)
+    (space / ".claude").mkdir()
+    (space / ".claude" / name).write_text('{"disableAllHooks": true}')
+    ran = kinen("doctor", "--prove", "claude-code", cwd=space)
+    assert ran.code == 1 and f"hooks are off: disableAllHooks is true in {space}" in ran.out
+
+
+def test_a_proof_leaves_no_event_of_the_agent_behind(space: Path, home: Path, kinen) -> None:
+    (home / ".claude").mkdir()
+    kinen("install", "claude-code", cwd=space)
+    assert "works" in kinen("doctor", "--prove", "claude-code", cwd=space).out
+    assert "last event here" not in kinen("doctor", cwd=space).out

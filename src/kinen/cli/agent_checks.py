@@ -56,7 +56,7 @@ def _check(agent: Client, number: str) -> Check:
     if waiting:
         fix = f"{by_hand(agent, 'user')}, or run `kinen install {name} --trust`"
         return Check(name, False, f"connected{number}, {len(waiting)} hooks not approved", fix)
-    switch, file = _switch_off(agent, scopes)
+    switch, file = _switch_off(agent)
     if switch:
         return Check(
             name, False, f"connected{number}, hooks are off: {switch} in {file}", "remove it"
@@ -67,20 +67,27 @@ def _check(agent: Client, number: str) -> Check:
     return Check(name, True, connected)
 
 
-def _switch_off(agent: Client, scopes: list[str]) -> tuple[str, str]:
-    """A setting that turns off all hooks of an agent, and its file; empty if there is none."""
-    for scope in scopes:
-        for place in places_of(agent.name, scope, os.getcwd()):
-            if not any(part.part == "hooks" for part in place.parts):
-                continue
+def _switch_off(agent: Client) -> tuple[str, str]:
+    """A setting that turns off all hooks of an agent, and its file; empty if there is none.
+
+    The settings of a project count, too, wherever our hooks are.
+    """
+    places = (
+        place
+        for scope in agent.scopes
+        for place in places_of(agent.name, scope, os.getcwd())
+        if any(part.part == "hooks" for part in place.parts)
+    )
+    for place in places:
+        stem, dot, suffix = place.file.rpartition(".")
+        for file in (place.file, f"{stem}.local{dot}{suffix}"):  # Claude Code reads both
             try:
-                text = regular.read(place.file, LARGEST).decode()
-            except (OSError, ValueError):
+                settings = FORMS[place.form].parse(regular.read(file, LARGEST).decode(), file)
+            except (OSError, ValueError, KinenError):
                 continue
-            settings = FORMS[place.form].parse(text, place.file)
             for keys, off in agent.switches.items():
                 if value_at(settings, keys) is off:
-                    return f"{'.'.join(keys)} is {str(off).lower()}", place.file
+                    return f"{'.'.join(keys)} is {str(off).lower()}", file
     return "", ""
 
 

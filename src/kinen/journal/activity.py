@@ -68,7 +68,8 @@ def recent_activity(db: sqlite3.Connection, now: float) -> Activity:
     for day, count in rows:
         days[min(day, DAYS - 1)] += count
     agents = db.execute(
-        "SELECT agent, MAX(ts) FROM observations WHERE agent != '' GROUP BY agent ORDER BY 2 DESC"
+        "SELECT agent, MAX(ts) FROM observations WHERE agent != '' AND forgotten_at = 0"
+        " GROUP BY agent ORDER BY 2 DESC"
     )
     sessions = db.execute(
         "SELECT agent, opened_at FROM capsules WHERE status = 'open' AND type = 'session'"
