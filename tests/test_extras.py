@@ -27,6 +27,7 @@ OPTIONAL = (
     "mcp",
     "mcp_types",
     "pgvector",
+    "prometheus_client",
     "psycopg",
     "psycopg_pool",
     "pydantic",

@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,6 +60,39 @@ def test_metrics_are_in_the_text_format_of_prometheus(
     ]
     assert buckets == sorted(buckets)
     assert buckets[-1] == samples["kinen_team_request_seconds_count", path] == 1
+    assert set(kinds) == {
+        "kinen_team_requests_total",
+        "kinen_team_request_seconds",
+        "kinen_team_entries_total",
+    }
+
+
+def test_a_worker_that_is_killed_leaves_its_counts_and_blocks_no_other(tmp_path: Path) -> None:
+    program = f"""
+import os, signal
+from kinen.http.team_metrics import Metrics
+
+metrics = Metrics({str(tmp_path)!r})
+for _ in range(3):
+    pid = os.fork()
+    if not pid:
+        metrics.count("/v1/search", 200, 0.01)
+        metrics.add("pulled", 7)
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(pid, 0)
+metrics.count("/v1/search", 303, 0.01)
+metrics.count("/v1/search", 429, 0.01)
+print(metrics.text())
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    lines = run.stdout.splitlines()
+    assert 'kinen_team_requests_total{path="/v1/search",status="2xx"} 4.0' in lines
+    assert 'kinen_team_requests_total{path="/v1/search",status="4xx"} 1.0' in lines
+    assert 'kinen_team_requests_total{path="/v1/search",status="5xx"} 0.0' in lines
+    assert 'kinen_team_request_seconds_bucket{le="0.02",path="/v1/search"} 5.0' in lines
+    assert 'kinen_team_entries_total{direction="pulled"} 21.0' in lines
 
 
 def test_the_containers_start_what_the_command_line_knows(ask: Any) -> None:

@@ -112,7 +112,9 @@ class Supervisor:
         self._options = options
         self._listener = listener
         self._folder = folder
-        self._metrics = Metrics()
+        counts = os.path.join(folder, "metrics")
+        os.mkdir(counts)
+        self._metrics = Metrics(counts)
         self._workers: set[int] = set()
         self._stopping = False
         # The end of this pipe is closed when this process dies, however that happens.

@@ -13,7 +13,7 @@ EXTRAS = {
     "http": ("fastapi", "uvicorn", "pydantic"),
     "lsp": ("pygls",),
     "mcp": ("mcp", "pydantic", "anyio"),
-    "postgres": ("psycopg", "pgvector"),
+    "postgres": ("psycopg", "pgvector", "prometheus_client"),
     "tui": ("textual",),
 }
 """The modules that show that an extra is installed, by its name in pyproject.toml."""
