@@ -253,8 +253,14 @@ class _FilesWatcher:
 
     def __init__(self, owner: Watch) -> None:
         self.owner = owner
+        self._outer: dict[str, list[str]] = {}
+        """Of each space the folders that are not inside its root: listed once, not every step."""
 
-    def watch(self, _target: Target) -> bool:
+    def watch(self, target: Target) -> bool:
+        inside = target.root + os.sep
+        self._outer[target.root] = [
+            folder for folder in target.folders if not folder.startswith(inside)
+        ]
         return False  # watchfiles lists the folders itself
 
     def run(self) -> None:
@@ -293,10 +299,7 @@ class _FilesWatcher:
 
     def _tops(self) -> dict[str, int]:
         """The folders that contain all others, with their inodes, which show a replacement."""
-        tops = []
-        for target in self.owner.targets("watchfiles"):
-            inside = target.root + os.sep
-            tops += [folder for folder in target.folders if not folder.startswith(inside)]
+        tops = [top for root in self._roots() for top in self._outer[root]]
         return {top: os.stat(top).st_ino if os.path.isdir(top) else 0 for top in tops}
 
     def _changes(self, batch: Iterable[tuple[int, str]]) -> Changes:
