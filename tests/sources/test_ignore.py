@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kinen.sources.files.ignore import Ignore
+from kinen.sources.files.ignore import LARGEST, Ignore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -182,6 +182,13 @@ def test_hostile_patterns_are_answered_at_once(tmp_path: Path) -> None:
     ignore = Ignore(written(tmp_path, {".gitignore": rules}))
     assert not ignore.ignored("a" * 250, directory=False)
     assert not ignore.ignored("a/" * 120 + "c", directory=False)
+
+
+def test_a_file_with_too_many_rules_is_skipped(tmp_path: Path) -> None:
+    rules = b"a.md\n" * (LARGEST // 5)
+    assert Ignore(written(tmp_path, {".gitignore": rules})).ignored("a.md", directory=False)
+    rules += b"a.md\n"
+    assert not Ignore(written(tmp_path, {".gitignore": rules})).ignored("a.md", directory=False)
 
 
 @given(st.binary(max_size=300), st.text("ab/.*[]!\\ ", min_size=1, max_size=20))
