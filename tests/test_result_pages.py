@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kinen import Memory
+from kinen import Memory, Query
 from kinen.mcp.tools_git import GetProvenance
 from sources.repositories import Repository
 
@@ -46,6 +46,16 @@ def test_a_record_is_on_a_page_once_and_no_hit_claims_more_than_one_before_it(
             assert len(refs) == len(set(refs)) > 1, question
             strengths = [hit.strength for hit in hits]
             assert strengths == sorted(strengths, reverse=True), question
+
+
+def test_a_record_stands_where_its_best_passage_is_whatever_the_limit(kitchen: Path) -> None:
+    with Memory.open(kitchen) as memory:
+        for question in ("kettle boils water", "kettle", "water for tea", "a pot needs a kettle"):
+            passages = memory.search(Query(question, limit=50))
+            best = list(dict.fromkeys(hit.record.ref for hit in passages))
+            for limit in (1, 2, 5, 50):
+                page = memory.search(Query(question, limit=limit, once=True))
+                assert [hit.record.ref for hit in page] == best[:limit], (question, limit)
 
 
 def test_a_text_is_asked_as_the_settings_say(kitchen: Path) -> None:

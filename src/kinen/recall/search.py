@@ -415,7 +415,10 @@ def _situated(reader: Index, hits: list[Hit], query: Query) -> list[Hit]:
 
     query_terms = terms(query.text)
     if query.once:
-        hits = list({hit.record.ref: hit for hit in reversed(hits)}.values())[::-1]
+        best: dict[str, Hit] = {}
+        for hit in hits:
+            best.setdefault(hit.record.ref, hit)
+        hits = [*best.values()]
     return distinct_passages(
         hits,
         query.limit,
