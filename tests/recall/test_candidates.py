@@ -77,10 +77,13 @@ def test_without_a_question_the_order_stays() -> None:
         ("The red table is full. It is Monday.", "The red table is full."),
     ],
 )
-def test_nothing_is_left_out_because_another_text_resembles_it(older: str, newer: str) -> None:
+@pytest.mark.parametrize("kind", ["observation", "memory", "summary"])
+def test_nothing_is_left_out_because_another_text_resembles_it(
+    older: str, newer: str, kind: str
+) -> None:
     both = [
-        Candidate(hit("observation:a", "2026-01-01", 0.5), older),
-        Candidate(hit("observation:b", "2026-01-02", 0.5), newer),
+        Candidate(hit(f"{kind}:a", "2026-01-01", 0.5), older),
+        Candidate(hit(f"{kind}:b", "2026-01-02", 0.5), newer),
     ]
     assert folded(both) == both
 

@@ -23,8 +23,6 @@ OUTCOME = 0.25
 """The weight of being a session's summary, where a question asks what it came to."""
 OLDER = 0.85
 """What a summary is worth beside one that is newer."""
-ALIKE = 0.8
-"""The share of words in common from which on a summary or a memory is a repetition."""
 DERIVED = ("summary", "memory")
 """Kinds that repeat what was said before their own time."""
 LONG = 200
@@ -159,8 +157,7 @@ def may_answer(question: str, hit: Hit) -> bool:
 def folded(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Candidates without those that a newer one has word by word; it stands in place of the first.
 
-    Summaries and memories repeat what others said. They stand for nobody, however new they are,
-    and go where most of their words are the same.
+    Summaries and memories repeat what others said. They stand for nobody, however new they are.
     """
     chosen: list[tuple[Candidate, tuple[str, ...]]] = []
     for candidate in candidates:
@@ -184,11 +181,20 @@ def _time(entry: tuple[Candidate, tuple[str, ...]]) -> tuple[bool, str, str]:
 def _repeats(
     older: tuple[Candidate, tuple[str, ...]], newer: tuple[Candidate, tuple[str, ...]]
 ) -> bool:
-    """Does an entry say nothing that a newer one does not say, too?"""
-    if older[0].hit.record.kind in DERIVED:
-        own = set(older[1])
-        return len(own.intersection(newer[1])) >= ALIKE * len(own.union(newer[1]))
-    return f" {' '.join(older[1])} " in f" {' '.join(newer[1])} "
+    """Does an entry say nothing that a newer one does not say, too?
+
+    Word by word, but for a label such as `Outcome:` before what was drawn from others: texts that
+    differ in one word may differ in what they are about.
+    """
+    text, other = (f" {' '.join(words)} " for words in (older[1], newer[1]))
+    if text in other:
+        return True
+    label, _, rest = text.strip().partition(" ")
+    if older[0].hit.record.kind not in DERIVED or not rest or f" {rest} " not in other:
+        return False
+    from kinen.markdown.labels import label_of
+
+    return bool(label_of(label))
 
 
 def without_updates(candidates: Iterable[Candidate]) -> list[Candidate]:
