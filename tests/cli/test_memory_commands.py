@@ -554,3 +554,15 @@ def test_a_question_about_something_else_is_not_answered(space: Path, ask: Ask) 
     other = ask("recall", "which opera number did Mozart compose")
     assert "## Related" not in other.out
     assert "nothing is known about this: no entry has" in other.out + other.err
+
+
+@pytest.mark.parametrize("names", [("Acme", "Bolt"), ("staging", "production"), ("v1", "v2")])
+def test_memories_about_two_names_are_both_told_and_both_hold(
+    kinen: Ask, space: Path, names: tuple[str, str]
+) -> None:
+    said = "The nightly import of the {} feed keeps its raw files for audits by the finance team"
+    for name in names:
+        assert kinen("memories", "add", said.format(name)).code == 0
+    told = kinen("recall", "nightly import raw files audits").out
+    assert all(said.format(name) in " ".join(told.split()) for name in names)
+    assert "superseded" not in kinen("memories", "list").out

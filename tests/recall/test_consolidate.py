@@ -217,6 +217,17 @@ def test_a_later_value_of_the_same_thing_supersedes(old: str, new: str, type_: s
         ("Uploads retry 3 times within 30 s", "Uploads retry 5 times within 60 s"),
         ("Support Python 3.8", "Support Python 3.9"),
         ("Encrypt backups with age", "Encrypt backups with gpg"),
+        ("webhook 1 is idempotent by event id", "webhook 2 is idempotent by event id"),
+        ("API v1 stays supported until March", "API v2 stays supported until March"),
+        ("Worker 1 keeps jobs for three days", "Worker 2 keeps jobs for three days"),
+        ("Shard two holds the mails", "Shard three holds the mails"),
+        ("Retry on 429 with a backoff", "Retry on 503 with a backoff"),
+        ("404 is cached by the proxy", "503 is cached by the proxy"),
+        ("Kunde 12 bekommt die neue Seite", "Kunde 13 bekommt die neue Seite"),
+        (
+            "The pool of the staging database for nightly reports in Europe has a timeout of 30 s",
+            "The pool of the live database for nightly reports in Europe has a timeout of 60 s",
+        ),
     ],
 )
 def test_another_value_of_something_else_supersedes_nothing(old: str, new: str) -> None:

@@ -157,7 +157,7 @@ def overlap(a: Claim, b: Claim) -> float:
 def opposed(older: Claim, newer: Claim) -> bool:
     """Whether the newer claim contradicts the older: `Y instead of X`, `no longer X`."""
     if older.negative != newer.negative:
-        return _jaccard(older.terms, newer.terms) >= 0.8
+        return _same_thing(older.terms, newer.terms)
     denied = older.terms & newer.rejected
     rest = older.terms - newer.rejected
     wholly = len(newer.terms) == 1 or newer.terms <= older.rejected
@@ -170,8 +170,15 @@ def revised(older: Claim, newer: Claim) -> bool:
         older.negative == newer.negative
         and differ_in_one(older.values, newer.values)
         and len(older.subject & newer.subject) >= LEAST
-        and _jaccard(older.subject, newer.subject) >= SUBJECT
+        and _same_thing(older.subject, newer.subject)
     )
+
+
+def _same_thing(a: frozenset[str], b: frozenset[str]) -> bool:
+    """Whether two claims are about the same thing: where each has a term of its own, it may be the
+    name of another.
+    """
+    return _jaccard(a, b) >= SUBJECT and not (_only(a, b) and _only(b, a))
 
 
 def is_specific(topic: str, least: int) -> bool:

@@ -1,7 +1,7 @@
 """Values that a claim gives to something: numbers, versions, sizes, defaults.
 
 Two claims that say the same of the same thing and differ in one value cannot both hold: the later
-one is right. A number that is a name (`issue 12`, `ADR 3`) belongs to what the claim is about.
+one is right. A number in a name (`issue 12`, `API v2`) belongs to what the claim is about.
 """
 
 from __future__ import annotations
@@ -19,12 +19,18 @@ _VALUE = re.compile(
     r"(?![\w/-]|[.:]\w)"
     rf"|(?<![\w-])(?P<word>{'|'.join(_WORDS[2:])})(?![\w-])"
 )
-_NAMED = re.compile(
-    r"(?i)(?:\b(?:adr|rfc|issue|pr|ticket|bug|task|epic|step|phase|round|stage|part|section|chapter"
-    r"|page|line|item|option|port|http|status|error|code|level|layer|node|day|week|sprint|milestone"
-    r"|id|no|nr|number|table|figure|rule)[ #.-]{1,2}|#)$"
+_MEASURE = re.compile(
+    r"(?i)\s?(?:times(?! out)|(?:second|minute|hour|day|week|month|year|byte)s?|percent"
+    r"|mal|sekunden?|minuten?|stunden?|tagen?|wochen?|fois|secondes?|heures?|jours?"
+    r"|veces|segundos?|minutos?|horas?|d[ií]as?|vezes|раза?|секунды?|минуты?|часов|часа|дней|дня)"
+    r"(?!\w)"
 )
-"""Before a number that is a name."""
+"""After a number that counts."""
+_GIVING = frozenset(
+    """is are was be of to at than within every has have ist sind war auf von hat haben beträgt est
+    sont à de es son é são равен равно до""".split()
+)
+"""Words before a number that is a value. After any other it is part of a name: `webhook 2`."""
 
 
 class Valued(NamedTuple):
@@ -40,7 +46,7 @@ def valued(text: str) -> Valued:
     pieces: list[str] = []
     start = 0
     for match in _VALUE.finditer(text):
-        if match["number"] and _NAMED.search(text[max(0, match.start() - 12) : match.start()]):
+        if not _gives(text, match):
             continue
         name = "default" if match["default"] else "number" if match["number"] else "word"
         value = match[name].lower().replace(",", "")
@@ -48,6 +54,14 @@ def valued(text: str) -> Valued:
         pieces.append(text[start : match.start(name)])
         start = max(match.end(name), match.end("unit"))
     return Valued(tuple(values), " ".join([*pieces, text[start:]]))
+
+
+def _gives(text: str, match: re.Match[str]) -> bool:
+    """Is a number what something is said to be or to have, and no part of a name?"""
+    if match["default"] or match["unit"] or _MEASURE.match(text, match.end()):
+        return True
+    before = text[max(0, match.start() - 40) : match.start()].split()
+    return bool(before) and (before[-1].casefold() in _GIVING or before[-1][-1] in "=:<>≤≥≈~")
 
 
 def differ_in_one(older: tuple[str, ...], newer: tuple[str, ...]) -> bool:
