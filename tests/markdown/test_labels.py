@@ -33,10 +33,13 @@ FORMS = {
     "nested": "1. Key Decisions:\n   - {}\n2. Next:\n   - Write the docs for all of it",
     "dash": "**Decision** — {}",
     "numbered": "Decision 3: {}",
+    "brackets": "[DECISION] {}",
+    "wide brackets": "【决定】{}",
 }
 SUBJECTS = (
     *("queues", "tokens", "backups", "invoices", "avatars", "metrics", "tickets", "sessions"),
     *("drafts", "uploads", "themes", "webhooks", "reports", "budgets", "pictures", "mailings"),
+    *("calendars", "passwords"),
 )
 PLACES = {
     "round": "sessions/20260301-01-store/rounds/{}.md",
@@ -89,6 +92,9 @@ def test_labels_are_read_in_messages_checkpoints_and_commits(
     [
         *("TBD", "TODO", "n/a", "-", "…", "", "yes", "offen", "待定", "à décider", "pendiente"),
         *("<what was decided>", "{{decision}}", "[describe the decision]", "{title of option 1}"),
+        *("none yet", "not yet made, waiting for legal", "pending review by Dana", "see above"),
+        *("we will decide next week", "no decisions or rules were made", "noch nicht getroffen"),
+        *("尚未做出", "https://example.com/decisions"),
         *("Ship it? (Yes/No)", "~~Use tea for the queue~~", "`^foo.*$`", "pending"),
     ],
 )
@@ -111,6 +117,11 @@ def test_an_empty_or_templated_value_is_nothing(value: str) -> None:
         "## Decisions\n\n1. ⏳ **Names**: turns or rounds (to be decided)",
         "We decided nothing; fixed the build.",
         "## Open decisions\n\n- Use tea for the queue",
+        "## Decisions\n\nNo decisions were made in this session.",
+        "Agreed: you are right, I will look at the file again.",
+        "Agreed: I will look at the file again.",
+        "[Decision](queue.md) about tea for the queue",
+        "Rule: @lint/no-any (12 hits)",
     ],
 )
 def test_code_quotations_open_tasks_and_open_records_have_no_label(text: str) -> None:
@@ -127,6 +138,20 @@ def test_every_word_of_the_table_labels_in_every_spelling(word: str) -> None:
         assert [(entry.type, entry.text.rstrip(".")) for entry in entries] == [
             (LABELS[word], said.rstrip("."))
         ], form
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "No retries in tests",
+        "None of the tests may sleep",
+        "Seed the database first",
+        "I'll keep SQLite for the queue",
+        "Use src/kinen for all of it",
+    ],
+)
+def test_a_decision_that_begins_like_an_open_one_is_kept(value: str) -> None:
+    assert [entry.text for entry in labelled(f"Decision: {value}")] == [value]
 
 
 def test_a_reason_belongs_to_the_decision_before_it() -> None:

@@ -1,8 +1,8 @@
 """What people label: `Decision: …`, `### Lesson`, `> [!rule]`, a column `Decision`, an ADR.
 
 A label is evidence of its own: somebody wrote down what the sentence is. So the words of the text
-do not matter, only its structure and one table of label words, in eight languages. Code and quoted
-text have no labels, and an empty or templated value says nothing.
+do not matter, only its structure and one table of label words, in ten languages. Code and quoted
+text have no labels, and a value that is empty, templated or still open says nothing.
 """
 
 from __future__ import annotations
@@ -44,16 +44,17 @@ LABELS: Mapping[str, str] = {
     for type_, table in {
         "decision": """
             decision, decisions, decided, agreed, decision outcome, decision made, decisions made,
-            decision log, chosen option, breaking change
+            decision log, decision taken, decisions taken, chosen option, breaking change
             | entscheidung, entscheidungen, entschieden, beschluss, beschlüsse, beschlossen
             | décision, décisions, décidé, choix retenu
             | decisión, decisiones, decidido, acordado
             | decisão, decisões, decidido, acordado
             | решение, решения, решено, принято решение
-            | 决定, 决策, 決策, 决议 | 決定, 決定事項, 決定内容""",
+            | 决定, 决策, 決策, 决议 | 決定, 決定事項, 決定内容
+            | decisione, decisioni, deciso | 결정, 결정사항, 결정 사항""",
         "lesson": """
-            lesson, lessons, lesson learned, lessons learned, learned, learning, learnings,
-            takeaway, takeaways, gotcha, gotchas
+            lesson, lessons, lesson learned, lessons learned, lesson learnt, lessons learnt,
+            learned, learning, learnings, takeaway, takeaways, gotcha, gotchas
             | lektion, lektionen, lehre, lehren, gelernt
             | leçon, leçons, leçon apprise, leçons apprises, appris, à retenir, enseignement,
             enseignements
@@ -61,7 +62,8 @@ LABELS: Mapping[str, str] = {
             aprendizajes
             | lição, lições, lição aprendida, lições aprendidas, aprendizado, aprendizados
             | урок, уроки, вывод, выводы
-            | 教训, 经验教训, 經驗教訓, 经验 | 教訓, 学び, 学んだこと""",
+            | 教训, 经验教训, 經驗教訓, 经验 | 教訓, 学び, 学んだこと
+            | lezione, lezioni, lezione appresa, lezioni apprese | 교훈, 배운 점""",
         "pattern": """
             pattern, patterns, rule, rules, convention, conventions, principle, principles
             | muster, regel, regeln, konvention, konventionen, grundsatz, grundsätze
@@ -69,27 +71,33 @@ LABELS: Mapping[str, str] = {
             | patrón, patrones, regla, reglas, convención, convenciones, principio, principios
             | padrão, padrões, regra, regras, convenção, convenções, princípio, princípios
             | правило, правила, паттерн, соглашение, соглашения, принцип, принципы
-            | 模式, 规则, 規則, 约定, 約定, 规范, 原则 | パターン, ルール, 規約, 原則""",
+            | 模式, 规则, 規則, 约定, 約定, 规范, 原则 | パターン, ルール, 規約, 原則
+            | regola, regole, convenzione, convenzioni, principi | 규칙, 원칙, 패턴, 컨벤션""",
         "insight": """
             insight, insights | erkenntnis, erkenntnisse, einsicht, einsichten
             | constat, constats | hallazgo, hallazgos | descoberta, descobertas
-            | инсайт, инсайты, наблюдение | 洞察, 见解, 見解 | 知見, 気づき""",
+            | инсайт, инсайты, наблюдение | 洞察, 见解, 見解 | 知見, 気づき
+            | intuizione, intuizioni | 인사이트""",
         "why": """
             rationale, reason, reasons, reasoning, why, because, justification
             | grund, gründe, begründung, warum, weil | raison, raisons, pourquoi, justification
             | razón, razones, motivo, motivos, por qué | razão, razões, motivo, por quê, porque
-            | причина, причины, почему, обоснование | 原因, 理由 | なぜ""",
+            | причина, причины, почему, обоснование | 原因, 理由 | なぜ
+            | motivazione, ragione, perché | 이유, 근거""",
         "cause": """
             root cause, cause | ursache | cause racine | causa raíz, causa | causa raiz
-            | первопричина | 根本原因, 根因""",
-        "answer": "answer, antwort, réponse, respuesta, resposta, ответ, 回答, 答え",
-        "status": "status, état, estado, статус, 状态, ステータス",
+            | первопричина | 根本原因, 根因 | causa principale | 근본 원인""",
+        "answer": """
+            answer, antwort, réponse, respuesta, resposta, ответ, 回答, 答え, risposta, 답변""",
+        "status": "status, état, estado, статус, 状态, ステータス, stato, 상태",
         "topic": """
             topic, question, area, subject, component | thema, frage, bereich | sujet, question
-            | tema, pregunta | tema, pergunta | тема, вопрос | 主题, 问题 | 題目, 質問""",
+            | tema, pregunta | tema, pergunta | тема, вопрос | 主题, 问题 | 題目, 質問
+            | argomento, domanda | 주제, 질문""",
         "choice": """
             choice, chosen, selected, selection, outcome, resolution, detail, details
-            | wahl, gewählt | choix | elección | escolha | выбор | 选择 | 選択""",
+            | wahl, gewählt | choix | elección | escolha | выбор | 选择 | 選択
+            | scelta | 선택""",
         "next": """
             next, next step, next steps, next up, next task, what's next, what is next,
             recommended next steps, suggested next steps, remaining, remaining work,
@@ -119,7 +127,9 @@ LABELS: Mapping[str, str] = {
             待处理, 未完成, 剩余工作, 遗留问题, 已知问题, 下一步計劃, 後續, 後續步驟,
             後續工作, 接下來, 待辦, 待辦事項, 待處理, 剩餘工作, 遺留問題, 已知問題
             | 次, 次に, 次の作業, 次のステップ, 次回, 今後, 今後の予定, 今後の課題, 今後の作業,
-            残り, 残作業, 残りの作業, 残課題, 残タスク, 未対応, 未完了, やること, 既知の問題""",
+            残り, 残作業, 残りの作業, 残課題, 残タスク, 未対応, 未完了, やること, 既知の問題
+            | prossimo passo, prossimi passi, da fare, in sospeso, resta da fare, cosa manca
+            | 다음, 다음 단계, 할 일, 남은 작업, 미해결""",
         RESULT: """
             result, results, test, tests, tested, test results, verification, verified, validation,
             check, checks | ergebnis, ergebnisse, resultat, geprüft, prüfung, überprüfung,
@@ -127,12 +137,14 @@ LABELS: Mapping[str, str] = {
             | resultado, resultados, verificación, pruebas, verificado
             | verificação, testes | результат, результаты, итог, итоги, проверка, проверено, тесты
             | 结果, 测试, 测试结果, 验证, 驗證, 測試, 測試結果
-            | 結果, テスト, テスト結果, 検証, 確認""",
+            | 結果, テスト, テスト結果, 検証, 確認
+            | risultato, risultati, verifica, verificato | 결과, 테스트, 검증""",
     }.items()
     for word in re.split(r"[,|]", " ".join(table.split()))
 }
-"""Label words, in English, German, French, Spanish, Portuguese, Russian, Chinese and Japanese, with
-what they label: a type of memory, another part of a decision, or a part of a closing message."""
+"""Label words, in English, German, French, Spanish, Portuguese, Russian, Chinese, Japanese, Italian
+and Korean, with what they label: a type of memory, another part of a decision, or a part of a
+closing message. French `modèle` is missing: most often it names a model."""
 LEADS: Mapping[str, tuple[str, ...]] = {
     type_: tuple(lead.strip() for lead in re.split(r"[,|]", " ".join(table.split())))
     for type_, table in {
@@ -144,6 +156,7 @@ LEADS: Mapping[str, tuple[str, ...]] = {
             | nous avons décidé, on a décidé, il a été décidé
             | hemos decidido, decidimos, se decidió
             | foi decidido, nós decidimos | мы решили, решено, было решено
+            | abbiamo deciso, è stato deciso
             | 我们决定, 我們決定, 决定 | 決定した""",
         "lesson": """
             we learned, it turned out, turned out, the root cause was, the cause was, root cause
@@ -195,6 +208,31 @@ _OPEN = frozenset(
 )
 """Values that leave a decision open, and states in which a record does not hold."""
 
+_UNSETTLED = tuple(
+    phrase.strip()
+    for phrase in " ".join(
+        """not yet, not made, not decided, no decision, pending, awaiting, waiting for, waiting on,
+        to be decided, to be defined, to be determined, to be discussed, to be confirmed,
+        we will decide, we'll decide, will decide, will be decided, decide later, see, as above
+        | noch nicht, noch keine, noch offen, ausstehend, steht noch aus, warten auf,
+        wir entscheiden, wird noch, siehe
+        | pas encore, en attente, on décidera, à décider, à définir, voir, cf
+        | todavía no, aún no, pendiente de, a la espera, se decidirá, decidiremos, véase, ver arriba
+        | ainda não, aguardando, será decidido, ver acima | ещё не, еще не, пока не, ожидает,
+        решим, см | 尚未, 还没, 還沒, 待定, 待决, 见上, 如上 | まだ, 未定, 上記, 保留中
+        | non ancora, in attesa, da decidere, vedi | 아직, 미정, 보류, 위 참조""".split()
+    )
+    .replace("|", ",")
+    .split(",")
+)
+"""How a value begins that puts a decision off, or points elsewhere."""
+_NONE = frozenset(
+    """none no keine kein aucun aucune ninguno ninguna no nenhum nenhuma nessuna nessuno нет никаких
+    没有 無 无 없음""".split()
+)
+"""Words that say that there is nothing of what a label names."""
+_YOU = frozenset("you you're du sie tu vous tú usted você ты вы 你 您 너 당신".split())
+_AGREED = frozenset("agreed acordado".split())
 _MARK = lazy_pattern(
     "^(?:[\u2600-\u27bf\u2b00-\u2bff\ufe0f\u231a-\u23ff\U0001f000-\U0001faff]+\\s*)+"
 )
@@ -202,6 +240,9 @@ _NUMBER = lazy_pattern(
     r"(?i)^(?:(?:Q|D|ADR|RFC)[ -]?)?#?\d+[a-z]?(?:\.\d+)*\s*(?:[:.)–—-]+\s*|\s+|$)"
 )
 _NAMED = lazy_pattern(r"(?i)^(?P<kind>Q|D|ADR|RFC)[ -]?\d")
+_BRACKETS = lazy_pattern(
+    r"(?:\*\*)?[\[【](?P<label>[^\W\d_][^\[\]【】\n]{0,48})[\]】](?:\*\*)?[:：]?(?![(\[])\s*"
+)
 _LABEL = lazy_pattern(
     r"(?P<bold>\*{1,3}|_{1,3})?(?P<label>[^\W\d_][^*_:：|`\n]{0,48}?)\s*(?P<colon>[:：])?\s*"
     r"(?(bold)(?P=bold))\s*(?(colon)|(?P<mark>[:：]|[–—]|-{1,2}(?=\s)))\s*"
@@ -216,6 +257,7 @@ _TICK = lazy_pattern(r"^\[(?P<mark>[ xX])\]\s+")
 _CALLOUT = lazy_pattern(r"^\[!(?P<type>[^\]\n]{1,40})\][+-]?[ \t]*(?P<title>[^\n]*)(?:\n|$)")
 _FIGURE = lazy_pattern(r"[*_]*[\d.,%×/ –+-]*\d[\d.,%×/ –+-]*[*_]*(?: ?\w{1,3})?")
 _CODE = lazy_pattern(r"`[^`]*`")
+_WORDS = lazy_pattern(r"[^\W_]+(?:['’-][^\W_]+)*")
 _STRUCK = lazy_pattern(r"~~.+?~~")
 _TEMPLATE = lazy_pattern(
     r"\{\{[^{}\n]{0,80}\}\}|\{(?=[^{}\n]{0,80} )[^{}\n]{1,80}\}|<(?=[^<>\n/]{0,80} )[^<>\n]{1,80}>"
@@ -304,14 +346,35 @@ def value_of(markdown: str, type_: str = "decision") -> str:
         whole = longer
     if is_open(whole):
         return ""
-    # A pattern is often an expression, which is no statement.
+    # A pattern is often an expression or the name of a check, which is no statement; nor is a link.
     least = 3 if type_ == "pattern" else 1
-    return excerpt(whole.strip(), LONGEST) if size(_CODE.sub(" ", whole)) >= least else ""
+    prose = " ".join(word for word in _CODE.sub(" ", whole).split() if "/" not in word)
+    return excerpt(whole.strip(), LONGEST) if size(prose) >= least else ""
 
 
 def is_open(value: str) -> bool:
     """Does a value only say that there is none, or that it is not decided?"""
     return value.casefold().strip(" .!…。！\"'()-") in _OPEN
+
+
+def is_settled(value: str, type_: str = "decision") -> bool:
+    """Does a labelled value say something, and not that nothing is decided, or where to look?"""
+    low = value.casefold().replace("’", "'")
+    words = _WORDS.findall(low)
+    if not words or _begins(low, _UNSETTLED):
+        return False
+    if words[0] in _NONE:  # `none yet`, `No decisions were made`
+        named = any(label_of(word) == type_ for word in words[1:4])
+        return not named and (words[0] != "none" or len(words) > 4)
+    return type_ != "decision" or words[0] not in _YOU
+
+
+def _begins(low: str, phrases: tuple[str, ...]) -> bool:
+    """Does a text begin with one of some phrases, as whole words where words are spaced?"""
+    return any(
+        low.startswith(phrase) and (phrase[0] > "\u3000" or not low[len(phrase) :][:1].isalnum())
+        for phrase in phrases
+    )
 
 
 def heads(line: str) -> str:
@@ -324,7 +387,7 @@ def heads(line: str) -> str:
 def starts(line: str) -> tuple[str, str]:
     """What the label at the start of a line labels, and the rest of the line."""
     line = _MARK.sub("", line.lstrip())
-    match = _LABEL.match(line[:LONGEST_LABEL])
+    match = _BRACKETS.match(line[:LONGEST_LABEL]) or _LABEL.match(line[:LONGEST_LABEL])
     what = label_of(match["label"]) if match else ""
     return (what, line[match.end() :]) if match and what else ("", line)
 
@@ -438,7 +501,7 @@ class _Reader:
                 self._status = self._status or plain(value)
             elif what == "why":
                 self._explain(value)
-            elif what in TYPES and value:
+            elif what in TYPES and value and not _is_talk(lines[start]):
                 self._add(what, value, line + start)
             elif what in TYPES and top and len(lines) == 1:
                 self._open(what, line)
@@ -552,7 +615,7 @@ class _Reader:
                 topic = plain(choice)
                 choice = part["choice"]
             text = value_of(choice)
-            if first in _OPEN or not text:
+            if first in _OPEN or not is_settled(text, heads[types[0]]):
                 continue
             topic = "" if topic.isdigit() or not size(topic) or _is_date(topic) else topic
             text = f"{topic}: {text}" if topic else text
@@ -566,6 +629,7 @@ class _Reader:
         if chosen and not _TEMPLATE.search(value):
             value = f"{chosen['option']}, {value[chosen.end() :]}".rstrip(" ,")
         text = value_of(value, type_)
+        text = text if is_settled(text, type_) else ""
         part = self._part
         headed = part.entries and not part.entries[0].type
         if text and headed:
@@ -598,6 +662,12 @@ def _is_of_figures(rows: list[list[str]], label: int) -> bool:
     """Does a table measure what its label column names? Half of the other cells are numbers."""
     others = [cell for row in rows for n, cell in enumerate(row) if n != label and cell.strip()]
     return sum(bool(_FIGURE.fullmatch(cell.strip())) for cell in others) * 2 >= max(1, len(others))
+
+
+def _is_talk(line: str) -> bool:
+    """Is a line a reply, as `Agreed: I will look again`, and no record of what was agreed?"""
+    words = _WORDS.findall(line.casefold())[:2]
+    return len(words) == 2 and words[0] in _AGREED and words[1] in {*_YOU, "i", "i'll", "i'm"}
 
 
 def _is_date(text: str) -> bool:
