@@ -39,6 +39,9 @@ def drawn(*turns: tuple[str, str], strategy: str = "hybrid") -> list[tuple[str, 
         ("Niemals direkt auf main pushen.", "Niemals direkt auf main pushen."),
         ("Benutze immer pnpm für Installationen.", "Benutze immer pnpm für Installationen."),
         ("N'utilise jamais npm dans ce dépôt.", "N'utilise jamais npm dans ce dépôt."),
+        ("Use pnpm, never npm", "Use pnpm, never npm"),
+        ("Don't ever push without asking.", "Don't ever push without asking."),
+        ("Always be explicit about types.", "Always be explicit about types."),
         ("Usa siempre pnpm para instalar.", "Usa siempre pnpm para instalar."),
         ("Nunca faça push direto na main.", "Nunca faça push direto na main."),
         ("Никогда не пушь прямо в main.", "Никогда не пушь прямо в main."),
@@ -63,6 +66,12 @@ def test_a_standing_rule_of_the_user_is_kept(prompt: str, rule: str) -> None:
         "# Rules\n\nNever push to main without a review.",
         "Das ist noch nie passiert bei uns.",
         "Never push to main without a review. " * 60,
+        "never mind the failing test, go on",
+        "Always the same error, look at it",
+        "Never tested this on Windows, can you try it there",
+        "Immer der gleiche Fehler, schau mal",
+        "Toujours la même erreur, regarde",
+        "Tests pass locally, never on CI",
     ],
 )
 def test_a_story_a_question_and_a_template_are_no_rule(prompt: str) -> None:
@@ -81,6 +90,14 @@ def test_a_story_a_question_and_a_template_are_no_rule(prompt: str) -> None:
         ("第二个", "PostgreSQL - a server"),
         ("redis", "Redis"),
         ("the last", "Redis"),
+        ("yes, 3", "Redis"),
+        ("I'd go with 3, thanks", "Redis"),
+        ("use redis please", "Redis"),
+        ("je prends la troisième", "Redis"),
+        ("选3", "Redis"),
+        ("3でお願いします", "Redis"),
+        ("option 3 please, but keep the old one", "Redis (but keep the old one)"),
+        ("3 because it is there", "Redis (because it is there)"),
     ],
 )
 def test_a_choice_is_kept_with_its_question(reply: str, option: str) -> None:
@@ -90,7 +107,14 @@ def test_a_choice_is_kept_with_its_question(reply: str, option: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", ["yes", "ok", "no", "7", "is 2 safe?", "I need 2 tests and 3 pages", "go on with it"]
+    "reply",
+    [
+        *("yes", "ok", "no", "7", "is 2 safe?", "I need 2 tests and 3 pages", "go on with it"),
+        *("not 2", "don't do 2", "skip 2", "all except 3", "anything but 1", "neither 1", "2 or 3"),
+        *("2 is broken", "the first is bad", "in 2 days", "add 2 tests", "why is 2 needed"),
+        *("not redis", "redis is wrong", "2, no wait", "1, 3", "nicht 2", "pas la deuxième"),
+        *("не 2", "不要 2", "2はだめ", "2? no"),
+    ],
 )
 def test_a_reply_that_picks_nothing_decides_nothing(reply: str) -> None:
     assert accepted(STORES, reply) is None
@@ -108,12 +132,76 @@ def test_letters_are_options_and_an_article_is_none() -> None:
 
 def test_a_mere_yes_accepts_the_question_and_stays_below_what_is_kept() -> None:
     choice = accepted("I can do that.\n\nShall the old API stay for a year?", "ja, bitte")
-    assert choice and choice.text == "Shall the old API stay for a year?"
+    assert choice and choice.question == "Shall the old API stay for a year?"
     found = from_session([said("assistant", "Shall the API stay?"), said("user", "yes")])
     assert [(finding.content, finding.confidence) for finding in found] == [
         ("Shall the API stay? Yes.", 0.6)
     ]
     assert accepted("Done. All tests pass.", "great") is None
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the name of the table?",
+        "In which file is it?",
+        "Shall I take Redis or SQLite?",
+        "Wie heißt die Tabelle?",
+        "Где лежит файл?",
+        "用哪个表？",
+    ],
+)
+def test_a_yes_accepts_no_question_that_asks_for_more(question: str) -> None:
+    assert [
+        reply for reply in ("sure", "ok", "ja", "да", "好的") if accepted(question, reply)
+    ] == []
+
+
+@pytest.mark.parametrize("end", ["All tests pass.", "Shall I commit it?", "Anything else?"])
+def test_the_items_of_a_report_are_no_options(end: str) -> None:
+    report = f"I changed two things:\n1. The lexer skips comments\n2. The parser is lazy\n\n{end}"
+    for reply in ("2", "the second one", "2 is broken", "yes"):
+        assert drawn(("assistant", report), ("user", reply)) == []
+
+
+@pytest.mark.parametrize(
+    ("request_", "offer", "decided"),
+    [
+        (
+            "Which queue do we take for mails?",
+            "Two candidates:\n1. RabbitMQ\n2. SQS\n\nWhich do you prefer?",
+            "Which queue do we take for mails? RabbitMQ",
+        ),
+        (
+            "Add paths for the tickets.",
+            "Which?\n1. user/ticket\n2. ticket",
+            "Add paths for the tickets: user/ticket",
+        ),
+        (
+            "go on",
+            "Two ways to end the sessions that stay open:\n1. a timeout\n2. a hook\n\nWhich one?",
+            "Two ways to end the sessions that stay open: a timeout",
+        ),
+        (
+            "Wie liefern wir die API aus?",
+            "Es gibt zwei Wege:\n1. rollend\n2. blau und grün\n\nWelchen nehmen wir?",
+            "Wie liefern wir die API aus? rollend",
+        ),
+    ],
+)
+def test_a_choice_says_what_it_is_about(request_: str, offer: str, decided: str) -> None:
+    assert drawn(("user", request_), ("assistant", offer), ("user", "1")) == [("decision", decided)]
+
+
+def test_a_choice_about_nothing_known_is_not_kept() -> None:
+    offer = "Which?\n1. rolling deploys\n2. blue and green"
+    assert drawn(("user", "ok"), ("assistant", offer), ("user", "1")) == []
+
+
+def test_what_a_session_says_of_two_names_is_kept_of_both() -> None:
+    said_of = "Decision: the importer of {} keeps the raw files for audits of customers"
+    both = "\n\n".join(said_of.format(name) for name in ("Acme", "Bolt"))
+    assert len(drawn(("user", "go"), ("assistant", both))) == 2
 
 
 def test_an_agent_is_heard_only_where_it_labels_in_its_last_message() -> None:

@@ -82,6 +82,39 @@ def test_a_choice_is_shown_with_the_option_that_it_accepts(
     assert "prefer?" not in answer
 
 
+@pytest.mark.parametrize("reply", ["don't do A", "not option C", "A is wrong", "skip the first"])
+def test_a_refusal_is_neither_told_nor_saved_as_a_decision(
+    kinen: Runner, space: Path, reply: str
+) -> None:
+    imported(
+        kinen,
+        space,
+        ("user", "How can we end sessions that were left open?"),
+        ("assistant", OPTIONS),
+        ("user", reply),
+        ("assistant", "Then I ask at the next start."),
+    )
+    assert "no new memories" in kinen("consolidate").out
+    assert "accepted by the user" not in kinen("recall", "ways to end open sessions").out
+
+
+def test_a_choice_is_found_by_what_it_is_about(kinen: Runner, space: Path) -> None:
+    imported(
+        kinen,
+        space,
+        ("user", "We need a queue for mails."),
+        ("assistant", "Two candidates:\n1. RabbitMQ\n2. SQS\n\nWhich do you prefer?"),
+        ("user", "option 1 please, but keep cron for now"),
+        ("assistant", "Done."),
+    )
+    assert kinen("consolidate").code == 0
+    recalled = json.loads(kinen("recall", "which queue did we decide on for mails", "--json").out)
+    assert (
+        "We need a queue for mails: RabbitMQ (but keep cron for now)"
+        in recalled["items"][0]["text"]
+    )
+
+
 @pytest.mark.parametrize(
     ("question", "reply", "decided"),
     [

@@ -9,15 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from kinen.consolidation.claims import Claim, claim, overlap
+from kinen.consolidation.claims import Claim, claim, overlap, share
 from kinen.consolidation.failures import from_repeated, is_ours
 from kinen.journal import events
-from kinen.journal.choices import accepted, options
+from kinen.journal.choices import CHOOSING, WHICH, Choice, accepted, words_of
 from kinen.markdown.labels import Labelled, labelled
-from kinen.markdown.sentences import paragraphs, sentences, size, statement
+from kinen.markdown.sentences import (
+    joined,
+    paragraphs,
+    sentences,
+    size,
+    statement,
+    weight,
+)
 from kinen.model.journal import Finding, Observation, Summary
 from kinen.privacy.injected import own_words, without_reminders
-from kinen.text import iso, lazy_pattern
+from kinen.text import STOP_WORDS, iso, lazy_pattern
 
 LONGEST = {"user": 4_000, "assistant": 12_000}
 """Characters of a message; a longer one was pasted or generated."""
@@ -27,7 +34,10 @@ LABELLED = 0.85
 RULED = 0.85
 CHOSEN = 0.8
 AGREED = 0.6
-"""How sure a mere yes to a question is: most of those questions are about the next step."""
+"""How sure a mere yes to a question is: most of those questions are about the next step. So is an
+option that nothing says the subject of."""
+LEAST = 3
+"""Words with a meaning of their own from which on a text says what a choice is about."""
 NEARLY = 0.75
 """The share of the fewer terms from which on two statements of one session are the same."""
 _ROLES = {"user_only": ("user",), "assistant_only": ("assistant",), "hybrid": ("user", "assistant")}
@@ -56,6 +66,9 @@ REMEMBER = tuple(
 _COURTESY = frozenset(
     "please bitte s'il vous plaît por favor пожалуйста 请 and but also so".split()
 )
+_VERBS = frozenset("be do have just".split())
+_ARTICLES = frozenset("le la les un une el los las una o os as um uma encore".split())
+_GERMAN = frozenset("nie niemals immer stets".split())
 _PARTICLES = frozenset("ne no do not don't n'".split())
 _WORD = lazy_pattern(r"[^\W_]+(?:['’-][^\W_]+)*|`[^`]+`")
 _CLAUSE = lazy_pattern(r"[,;:–—]\s+|\s-\s|[，、；：]")
@@ -97,10 +110,12 @@ def from_session(
     roles = _ROLES[strategy]
     findings: list[Finding] = []
     before = ""
+    request = ""
     for message in read_messages(readable, ("user", "assistant")):
         if message.role in roles:
-            findings += _stated(message, before)
+            findings += _stated(message, before, request)
         before = message.text if message.role == "assistant" else ""
+        request = (message.role == "user" and _request(message.text)) or request
     for summary in summaries:
         if summary.written and not (summary.redacted or summary.forgotten_at):
             at = iso(summary.created_at / 1000)
@@ -112,8 +127,11 @@ def _finding(entry: Labelled, ref: str, at: str) -> Finding:
     return Finding(entry.type, statement("", entry.text, entry.reason), LABELLED, (ref,), at)
 
 
-def _stated(message: Message, before: str) -> Iterator[Finding]:
-    """What a message states; `before` is the agent's message that a prompt replies to."""
+def _stated(message: Message, before: str, request: str) -> Iterator[Finding]:
+    """What a message states.
+
+    `before` is the agent's message that a prompt replies to, `request` what the user had asked for.
+    """
     ref = message.event.ref
     at = iso(message.event.ts / 1000)
     if message.role == "user" or message.closing:
@@ -123,10 +141,44 @@ def _stated(message: Message, before: str) -> Iterator[Finding]:
     for rule in rules_of(message.text):
         yield Finding("pattern", rule, RULED, (ref,), at)
     choice = accepted(before, message.text) if before else None
-    if choice and choice.question and choice.option:
-        yield Finding("decision", choice.text, CHOSEN, (ref,), at, choice.question)
-    elif choice and choice.question and not options(before):
+    if choice and choice.option:
+        option = f"{choice.option} ({choice.rest})" if choice.rest else choice.option
+        about = _about(choice, request)
+        sure = CHOSEN if about or _tells(choice.option) >= LEAST else AGREED
+        # Only a question that says itself what it is about is the same when it is asked again.
+        topic = choice.question if _tells(choice.question) >= LEAST else ""
+        yield Finding("decision", statement(about, option), sure, (ref,), at, topic)
+    elif choice:
         yield Finding("decision", f"{choice.question} Yes.", AGREED, (ref,), at)
+
+
+def _about(choice: Choice, request: str) -> str:
+    """What a choice is about: its question, if that leads to the options and says so.
+
+    A question after the options points back to what leads to them, or to the user's request.
+    """
+    if not choice.lead and _tells(choice.question) >= LEAST:
+        return choice.question
+    lead = choice.lead.rstrip(":： ")
+    context = lead if size(lead) > 2 * LEAST and _tells(lead) >= LEAST else request
+    says = _tells(choice.question) >= LEAST - 1
+    return joined([context, choice.question]) if says else context.rstrip(".")
+
+
+def _request(prompt: str) -> str:
+    """The sentence of a prompt that says what it is about: its last question, else its first."""
+    if len(prompt) > TYPED or _STRUCTURED.search(prompt):
+        return ""
+    every = [each for text in paragraphs(prompt) for each in sentences(text)]
+    telling = [sentence for sentence in every if _tells(sentence) > 1 and len(sentence) <= 200]
+    asked = [sentence for sentence in telling if sentence.endswith(("?", "？"))]
+    return asked[-1] if asked else telling[0] if telling else ""
+
+
+def _tells(text: str) -> int:
+    """The number of words that say what a question is about: `Which option?` has none."""
+    own = (word for word in words_of(text) if word not in CHOOSING and word not in WHICH)
+    return weight(" ".join(own))
 
 
 def rules_of(prompt: str) -> Iterator[str]:
@@ -156,22 +208,46 @@ def _rule(sentence: str) -> str:
         return sentence[len(beginning) :].lstrip(" ,:，：、")
     if low.startswith(HENCEFORTH) or low.rstrip(" .!。！").endswith(HENCEFORTH):
         return sentence
-    return sentence if any(map(_orders, clauses)) else ""
+    return sentence if any(map(_orders, clauses)) or _contrasts(clauses) else ""
+
+
+def _contrasts(clauses: Sequence[str]) -> bool:
+    """Do clauses end as in `Use pnpm, never npm`?"""
+    if len(clauses) != 2:
+        return False
+    first, last = (_WORD.findall(clause.casefold()) for clause in clauses)
+    alone = len(last) == 2 and last[0] in ALWAYS and last[1] not in STOP_WORDS
+    return alone and len(first) > 1 and first[0] not in STOP_WORDS
 
 
 def _orders(clause: str) -> bool:
     """Does a clause begin with `always` or `never`, or with an order and one of them?"""
     low = clause.casefold().replace("’", "'")
+    low = low.replace("don't ever ", "never ").replace("do not ever ", "never ")
     if _CJK.search(low):
         return any(0 <= low.find(word) < 8 for word in ALWAYS)
     words = [word for word in _WORD.findall(low) if word not in _COURTESY]
     head = [word for word in words[:4] if word not in _PARTICLES][:2]
     if len(words) < 3:
         return False
+    if head and head[0] in ALWAYS:
+        return _is_order(head[0], words[words.index(head[0]) + 1 :])
     # English puts the word first in an order: `tests always fail` tells of something.
-    return head[:1] != [] and (
-        head[0] in ALWAYS or (len(head) > 1 and head[1] in ALWAYS - {"always", "never"})
-    )
+    return len(head) > 1 and head[1] in ALWAYS - {"always", "never"}
+
+
+def _is_order(word: str, after: Sequence[str]) -> bool:
+    """Is what follows `always` or `never` an order?
+
+    `Always the same error`, `Never tested this` and `never mind` tell of something. A German order
+    ends in its verb.
+    """
+    following = after[0] if after else ""
+    if word in _GERMAN:
+        return following != "noch" and after[-1:] != [] and after[-1].endswith("n")
+    past = following.endswith("ed") and not following.endswith(("eed", "embed"))
+    story = following == "mind" or past or (len(following) > 6 and following.endswith("ing"))
+    return not story and following not in _ARTICLES and following not in STOP_WORDS - _VERBS
 
 
 def distinct(findings: Iterable[Finding]) -> list[Finding]:
@@ -196,13 +272,10 @@ def distinct(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _is_same(first: Claim, other: Claim) -> bool:
+    """Does one of two claims hold the other? Where each has a term of its own, it may be a name."""
     numbers = [{term for term in each.terms if term.isdigit()} for each in (first, other)]
-    return (
-        first.negative == other.negative
-        and numbers[0] == numbers[1]
-        and not (first.rejected & other.terms or other.rejected & first.terms)
-        and overlap(first, other) >= NEARLY
-    )
+    same = numbers[0] == numbers[1] and share(first, other) > 0
+    return same and overlap(first, other) >= NEARLY
 
 
 def read_messages(observations: Sequence[Observation], roles: Sequence[str]) -> list[Message]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kinen.journal.choices import accepted
+from kinen.journal.choices import agrees, options, picked
 from kinen.markdown.frontmatter import read_frontmatter
-from kinen.markdown.labels import Labelled, label_of, labelled, starts, value_of
+from kinen.markdown.labels import Labelled, is_settled, label_of, labelled, starts, value_of
 from kinen.markdown.parse import split_lines
 from kinen.markdown.sentences import (
     is_sure,
@@ -95,7 +95,7 @@ def _answered(ref: str, text: str, at: str) -> Iterator[Finding]:
         if not asks or not size(topic):
             continue
         ticked = _ticked(section)
-        choice, sure = _answer(topic, section)
+        choice, sure = _answer(section)
         if ticked:
             choice = (
                 joined([*ticked, *([choice] if sure == ANSWERED else ())])
@@ -120,7 +120,7 @@ def _ticked(section: str) -> list[str]:
     return chosen if lettered or len(chosen) == 1 < len(boxes) else []
 
 
-def _answer(topic: str, section: str) -> tuple[str, float]:
+def _answer(section: str) -> tuple[str, float]:
     """What the callouts `Answer` of a section say, and how sure that is."""
     texts: list[str] = []
     for quote in _QUOTE.finditer(section):
@@ -142,11 +142,11 @@ def _answer(topic: str, section: str) -> tuple[str, float]:
             ]
     if not texts:
         return "", 0.0
-    chosen = accepted(f"{topic}?\n{_QUOTE.sub('', section)}", texts[0])
-    if chosen and chosen.option:
-        return joined([chosen.option, *texts[1:]]), ANSWERED
+    option, rest = picked(options(_QUOTE.sub("", section)), texts[0])
+    if option:
+        return joined([f"{option}, {rest}" if rest else option, *texts[1:]]), ANSWERED
     sure = [text for text in texts if is_sure(text) and stands_alone(text, 1)]
-    if chosen or not sure or _UNKNOWN.match(sure[0]):
+    if agrees(texts[0]) or not sure or _UNKNOWN.match(sure[0]):
         return joined(texts), OPEN
     return joined(sure), ANSWERED
 
@@ -163,6 +163,7 @@ def from_checkpoint(checkpoint: Checkpoint, ref: str) -> list[Finding]:
     type_ = "decision"
     if checkpoint.decision or checkpoint.type == "decision":
         choice = value_of(checkpoint.decision)
+        choice = choice if is_settled(choice) else ""
         short = checkpoint.decision and size(choice) < 3
         content = statement(title if short else "", choice or ("" if short else title), why)
         entries = [entry for entry in entries if entry.type != "decision"]

@@ -1,35 +1,65 @@
 """What a short reply accepts: one of the options before it, or the question itself.
 
-Structure decides: the options are the numbered or lettered items of the message before, and the
-reply is a letter, a number, an ordinal, the words of an option, or nothing but a yes. The table of
-words has eight languages.
+Structure decides: the options are the numbered or lettered items of a message that asks which, and
+the reply is nothing but a letter, a number, an ordinal or the words of an option beside words that
+choose. Any other word may be a refusal (`not 2`, `skip 2`) or about something else (`2 is broken`),
+so that such a reply accepts nothing. The tables of words have eight languages.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 
 from kinen.model.tuples import NamedTuple
 from kinen.text import excerpt, lazy_pattern
 
 LONGEST_REPLY = 120
 """Characters of a reply that may be a mere acceptance; a longer one says something of its own."""
-MOST_WORDS = 8
-"""Words of a reply that picks an option by its letter, number or place."""
 LONGEST = 300
 """Characters of a question or an option."""
 
 YES = frozenset(
     """yes yep yeah yup sure ok okay agreed lgtm approved fine perfect great good go do it ahead
-    please sounds right let's that's ja jo klar genau einverstanden gut passt mach bitte oui
-    d'accord ouais parfait vas-y sí si vale claro dale perfecto sim isso perfeito pode да ага
-    хорошо давай
-    согласен согласна ладно конечно 好 好的 是 是的 可以 行 对 同意 没问题
-    はい ええ うん 了解 お願いします
-    いいです いいですね そうしてください""".split()
+    please sounds right let's that's thanks ja jo klar genau einverstanden gut passt mach bitte
+    danke oui d'accord ouais parfait vas-y merci sí si vale claro dale perfecto gracias sim isso
+    perfeito pode obrigado да ага хорошо давай согласен согласна ладно конечно спасибо 好 好的 是
+    是的 可以 行 对 同意 没问题 谢谢 はい ええ うん 了解 お願いします いいです いいですね
+    そうしてください""".split()
 )
 """Words of a reply that only agrees."""
+CHOOSING = YES | frozenset(
+    """option number choice the one lets with for take pick choose use prefer want i i'd i'll we
+    we'll then die der das den dem variante nummer nehmen nimm nehme nehmt wir ich mit dann lieber
+    le la les numéro choix je nous on prends prenons choisis choisissons avec pour va alors plutôt
+    el lo opción número con por tomo usa usemos elijo prefiero vamos entonces a o opção com de
+    escolho prefiro usar então вариант номер возьмём возьми беру выбираю выбери пусть будет тогда
+    选 选择 选项 方案 用 就 吧 案 番 で にします にしましょう でお願いします 選択肢
+    の方で""".split()
+)
+"""Words that may stand beside the option in a reply that picks one."""
+NO = frozenset(
+    """no nope nah not don't wait nein nicht ne non pas não нет не стой 不 不是 不要 等等 いや
+    いいえ""".split()
+)
+"""Words with which a clause takes back what stands before it."""
+WHICH = frozenset(
+    """what which who whom whose when where why how was welche welcher welches welchen welchem wer
+    wen wem wann wo wohin warum wieso wie womit quel quelle quels quelles lequel laquelle que qui
+    quand où pourquoi comment combien qué cuál cuáles quién cuándo dónde cómo cuánto cuántos qual
+    quais quem quando onde como quanto что какой какая какое какие какую каким кто когда где куда
+    почему зачем как сколько который которую""".split()
+)
+"""Words with which a question begins that no yes answers."""
+OR = frozenset("or oder ou или".split())
+"""Between alternatives, of which a yes does not say which."""
+_UNSPACED_WHICH = tuple(
+    """什么 什麼 哪 谁 誰 怎么 怎麼 为何 多少 还是 還是 何 どの どれ どちら どう いつ どこ なぜ
+    いくつ それとも""".split()
+)
+"""The same where words are not spaced."""
+_ASKING = frozenset("?？")
+_BECAUSE = frozenset("because weil parce car porque pois потому 因为".split())
 ORDINALS = {
     word: number
     for number, words in enumerate(
@@ -59,7 +89,9 @@ _ITEM = lazy_pattern(
 )
 _FENCE = lazy_pattern(r"(?ms)^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)")
 _KEY = lazy_pattern(r"[A-Ha-h]|\d{1,2}")
-_WORD = lazy_pattern(r"[^\W_]+(?:['’-][^\W_]+)*|#?\d+")
+_CJK = "\u3040-\u30ff\u3400-\u9fff"
+_WORD = lazy_pattern(f"[{_CJK}]+|(?:(?![{_CJK}])[^\\W_])+(?:['’-](?:(?![{_CJK}])[^\\W_])+)*")
+_CLAUSE = lazy_pattern(r"[,;.!:()\n，。；！：、（）]+|\s[–—-]+\s")
 _BOUND = lazy_pattern(r"(?<=[.!?。！？])\s+|\n")
 _MARKUP = lazy_pattern(r"[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}|^\s*(?:#{1,6}|[-+>])\s+")
 
@@ -70,10 +102,10 @@ class Choice(NamedTuple):
     question: str
     option: str
     """The option in its own words; empty if the reply only agrees to the question."""
-
-    @property
-    def text(self) -> str:
-        return f"{self.question} {self.option}".strip()
+    rest: str = ""
+    """What the reply adds: `but keep the old one`."""
+    lead: str = ""
+    """The line that leads to the options, if that is not the question."""
 
 
 def options(message: str) -> dict[str, str]:
@@ -93,58 +125,130 @@ def accepted(question: str, reply: str) -> Choice | None:
 
     `question` is the whole message of the other side, as markdown.
     """
-    words = [word.casefold() for word in _WORD.findall(reply)]
-    if not words or len(reply.strip()) > LONGEST_REPLY or reply.rstrip().endswith(("?", "？")):
+    sentence, lead = _question(question)
+    if not sentence:
         return None
     offered = options(question)
-    sentence = _question(question)
     if offered:
-        option = _picked(offered, reply, words)
-        return Choice(sentence, option) if option else None
-    if sentence and all(word in YES for word in words):
-        return Choice(sentence, "")
-    return None
+        option, rest = picked(offered, reply)
+        # A list and `Shall I commit?` is a report.
+        return Choice(sentence, option, rest, lead) if option and asks_which(sentence) else None
+    return Choice(sentence, "") if agrees(reply) and not asks_which(sentence) else None
 
 
-def _picked(offered: dict[str, str], reply: str, words: list[str]) -> str:
-    """The option that a reply names: by its words, its key or its place."""
-    low = reply.strip().strip(".!\"'` ").casefold()
-    matches = [
-        text for text in offered.values() if len(low) > 2 and text.casefold().startswith(low)
-    ]
-    if len(matches) == 1:
-        return matches[0]
-    if len(words) > MOST_WORDS:
+def agrees(reply: str) -> bool:
+    """Does a reply only say yes?"""
+    words = words_of(reply)
+    return bool(words) and not _ASKING.intersection(reply) and YES.issuperset(words)
+
+
+def asks_which(question: str) -> bool:
+    """Does a question ask for more than a yes: `Which …?`, `In which …?`, `… or …?`"""
+    words = words_of(question)
+    # A preposition or `and` may stand before the word, and `est-ce` before `que`.
+    first = words[:2] if words and len(words[0]) < 5 else words[:1]
+    return (
+        not WHICH.isdisjoint(first)
+        or not OR.isdisjoint(words)
+        or any(word in question for word in _UNSPACED_WHICH)
+    )
+
+
+def picked(offered: Mapping[str, str], reply: str) -> tuple[str, str]:
+    """The option that a reply picks, and what it adds to that; empty if it picks none.
+
+    The first clause decides, after `yes,`. What follows must neither name another option nor begin
+    with a no.
+    """
+    if len(reply.strip()) > LONGEST_REPLY or _ASKING.intersection(reply):
+        return "", ""
+    clauses = _clauses(reply)
+    while len(clauses) > 1 and YES.issuperset(words_of(clauses[0])):
+        del clauses[0]
+    if not clauses:
+        return "", ""
+    option = _named(offered, " ".join(clauses))
+    if option:
+        return option, ""
+    rest = clauses[1:]
+    option = _named(offered, clauses[0]) or _placed(offered, clauses[0])
+    added = [word for clause in rest for word in words_of(clause)]
+    if added and (added[0] in NO or _places(offered, " ".join(rest))):
+        return "", ""
+    return (option, "" if CHOOSING.issuperset(added) else ", ".join(rest)) if option else ("", "")
+
+
+def _clauses(reply: str) -> list[str]:
+    """The clauses of a reply; a reason is one of its own."""
+    clauses = []
+    for clause in _CLAUSE.split(reply.strip().strip("\"'` ")):
+        tokens = clause.split()
+        at = next((n for n, token in enumerate(tokens) if token.casefold() in _BECAUSE), None)
+        clauses += [" ".join(tokens[:at]), " ".join(tokens[at:]) if at is not None else ""]
+    return [clause for clause in clauses if words_of(clause)]
+
+
+def _named(offered: Mapping[str, str], clause: str) -> str:
+    """The only option that begins with the words of a clause, words that choose aside."""
+    words = words_of(clause)
+    for own in (words, [word for word in words if word not in CHOOSING]):
+        if len("".join(own)) < 3:
+            continue
+        matches = []
+        for text in offered.values():
+            theirs = words_of(text)
+            theirs = theirs if own is words else [word for word in theirs if word not in CHOOSING]
+            if theirs[: len(own)] == own:
+                matches.append(text)
+        if len(matches) == 1:
+            return matches[0]
+    return ""
+
+
+def _placed(offered: Mapping[str, str], clause: str) -> str:
+    """The option that a clause picks by its key or its place, if all other words choose."""
+    places = _places(offered, clause)
+    others = [word for word in words_of(clause) if word not in CHOOSING and word not in ORDINALS]
+    if len(places) != 1 or any(word.upper() not in offered for word in others):
         return ""
-    keys = {key for word in _keys(reply) if (key := word.upper()) in offered}
-    places = {ORDINALS[word] for word in words if word in ORDINALS}
-    if len(keys) + len(places) != 1:
-        return ""
-    if keys:
-        return offered[keys.pop()]
-    place = places.pop()
+    return places.pop()
+
+
+def _places(offered: Mapping[str, str], clause: str) -> set[str]:
+    """The options that a clause names by key or place: `a` in a sentence is an article."""
+    words = [word.replace("’", "'") for word in _WORD.findall(clause)]
     texts = list(offered.values())
-    return texts[place - 1 if place > 0 else place] if place <= len(texts) else ""
+    found = set()
+    for word in words:
+        place = ORDINALS.get(word.casefold(), 0)
+        if place and place <= len(texts):
+            found.add(texts[place - 1 if place > 0 else place])
+        short = len(words) < 4 and word not in "aeo"
+        likely = len(words) == 1 or word.isdigit() or word.isupper() or short
+        if _KEY.fullmatch(word) and likely and word.upper() in offered:
+            found.add(offered[word.upper()])
+    return found
 
 
-def _keys(reply: str) -> Iterator[str]:
-    """Letters and numbers of a reply that may name an option: `a` in a sentence is an article."""
-    words = [word.lstrip("#") for word in _WORD.findall(reply)]
-    for word in filter(_KEY.fullmatch, words):
-        short = len(words) < 4 and word not in "ae"
-        if len(words) == 1 or word.isdigit() or word.isupper() or short:
-            yield word
+def words_of(text: str) -> list[str]:
+    return [word.casefold().replace("’", "'") for word in _WORD.findall(text)]
 
 
-def _question(message: str) -> str:
-    """The question that the options answer, which stands before them, else the last one."""
+def _question(message: str) -> tuple[str, str]:
+    """The question that options answer, and the line that leads to them if it is another one.
+
+    The question stands before the options, else it is the last one.
+    """
     prose = _FENCE.sub("", message)
     first = _ITEM.search(prose)
-    for part in (prose[: first.start()] if first else "", _ITEM.sub("", prose)):
-        sentence = [line for line in _BOUND.split(part) if line.rstrip("*_ ").endswith(("?", "？"))]
+    before = prose[: first.start()] if first else ""
+    for part in (before, _ITEM.sub("", prose)):
+        lines = [line for line in _BOUND.split(part) if line.strip()]
+        sentence = [line for line in lines if line.rstrip("*_ ").endswith(tuple(_ASKING))]
         if sentence:
-            return _plain(sentence[-1])
-    return ""
+            lead = "" if part is before else next(reversed(before.strip().split("\n")), "")
+            return _plain(sentence[-1]), _plain(lead)
+    return "", ""
 
 
 def _in_order(items: dict[str, str]) -> bool:
