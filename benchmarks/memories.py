@@ -2,6 +2,8 @@
 
     python benchmarks/memories.py --data DIR [--list]
 
+Figures are saved in `results/`.
+
 DIR has `statements/statements.jsonl` (sentences of real sessions with the label of a reader),
 `summaries/*.jsonl` (what a model wrote of real sessions) and `transcripts/` (real sessions). A
 statement is read alone, as the only message of a session: what an agent said on the way counts as
@@ -18,12 +20,14 @@ import argparse
 import json
 import os
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 from kinen.consolidation.conversations import from_session
 from kinen.markdown.labels import labelled
 from kinen.model.journal import Finding, Observation
+from record import save
 
 LEAST = 0.7
 RIGHT = ("R", "L")
@@ -41,6 +45,15 @@ def main() -> None:
     print(f"summaries:  {len(texts)} drawn")
     memories = transcripts(arguments.data / "transcripts")
     print(f"transcripts: {len(memories)} drawn")
+    save(
+        "memories",
+        {
+            "statements": len(rows),
+            "statements_right": right,
+            "summaries": len(texts),
+            "transcripts": len(memories),
+        },
+    )
     if arguments.list:
         for label, finding in rows:
             print(f"  {label} {finding.type}: {finding.content}")
@@ -81,13 +94,16 @@ def transcripts(folder: Path) -> list[str]:
 
         def run(*words: str) -> str:
             done = subprocess.run(words, cwd=space, env=env, capture_output=True, check=False)
+            if done.returncode > 1:  # 1 says that there is nothing
+                raise SystemExit(done.stderr.decode())
             return done.stdout.decode()
 
+        kinen = (sys.executable, "-m", "kinen")
         run("git", "init", "-q")
-        run("kinen", "init")
-        run("kinen", "import", "transcripts", str(folder))
-        run("kinen", "consolidate", "--since", "2000-01-01")
-        listed = run("kinen", "memories", "list", "--limit", "0", "--json")
+        run(*kinen, "init")
+        run(*kinen, "import", "transcripts", str(folder.resolve()))
+        run(*kinen, "consolidate", "--since", "2000-01-01")
+        listed = run(*kinen, "memories", "list", "--limit", "0", "--json")
     rows = json.loads(listed or "{}").get("memories", [])
     return [f"{row['type']}: {row['content']}" for row in rows]
 
