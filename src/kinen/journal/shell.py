@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from functools import lru_cache
 from itertools import pairwise
@@ -28,6 +29,13 @@ _HERE = re.compile(r"<<-?\s*(['\"]?)(\w{1,60})\1")
 _SIGN = re.compile(r"\\.|['\"`]|\$\(|[()]|&&|\|\||\|&|[|;\n]|(?<![<>])&(?!>)", re.DOTALL)
 _OPERATORS = {"&&": "&&", "||": "||", "|": "|", "|&": "|", ";": ";", "\n": ";", "&": ";"}
 _STOPS = re.compile(r"set -\w*e|set -o errexit|bash -\w*e")
+_TOKEN = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*+'|"(?:[^"\\]|\\.)*+"|['"\\])++""", re.DOTALL)
+_QUOTED = re.compile(r"""\\.|'[^']*+'|"(?:[^"\\]|\\.)*+\"""", re.DOTALL)
+_ESCAPED = re.compile(r"""\\(["\\$`])""")
+_SHELLS = frozenset("bash sh zsh dash ksh".split())
+_RUNS_TEXT = re.compile(r"-[a-z]*c")
+_PREFIX = 12
+"""Words at the beginning of a command among which its program is looked for."""
 
 
 class Part(NamedTuple):
@@ -41,7 +49,56 @@ class Part(NamedTuple):
 
 @lru_cache(maxsize=256)
 def parts(line: str) -> tuple[Part, ...]:
-    """The simple commands of a line. What is quoted, substituted or in a here-document is text."""
+    """The simple commands of a line. What is quoted, substituted or in a here-document is text.
+
+    `bash -c '…'` is what it runs.
+    """
+    every: list[Part] = []
+    for part in _split(line):
+        nested = parts(script[1]) if (script := _script(part.text)) else ()
+        if nested:
+            nested = (nested[0]._replace(before=part.before), *nested[1:])
+            nested = (*nested[:-1], nested[-1]._replace(after=part.after))
+        every += nested or (part,)
+    return tuple(every)
+
+
+def _script(part: str) -> tuple[str, str] | None:
+    """What stands before a shell that is given its commands as text, and these: `ssh h sh -c '…'`.
+
+    None if a command is not of this kind.
+    """
+    if "sh" not in part or "c" not in part:
+        return None
+    every = tokens(part)[:_PREFIX]
+    for place, (name, option) in enumerate(pairwise(every)):
+        shell = name.rsplit("/", 1)[-1] in _SHELLS
+        if shell and _RUNS_TEXT.fullmatch(option) and len(every) > place + 2:
+            text = every[place + 2].removeprefix("$")
+            if text[:1] in ("'", '"') and len(text) > 1:
+                return " ".join(_bare(every[:place])), unquoted(text)
+    return None
+
+
+def tokens(text: str) -> list[str]:
+    """The words of a command, those with quotes in one piece."""
+    return _TOKEN.findall(text[:LONGEST])
+
+
+def unquoted(word: str) -> str:
+    """A word as a program gets it, without its quotes."""
+    return _QUOTED.sub(lambda match: _unescaped(match[0]), word)
+
+
+def _unescaped(text: str) -> str:
+    if text[0] == "\\":
+        return text[1:]
+    return text[1:-1] if text[0] == "'" else _ESCAPED.sub(r"\1", text[1:-1])
+
+
+@lru_cache(maxsize=256)
+def _split(line: str) -> tuple[Part, ...]:
+    """The simple commands of a line as they are written."""
     text = _without_documents(line[:LONGEST]) if "<<" in line else line[:LONGEST]
     pieces: list[tuple[str, str]] = []
     operator = ""
@@ -90,7 +147,10 @@ def _without_documents(text: str) -> str:
 
 def words(part: str) -> list[str]:
     """The words of a simple command without wrappers and assignments: `sudo A=1 make` is `make`."""
-    remaining = part.split()
+    return _bare(part.split())
+
+
+def _bare(remaining: list[str]) -> list[str]:
     while remaining and (remaining[0] in _WRAPPERS or _ASSIGNMENT.match(remaining[0])):
         numbered = remaining[0] in _WITH_NUMBER
         remaining = remaining[1:]
@@ -122,18 +182,26 @@ def hidden(line: str) -> list[list[str]]:
     A pipe gives the code of its last command, `a; b` that of b, and `a || b` is content with
     either of them.
     """
-    every = parts(line)
+    every = _split(line)
     stops = bool(_STOPS.search(line[:LONGEST]))
     piped = "pipefail" not in line
     hiding = []
     for number, part in enumerate(every):
         command = words(part.text)
-        if not acts(command):
+        script = _script(part.text)
+        if not (script or acts(command)):
             continue
         negated = part.text.split()[0] in ("!", "if", "while", "until", "elif")
         if negated or (part.after == "|" and piped) or _is_forgiven(every[number:], stops):
-            hiding.append(command)
+            hiding += acting(part.text)
+        elif script:
+            hiding += hidden(script[1])
     return hiding
+
+
+def acting(line: str) -> list[list[str]]:
+    """The words of each command of a line that does more than looking around."""
+    return [command for part in parts(line) if acts(command := words(part.text))]
 
 
 def _is_forgiven(rest: tuple[Part, ...], stops: bool) -> bool:
@@ -148,3 +216,270 @@ def _is_forgiven(rest: tuple[Part, ...], stops: bool) -> bool:
         if part.after == ";":
             return not stops and following.text.split()[0] not in ("then", "do", "fi", "done")
     return False
+
+
+# Which success is one of the command that failed
+
+_RUNNERS = frozenset(
+    tuple(row.split())
+    for row in (
+        *("pytest", "py.test", "unittest", "jest", "vitest", "mocha", "ava", "rspec", "phpunit"),
+        *("pest", "ctest", "bats", "gotestsum", "go test", "cargo test", "cargo nextest run"),
+        *("mix test", "bun test", "deno test", "dotnet test", "swift test", "rails test"),
+        *("manage.py test", "artisan test", "flutter test", "go vet", "go build"),
+        *("ruff check", "ruff format", "black", "mypy", "pyright", "eslint", "flake8"),
+        *("prettier", "golangci-lint run"),
+    )
+)
+"""Programs that run tests or checks: their words say which, and none means all of them."""
+_PACKAGE_MANAGERS = frozenset("npm pnpm yarn".split())
+_BUILDERS = frozenset("make gmake ninja gradle gradlew mvn mvnw mvnd".split())
+"""Programs whose words are what to do, one after the other."""
+_CARRIERS = frozenset(
+    "docker docker-compose podman kubectl ssh coverage xvfb-run dotenv nix direnv mise".split()
+)
+"""Programs that run another one somewhere else or in another way."""
+_EXECUTORS = frozenset(
+    (name, verb)
+    for verb, names in (("exec", "bundle npm pnpm yarn"), ("run", "hatch pdm pixi rye"))
+    for name in names.split()
+)
+_PREPARING = frozenset("rm cp mv chmod ln git\0add".split())
+"""Commands that only prepare what stands behind them in a line."""
+_QUIET = re.compile(
+    r"-(?:q+|v+|j\d*)|--(?:quiet|silent|verbose|no-?colou?r|colou?rs?(?:=.*)?|jobs(?:=.*)?)"
+)
+"""Options that change what is printed or how fast it is, and not what is done."""
+_QUIET_TESTS = re.compile(
+    r"-[qvsxl]+|-r[a-zA-Z]{1,8}|-n\d+|-count=\d+|--(?:exitfirst|no-header|no-summary|run|ci|bail"
+    r"|nocapture|no-capture|show-output|no-fail-fast|no-?cov(?:erage)?|coverage|watch=false"
+    r"|watchAll=false|runInBand|no-cache|fix|check|diff|write|cov(?:-\w+)?(?:=.*)?"
+    r"|(?:tb|maxfail|reporters?|format|durations|numprocesses|color|log-level|verbosity)=.*)",
+    re.DOTALL,
+)
+_QUIET_VALUED = frozenset(
+    "-n -j --jobs --tb --maxfail --reporter --durations --numprocesses".split()
+)
+_NARROWING = frozenset(
+    """-k -m -t -g -e -run -skip --grep --filter --tests --testNamePattern --test-name-pattern
+    --testPathPattern --testPathPatterns --example --group --testsuite --only""".split()
+)
+"""Options whose value says which tests run."""
+_NARROWED = frozenset("--lf --last-failed --failed --only-failures --onlyChanged --changed".split())
+_MESSAGES = frozenset("-m -am -F -b -t --message --file --body --title".split())
+_OUTPUT = re.compile(r"(?:\d|&)?>")
+_OUTPUT_ALONE = re.compile(r"(?:\d|&)?>[>|]?")
+_LIKE = 0.6
+"""Share of words from which a script in a here-document is the same one, tried again."""
+
+
+class Command(NamedTuple):
+    """A command of a line, as it is compared with another."""
+
+    place: str
+    """The folder and the container or host in which it runs; empty where the line names none."""
+    head: tuple[str, ...]
+    """Its program and verb, or all of its words where nothing is known about them."""
+    targets: tuple[str, ...] = ()
+    """Tests, files, or what to build."""
+    narrowing: frozenset[str] = frozenset()
+    """Options that let it run a part of the tests."""
+    options: frozenset[str] = frozenset()
+    document: frozenset[str] = frozenset()
+    """The words of a here-document that it reads."""
+
+
+def covers(success: str, failed: str) -> bool:
+    """Whether a command line that succeeded has run all that another one did when it failed.
+
+    It is the same command, whatever is done with its output; or it runs the same tests and more:
+    `pytest` covers `pytest tests/a.py`, and `npm test && npm run lint` covers `npm test`. The same
+    command in another folder is another one.
+    """
+    wanted = commands(failed)
+    ran = commands(success)
+    if not wanted or not ran:
+        return False
+    if all(any(_includes(one, other) for one in ran) for other in wanted):
+        return True
+    # A wrapper that does not know its command: `rtk bun run test`, then `bun run test`.
+    (first, *more) = wanted
+    inner = commands(" ".join(first.head[1:])) if not more and len(first.head) > 2 else ()
+    return bool(inner) and all(any(_includes(one, other) for one in ran) for other in inner)
+
+
+@lru_cache(maxsize=512)
+def commands(line: str) -> tuple[Command, ...]:
+    """What a line is run for: no looking around, no preparation, nothing that stands in for it.
+
+    All of it where nothing else is left.
+    """
+    every = _commands(line, "", _documents(line))
+    certain = [command for command, before in every if before != "||"]
+    doing = [command for command in certain if acts([*command.head, *command.targets])]
+    main = [
+        command
+        for command in doing
+        if "\0".join(command.head[:2]) not in _PREPARING and command.head[0] not in _PREPARING
+    ]
+    return tuple(main or doing or certain)
+
+
+def _commands(line: str, place: str, document: frozenset[str]) -> list[tuple[Command, str]]:
+    """The commands of a line and the operator before each."""
+    folder = ""
+    every: list[tuple[Command, str]] = []
+    for part in _split(line):
+        script = _script(part.text)
+        if script:
+            inside = " ".join(filter(None, (place, folder, script[0])))
+            every += _commands(script[1], inside, document)
+            continue
+        found = _bare(_without_output(tokens(part.text)))
+        if not found:
+            continue
+        if found[0] in ("cd", "pushd"):
+            target = unquoted(found[1]) if len(found) > 1 else "~"
+            folder = posixpath.normpath(posixpath.join(folder, target))
+            folder = "" if folder == "." else folder
+            continue
+        here = " ".join(filter(None, (place, folder)))
+        command = _command(here, [unquoted(word) for word in found])
+        if "<<" in part.text and "$(" not in part.text:
+            command = command._replace(document=document)
+        every.append((command, part.before))
+    return every
+
+
+def _documents(line: str) -> frozenset[str]:
+    """The words of the here-documents of a line."""
+    text = line[:LONGEST]
+    if "<<" not in text:
+        return frozenset()
+    return frozenset(text.split()).difference(_without_documents(text).split())
+
+
+def _without_output(found: list[str]) -> list[str]:
+    """Words without redirections of the output and the marks of here-documents."""
+    kept = []
+    skip = False
+    for word in found:
+        if skip:
+            skip = False
+        elif _OUTPUT.match(word):
+            skip = bool(_OUTPUT_ALONE.fullmatch(word))
+        elif not (word.startswith("<<") and not word.startswith("<<<")):
+            kept.append(word)
+    return kept
+
+
+def _command(place: str, found: list[str]) -> Command:
+    found = _plain(found)
+    if found[0] in _CARRIERS:
+        for number in range(1, min(_PREFIX, len(found))):
+            inner = _plain(found[number:])
+            if _runner(inner):
+                return _command(" ".join(filter(None, (place, *found[:number]))), inner)
+    head = _runner(found)
+    if head or found[0] in _BUILDERS:
+        head = head or (found[0],)
+        return _selection(place, head, found[len(head) :])
+    if found[0] in ("git", "gh", "glab", "hg", "jj"):
+        found = [
+            word
+            for before, word in zip(["", *found], found, strict=False)
+            if before not in _MESSAGES
+            and not word.startswith(("--message=", "--body=", "--title="))
+        ]
+    return Command(place, (found[0], *(word for word in found[1:] if not _QUIET.fullmatch(word))))
+
+
+def _plain(found: list[str]) -> list[str]:
+    """Words with the name of the program alone, as it is known without what starts it."""
+    found = [found[0].rstrip("/").rsplit("/", 1)[-1] or found[0], *found[1:]]
+    if found[0].startswith("python") and len(found) > 1:
+        if found[1] == "-m" and len(found) > 2:
+            return found[2:]
+        if found[1].endswith(".py"):
+            return _plain(found[1:])
+    if tuple(found[:2]) in _EXECUTORS and len(found) > 2:
+        return _plain(found[3:] if found[2] == "--" and len(found) > 3 else found[2:])
+    if found[0] in _PACKAGE_MANAGERS and len(found) > 2 and found[1] in ("run", "run-script"):
+        found = [found[0], *found[2:]]
+    if found[:2] == ["npm", "t"]:
+        found[1] = "test"
+    if found[:2] == ["vitest", "run"]:
+        found = ["vitest", *found[2:]]
+    return found
+
+
+def _runner(found: list[str]) -> tuple[str, ...]:
+    """The words that name a program which runs tests or checks; none if it does not."""
+    for length in (3, 2, 1):
+        if tuple(found[:length]) in _RUNNERS:
+            return tuple(found[:length])
+    length = 3 if found[:2] == ["bun", "run"] else 2
+    script = found[length - 1] if len(found) >= length else ""
+    scripted = found[0] in _PACKAGE_MANAGERS or length == 3
+    return tuple(found[:length]) if scripted and "test" in script else ()
+
+
+def _selection(place: str, head: tuple[str, ...], rest: list[str]) -> Command:
+    """A command that runs tests, checks or targets, its words by what they mean."""
+    quiet = _QUIET if head[0] in _BUILDERS else _QUIET_TESTS
+    targets = []
+    narrowing = set()
+    options = set()
+    following = iter(rest)
+    for word in following:
+        name, equals, value = word.partition("=")
+        if not word.startswith("-") or word == "-":
+            targets.append(_path(word))
+        elif name in _NARROWING:
+            narrowing.add(f"{name} {value if equals else next(following, '')}")
+        elif word in _NARROWED or name in ("-Dtest", "-Dit.test"):
+            narrowing.add(word)
+        elif word in _QUIET_VALUED:
+            next(following, "")
+        elif word != "--" and not (quiet.fullmatch(word) or _QUIET.fullmatch(word)):
+            options.add(word)
+    if head[0] == "go" and not targets:
+        targets = ["."]
+    return Command(place, head, tuple(targets), frozenset(narrowing), frozenset(options))
+
+
+def _path(word: str) -> str:
+    return word.removeprefix("./").rstrip("/") or "."
+
+
+def _includes(ran: Command, wanted: Command) -> bool:
+    """Whether a command that ran has done all that is wanted."""
+    if (ran.place, ran.head, ran.options) != (wanted.place, wanted.head, wanted.options):
+        return False
+    shared = len(ran.document & wanted.document)
+    if shared < _LIKE * len(ran.document | wanted.document):
+        return False
+    if not ran.narrowing <= wanted.narrowing:
+        return False
+    if ran.head[0] in _BUILDERS:
+        equal = ran.targets == wanted.targets
+        return equal or (bool(wanted.targets) and set(wanted.targets) <= set(ran.targets))
+    if not ran.targets or ran.targets == wanted.targets:
+        return True
+    return bool(wanted.targets) and all(
+        any(_is_within(path, folder, ran.head[0]) for folder in ran.targets)
+        for path in wanted.targets
+    )
+
+
+def _is_within(path: str, folder: str, program: str) -> bool:
+    """Whether a test, a file or a folder is one of those that a word selects."""
+    if path == folder:
+        return True
+    if program == "go":
+        above = folder.removesuffix("...").rstrip("/") if folder.endswith("...") else None
+        return above is not None and (above in ("", ".") or f"{path}/".startswith(f"{above}/"))
+    if folder == ".":
+        return not path.startswith(("/", ".."))
+    marks = (".",) if program in ("unittest", "manage.py") else ("/", "::", ":")
+    return path.startswith(tuple(folder + mark for mark in marks))
