@@ -453,6 +453,8 @@ def test_a_remedy_is_another_command_that_worked_without_an_edit() -> None:
     assert remedies([fails, edit, works]) == []
     assert remedies([fails, run(2, "npm start app", 0)]) == []
     assert remedies([run(1, "cargo fmt --check", 1), run(2, "cargo fmt", 0)]) == []
+    assert remedies([run(1, "docker compose up db", 1), run(2, "docker compose ps", 0)]) == []
+    assert remedies([run(1, "npm run deploy", 1), run(2, "npm run start", 0)]) == []
 
 
 TRIVIAL = [

@@ -146,18 +146,35 @@ def test_without_a_later_success_nothing_is_called_a_fix() -> None:
     assert errors.outcome(failure, [edited(2, "Makefile"), ran(3, "ls")]) == errors.Outcome()
 
 
+UNRELATED = [
+    ("npm run lint", "npm run build"),
+    ("go test ./auth", "go test ./billing"),
+    ("python manage.py test", "python manage.py migrate"),
+    ("pytest -q tests/test_refund.py", "pytest -q tests/test_login.py"),
+    ("make", "pytest -q"),
+]
+
+
+@pytest.mark.parametrize(("failed", "passed"), UNRELATED)
+def test_a_success_of_something_else_is_no_fix(failed: str, passed: str) -> None:
+    failure = ran(1, failed, "error: refund.py cannot map 'invoice'", 1)
+    later = [edited(2, "src/refund.py"), ran(3, passed, "3 passed in 0.1s")]
+    assert errors.outcome(failure, later) == errors.Outcome()
+    assert errors.outcome(failure, [*later, ran(4, failed)]).success
+
+
 @given(st.text(alphabet="/ab .|&;=-\n", max_size=30))
 def test_whatever_a_command_line_is_its_programs_have_names(line: str) -> None:
     """A command that is a folder (`/`) had a program without a name, and reading it failed."""
     event = ran(1, line, "boom", 1)
     assert all(program.split() for program in events.programs(line))
-    events.deeds(event)
+    assert events.deed(event) == line.strip()
     events.looks_around(event)
 
 
 def test_a_folder_that_is_run_as_a_command_is_read() -> None:
     assert events.programs("/") == []
-    assert events.deeds(ran(1, "/", "is a directory", 126)) == ("/",)
+    assert events.deed(ran(1, "/", "is a directory", 126)) == "/"
 
 
 RUNS = [

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
-from kinen.journal import events
+from kinen.journal import events, shell
 from kinen.journal.closing import announces, ends_in_step, is_uncommitted, left_points, next_points
 from kinen.journal.statements import Role, Statement, has_substance, statements
 from kinen.model.journal import Observation
@@ -101,16 +101,15 @@ class Turn:
 class Trouble:
     """Something that failed, and what was done about it."""
 
-    deeds: tuple[str, ...]
+    deed: str
+    """The command, or the tool and what it was used on; else a name for the error."""
     name: str
-    """The command, or the tool and what it was used on."""
+    """The command or the tool, in short."""
     code: int | None
     error: str
     source: Source
     trivial: bool = False
     """Whether it only looked around, or a tool was refused."""
-    edits: list[Quote] = field(default_factory=list)
-    fix: Quote | None = None
     resolved: bool = False
 
 
@@ -293,7 +292,7 @@ def _take_action(account: Account, event: Observation, source: Source) -> bool |
     if succeeded is False:
         _take_failure(account, event, source)
     elif succeeded:
-        _take_success(account, event, source)
+        _take_success(account, event)
     return succeeded
 
 
@@ -320,13 +319,20 @@ def _take_message(account: Account, event: Observation, speaker: Role, source: S
 
 def _take_failure(account: Account, event: Observation, source: Source) -> None:
     """A failure that comes again is the same trouble; what seemed to fix it did not."""
-    name = events.command(event) or events.tool_use(event)
-    deeds = events.deeds(event) or (events.same_error(event),)
-    deeds = (*deeds, *events.inner_deeds(event))
-    rest = [trouble for trouble in account.troubles if trouble.resolved or trouble.deeds != deeds]
+    deed = events.deed(event)
+    key = deed[: shell.LONGEST] or events.same_error(event)
+    rest = [
+        trouble
+        for trouble in account.troubles
+        if trouble.resolved
+        or not (
+            trouble.deed == key
+            or (shell.covers(key, trouble.deed) and shell.covers(trouble.deed, key))
+        )
+    ]
     trouble = Trouble(
-        deeds=deeds,
-        name=excerpt(name, LONGEST),
+        deed=key,
+        name=excerpt(deed, LONGEST),
         code=events.exit_code(event),
         error=excerpt(events.error_line(event), LONGEST),
         source=source,
@@ -338,20 +344,14 @@ def _take_failure(account: Account, event: Observation, source: Source) -> None:
         del account.troubles[0]
 
 
-def _take_success(account: Account, event: Observation, source: Source) -> None:
-    deeds = set(events.deeds(event))
+def _take_success(account: Account, event: Observation) -> None:
+    """What the same command or tests left open is settled; another success says nothing of it."""
+    deed = events.deed(event)
+    if not deed:
+        return
     for trouble in account.troubles:
-        if trouble.resolved:
-            continue
-        if deeds & set(trouble.deeds):
-            trouble.resolved = True
-            trouble.fix = trouble.fix or Quote("", source)
-        elif event.kind == "file_diff" and len(trouble.edits) < 2:
-            path = next(iter(events.files(event)), "")
-            trouble.edits.append(Quote(path, source))
-        elif trouble.edits and events.is_test(event):
-            trouble.resolved = True
-            trouble.fix = Quote(events.command(event), source)
+        if not trouble.resolved:
+            trouble.resolved = deed == trouble.deed or shell.covers(deed, trouble.deed)
 
 
 def _take_tests(account: Account, run: Run) -> None:

@@ -142,20 +142,9 @@ def looks_around(event: Observation) -> bool:
     return all(program.split()[0] in shell.READING for program in programs(line))
 
 
-def deeds(event: Observation) -> tuple[str, ...]:
-    """What names the thing that was tried, so that a second try is recognised."""
-    line = command(event)
-    if line:
-        acting = [name for name in programs(line) if name.split()[0] not in shell.READING]
-        return tuple(acting) or (" ".join(line.split()),)
-    use = tool_use(event)
-    return (use,) if use else ()
-
-
-def inner_deeds(event: Observation) -> tuple[str, ...]:
-    """What a command would run without its first word, which may be a wrapper: `rtk bun run x`."""
-    inner = (words[1:] for words in invoked(command(event)) if len(words) > 2)
-    return tuple(name for words in inner for name in programs(" ".join(words)) if " " in name)
+def deed(event: Observation) -> str:
+    """What was tried: a command line, or a tool and what it was used on."""
+    return command(event) or tool_use(event)
 
 
 def named_error(event: Observation) -> str:

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from kinen.journal import events
+from kinen.journal import events, shell
 from kinen.model.journal import Observation
 from kinen.model.tuples import NamedTuple
 from kinen.text import excerpt
@@ -213,30 +213,28 @@ def compared(error: Sequence[str], text: str) -> tuple[float, str]:
 
 
 def outcome(failure: Observation, later: Iterable[Observation]) -> Outcome:
-    """What was done after a failure until the same command or tests succeeded.
+    """What was done after a failure until the same command or tests succeeded (`shell.covers`).
 
     A later failure of the same thing begins anew: what was done before it did not help.
     """
-    deeds = set(events.deeds(failure))
-    tested = events.is_test(failure)
+    deed = events.deed(failure)
     steps: dict[tuple[str, str], Step] = {}
-    edited = False
     for event in later:
         if event.kind not in (*events.ACTIONS, "error"):
             continue
-        same = bool(deeds & set(events.deeds(event))) or (tested and events.is_test(event))
+        tried = events.deed(event)
+        same = bool(deed) and (tried == deed or shell.covers(tried, deed))
         succeeded = events.succeeded(event)
         if succeeded is False:
-            if same and likeness(error_lines(failure), error_lines(event)) >= SAME:
+            again = same or (bool(deed) and shell.covers(deed, tried))
+            if again and likeness(error_lines(failure), error_lines(event)) >= SAME:
                 steps.clear()
-                edited = False
             continue
-        if succeeded and (same or (edited and events.is_test(event))):
+        if succeeded and same:
             latest = tuple(steps.values())[-MOST_STEPS:]
             return Outcome(latest, event, max(0, len(steps) - MOST_STEPS))
         step = _step(event, failure)
         if step:
-            edited = edited or step.kind == "edit"
             steps.setdefault((step.kind, step.text), step)
     return Outcome()
 

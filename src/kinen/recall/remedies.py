@@ -8,6 +8,7 @@ from kinen.journal import events
 from kinen.journal.action import bare_command
 from kinen.model.journal import Observation
 from kinen.model.tuples import NamedTuple
+from kinen.recall.invocations import form
 from kinen.text import excerpt
 
 WITHIN = 6
@@ -70,15 +71,23 @@ def _judges_code(command: str) -> bool:
     return any(CHECKS & set(words) for words in events.invoked(command))
 
 
+def _purpose(event: Observation) -> set[str]:
+    """The words of a command that say what it is for: no options, values and numbers."""
+    return {word for word in form(events.command(event)).split() if word[0].isalpha()}
+
+
 def _instead(failure: Observation, later: list[Observation]) -> str:
-    """Another command line of the same program that worked, before anything was edited."""
-    deeds = set(events.deeds(failure))
+    """Another command line for the same purpose that worked, before anything was edited.
+
+    All that the first one names is there: `docker compose ps` is not run in place of `… up db`.
+    """
+    wanted = _purpose(failure)
     failed_command = bare_command(events.command(failure))
     for event in later:
         if event.kind == "file_diff":
             return ""
         command = bare_command(events.command(event))
-        if not events.succeeded(event) or not deeds & set(events.deeds(event)):
+        if not (events.succeeded(event) and wanted and wanted <= _purpose(event)):
             continue
         if command != failed_command and len(command) <= LONGEST and "\n" not in command:
             return command
