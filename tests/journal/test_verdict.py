@@ -32,7 +32,10 @@ SAMPLES = {
     ),
     "npx jest": (
         "FAIL src/a.test.js\nTests:       1 failed, 3 passed, 4 total\nTime: 1.2 s",
-        "PASS src/a.test.js\nTests:       4 passed, 4 total\nSnapshots:   0 total",
+        (
+            "PASS src/a.test.js\nTest Suites: 1 passed, 1 total\n"
+            "Tests:       4 passed, 4 total\nSnapshots:   0 total"
+        ),
     ),
     "npx vitest run": (
         (
@@ -100,6 +103,8 @@ SAMPLES = {
     ),
 }
 """A command, and the end of what it prints when it fails and when it succeeds."""
+PREPARATIONS = {"npm install", "cargo build", "git commit -m 'x'", "git push"}
+"""Commands that a script runs before or after its tests."""
 
 
 @pytest.mark.parametrize("line", SAMPLES)
@@ -128,9 +133,10 @@ def test_an_exit_code_of_the_command_itself_counts(line: str) -> None:
 
 @pytest.mark.parametrize("runner", ["make test", "npm test", "./run-tests.sh", "mise run test"])
 def test_a_script_shows_what_the_runner_inside_it_prints(runner: str) -> None:
-    for failing, passing in SAMPLES.values():
+    for line, (failing, passing) in SAMPLES.items():
+        proven = None if line in PREPARATIONS else True
         assert verdict(f"{runner} | tail -5", failing, 0) is False
-        assert verdict(f"{runner} | tail -5", passing, 0) is True
+        assert verdict(f"{runner} | tail -5", passing, 0) is proven
 
 
 @pytest.mark.parametrize(
@@ -141,10 +147,67 @@ def test_a_script_shows_what_the_runner_inside_it_prints(runner: str) -> None:
         ("pytest -q | head -3", "..."),
         ("python train.py | tail -1", "epoch 3"),
         ("ruff check . ; pytest -q | tail -1", "3 passed in 0.1s"),
+        ("npx jest 2>&1 | tail -2", "Tests:       10 passed, 10 total\nSnapshots:   0 total"),
+        ("npx jest 2>&1 | grep Tests:", "Tests:       10 passed, 10 total"),
+        ("npx vitest run | tail -3", "      Tests  12 passed (12)\n   Start at  10:00:00"),
+        ("npx vitest run | grep Test", " Test Files  3 passed (3)\n      Tests  12 passed (12)"),
+        ("dotnet test | tail -1", "Passed!  - Failed:     0, Passed:     3, Total:     3 - B.dll"),
+        ("rspec | tail -1", "0 examples, 0 failures"),
+        ("npm test | tail -2", "> jest\nup to date"),
     ],
 )
 def test_a_part_of_an_output_does_not_prove_success(line: str, output: str) -> None:
     assert verdict(line, output, 0) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "output", "expected"),
+    [
+        ("pytest -q tests/a >/dev/null; pytest -q tests/b", "3 passed in 0.1s", None),
+        ("mypy src &> log; mypy tests", "Success: no issues found in 3 source files", None),
+        ("pytest -q a; pytest -q b", "3 passed in 0.1s", None),
+        ("pytest -q a; pytest -q b", "3 passed in 0.1s\n4 passed in 0.1s", True),
+        ("make lint; make test | tail -1", "3 passed in 0.1s", None),
+        ("./lint.sh; pytest -q | tail -1", "3 passed in 0.1s", None),
+        ("ruff check .; pytest -q | tail -1", "All checks passed!\n3 passed in 0.1s", True),
+        ("rm -f a.db; pytest -q | tail -1", "3 passed in 0.1s", True),
+        ("pytest -q | tail -1; git commit -m x", "3 passed in 1s\n[main ce4ac64] x", True),
+        ("for f in a b; do pytest -q $f; done", "3 passed in 0.1s", None),
+        ("for f in a b; do make $f || exit 1; done", "", True),
+    ],
+)
+def test_a_line_of_success_proves_one_command(
+    line: str, output: str, expected: bool | None
+) -> None:
+    assert verdict(line, output, 0) is expected
+
+
+FAILING = "FAILED tests/test_a.py::test_x - KeyError\n1 failed, 3 passed in 0.1s"
+
+
+@pytest.mark.parametrize(
+    ("line", "output", "expected"),
+    [
+        ("bash -lc 'pytest -q 2>&1 | tail -3'", FAILING, False),
+        ("bash -lc 'pytest -q 2>&1 | tail -3'", "3 passed in 0.1s", True),
+        ("bash -lc 'pytest -q 2>&1 | tail -3'", "", None),
+        ("bash -c 'pytest -q'", "", True),
+        ('sh -c "cd app && pytest -q" | tail -3', FAILING, False),
+        ("docker compose exec web pytest -q | tail -1", "1 failed, 3 passed in 0.1s", False),
+        ("docker exec web sh -c 'pytest -q | tail -1'", "1 failed, 3 passed in 0.1s", False),
+        ("npx vitest run | tail -3", " Test Files  3 passed (3)\n     Errors  1 error", False),
+        ("./scripts/ci.sh", FAILING, None),
+        ("./scripts/ci.sh", "3 passed in 0.1s", True),
+        ("cat log.txt", FAILING, True),
+        ("ruff check --fix . | tail -1", "Found 3 errors (3 fixed, 0 remaining).", True),
+        ("ruff check --fix . | tail -1", "Found 3 errors (2 fixed, 1 remaining).", False),
+        ("make fix | tail -1", "Found 3 errors (3 fixed, 0 remaining).", True),
+    ],
+)
+def test_what_runs_a_command_does_not_hide_how_it_ended(
+    line: str, output: str, expected: bool | None
+) -> None:
+    assert verdict(line, output, 0) is expected
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ _WRAPPERS = frozenset(
     "sudo time nice env uv poetry pipenv run npx bunx exec command timeout if then else elif while"
     " do until !".split()
 )
+_KEYWORDS = frozenset("for done fi case esac in function select ;;".split())
 _WITH_NUMBER = frozenset(("timeout", "nice"))
 _ASSIGNMENT = re.compile(r"\w+=\S*$")
 _HERE = re.compile(r"<<-?\s*(['\"]?)(\w{1,60})\1")
@@ -173,7 +174,24 @@ def program(command: list[str]) -> str:
 def acts(command: list[str]) -> bool:
     """Whether a simple command does something that can go wrong, more than looking around."""
     name, _, verb = program(command).partition(" ")
-    return bool(name) and name not in READING and not (name == "git" and verb in GIT_READING)
+    if name in READING or name in _KEYWORDS:
+        return False
+    return bool(name) and not (name == "git" and verb in GIT_READING)
+
+
+def prepares(command: list[str]) -> bool:
+    """Whether a command only prepares those behind it, and is silent unless it fails."""
+    return command[0] in _PREPARING or "\0".join(command[:2]) in _PREPARING
+
+
+def carried(command: list[str]) -> list[str]:
+    """The words of the program that another one runs elsewhere: `docker exec web pytest`."""
+    name = command[0].rsplit("/", 1)[-1] if command else ""
+    if name in _CARRIERS and (name not in _CONTAINERS or {"exec", "run"} & set(command[1:4])):
+        for number in range(1, min(_PREFIX, len(command))):
+            if _runner(_plain(command[number:])):
+                return _plain(command[number:])
+    return command
 
 
 def hidden(line: str) -> list[list[str]]:
@@ -186,13 +204,18 @@ def hidden(line: str) -> list[list[str]]:
     stops = bool(_STOPS.search(line[:LONGEST]))
     piped = "pipefail" not in line
     hiding = []
+    loops = 0
     for number, part in enumerate(every):
         command = words(part.text)
+        first = part.text.split()[0]
+        loops += (first == "do") - (first == "done")
         script = _script(part.text)
         if not (script or acts(command)):
             continue
-        negated = part.text.split()[0] in ("!", "if", "while", "until", "elif")
-        if negated or (part.after == "|" and piped) or _is_forgiven(every[number:], stops):
+        negated = first in ("!", "if", "while", "until", "elif")
+        again = loops > 0 and not stops and part.after != "||"
+        piping = part.after == "|" and piped
+        if negated or again or piping or _is_forgiven(every[number:], stops):
             hiding += acting(part.text)
         elif script:
             hiding += hidden(script[1])
@@ -239,6 +262,7 @@ _CARRIERS = frozenset(
     "docker docker-compose podman kubectl ssh coverage xvfb-run dotenv nix direnv mise".split()
 )
 """Programs that run another one somewhere else or in another way."""
+_CONTAINERS = frozenset("docker docker-compose podman".split())
 _EXECUTORS = frozenset(
     (name, verb)
     for verb, names in (("exec", "bundle npm pnpm yarn"), ("run", "hatch pdm pixi rye"))
@@ -317,11 +341,7 @@ def commands(line: str) -> tuple[Command, ...]:
     every = _commands(line, "", _documents(line))
     certain = [command for command, before in every if before != "||"]
     doing = [command for command in certain if acts([*command.head, *command.targets])]
-    main = [
-        command
-        for command in doing
-        if "\0".join(command.head[:2]) not in _PREPARING and command.head[0] not in _PREPARING
-    ]
+    main = [command for command in doing if not prepares([*command.head])]
     return tuple(main or doing or certain)
 
 

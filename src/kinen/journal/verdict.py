@@ -8,6 +8,7 @@ linters and git end. Where neither says anything, the outcome is unknown, which 
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from kinen.journal import shell
 from kinen.model.tuples import NamedTuple
@@ -28,12 +29,24 @@ class Format(NamedTuple):
     passed: re.Pattern[str] | None = None
     summary: bool = False
     """Whether the line of success would also count failures, so that it proves there are none."""
+    each: bool = False
+    """Whether there is such a line for each of several parts, some of which may be cut off."""
+    tests: bool = False
+    """Whether it runs tests, so that a failure it prints counts whatever a script says of it."""
+    own: bool = False
+    """Whether its success says nothing about a script that runs it among others."""
 
 
 def _lines(*patterns: str) -> re.Pattern[str]:
     return lazy_pattern("|".join(f"(?:{pattern})" for pattern in patterns), re.MULTILINE)
 
 
+_FOUND = r"^Found [1-9]\d* errors?+(?! \(\d+ fixed, 0 remaining\))"
+_INSTALLERS = tuple(
+    f"{name} {verb}"
+    for name in ("npm", "pnpm", "yarn")
+    for verb in ("install", "ci", "i", "add", "update", "uninstall", "remove")
+)
 FORMATS = (
     Format(
         ("pytest", "tox", "nox", "py.test"),
@@ -46,11 +59,13 @@ FORMATS = (
         ),
         _lines(r"^(?:=+ )?[1-9]\d* passed(?:, \d+ (?!failed|error)\w+){0,8}(?: in |$)"),
         summary=True,
+        tests=True,
     ),
     Format(
         ("unittest", "python", "python3", "manage.py"),
         _lines(r"^FAILED \((?:failures|errors|unexpected)", r"^NO TESTS RAN"),
         _lines(r"^Ran [1-9]\d* tests? in [^\n]{0,60}\n\s*OK\b"),
+        tests=True,
     ),
     Format(
         ("go test", "gotestsum"),
@@ -62,6 +77,7 @@ FORMATS = (
             r"^#? ?\S+\.go:\d+:\d+: ",
         ),
         _lines(r"^ok\s+\S+\s+(?:[\d.]+s|\(cached\))", r"^PASS$", r"^DONE \d+ tests(?! [^\n]*fail)"),
+        tests=True,
     ),
     Format(
         ("go build", "go vet", "go run", "go install"),
@@ -78,30 +94,49 @@ FORMATS = (
             r"^test result: ok\.",
             r"^\s*Summary \[[^\n]{0,40} tests? run: \d+ passed(?![^\n]*failed)",
         ),
+        tests=True,
     ),
     Format(
         ("cargo", "rustc"),
         _lines(r"^error(?:\[E\d+\])?: ", r"^thread '[^\n]{0,80} panicked at "),
         _lines(r"^\s+Finished "),
+        own=True,
     ),
     Format(
-        ("jest", "react-scripts test", "vitest", "vite"),
+        ("jest", "react-scripts test"),
         _lines(
             r"^Test(?:s| Suites):\s+(?:[^\n]{0,80}, )?[1-9]\d* failed",
-            r"^\s*Test(?: Files|s)\s{2,}[1-9]\d* failed",
             r"^\s*FAIL\s{1,2}\S+",
-            r"^No test files? found",
+            r"^Jest: [^\n]{0,200} threshold ",
         ),
+        # A suite that cannot be loaded is counted in the line of suites alone.
         _lines(
-            r"^Tests:\s++(?![^\n]*failed)[^\n]{0,80}\b\d+ passed",
-            r"^\s*+Tests\s{2,}+(?![^\n]*failed)\d+ passed",
+            r"^Test Suites:\s++(?![^\n]*failed)[^\n]{0,80}\b\d+ passed[^\n]*\n"
+            r"Tests:\s++(?![^\n]*failed)[^\n]{0,80}\b[1-9]\d* passed"
         ),
         summary=True,
+        tests=True,
+    ),
+    Format(
+        ("vitest", "vite"),
+        _lines(
+            r"^\s*Test(?: Files|s)\s{2,}[1-9]\d* failed",
+            r"^\s*FAIL\s{1,2}\S+",
+            r"^\s*Errors\s{2,}[1-9]\d* errors?",
+            r"^No test files? found",
+        ),
+        # Errors outside of tests have a line of their own, behind these.
+        _lines(
+            r"^\s*+Test Files\s{2,}+(?![^\n]*failed)[^\n]{0,80}\b\d+ passed[^\n]*\n"
+            r"\s*+Tests\s{2,}+(?![^\n]*failed)[1-9]\d* passed"
+        ),
+        tests=True,
     ),
     Format(
         ("mocha",),
         _lines(r"^\s+[1-9]\d* failing\b"),
-        _lines(r"^\s+\d+ passing\b"),
+        _lines(r"^\s+[1-9]\d* passing\b"),
+        tests=True,
     ),
     Format(
         ("node", "bun test", "deno test", "tap"),
@@ -115,7 +150,7 @@ FORMATS = (
         summary=True,
     ),
     Format(
-        ("npm", "pnpm", "yarn", "npx"),
+        ("npm", "pnpm", "yarn", "npx", *_INSTALLERS),
         _lines(
             r"^npm (?:ERR!|error) ",
             r"ERR_PNPM_",
@@ -123,11 +158,17 @@ FORMATS = (
             r"^error Command failed",
             r"YN0009:|YN0001: ",
         ),
-        _lines(r"^(?:added|changed|removed) \d+ packages?", r"^up to date", r"^Done in [\d.]+"),
+        _lines(r"^Done in [\d.]+"),
+    ),
+    Format(
+        _INSTALLERS,
+        _lines(r"^npm (?:ERR!|error) "),
+        _lines(r"^(?:added|changed|removed) \d+ packages?", r"^up to date"),
+        own=True,
     ),
     Format(
         ("tsc", "vue-tsc"),
-        _lines(r"\berror TS\d{4,5}:", r"^Found [1-9]\d* errors?"),
+        _lines(r"\berror TS\d{4,5}:", _FOUND),
         _lines(r"Found 0 errors"),
         summary=True,
     ),
@@ -137,7 +178,7 @@ FORMATS = (
             r"^✖ \d+ problems? \((?!0 errors)",
             r"^\s+\d+:\d+\s+error\s+",
             r"^Oops! Something went wrong",
-            r"^Found [1-9]\d* errors?",
+            _FOUND,
         ),
         _lines(r"^✖ \d+ problems? \(0 errors", r"^Found \d+ warnings? and 0 errors"),
         summary=True,
@@ -145,7 +186,7 @@ FORMATS = (
     Format(
         ("ruff", "black", "isort", "flake8"),
         _lines(
-            r"^Found [1-9]\d* errors?",
+            _FOUND,
             r"^Would reformat",
             r"^\d+ files? would be reformatted",
             r"^\S+\.py:\d+:\d+: [A-Z]+\d+ ",
@@ -154,6 +195,7 @@ FORMATS = (
         _lines(
             r"^All checks passed!",
             r"files? (?:already formatted|left unchanged|reformatted)",
+            r"^Found \d+ errors? \(\d+ fixed, 0 remaining\)",
         ),
     ),
     Format(
@@ -197,15 +239,27 @@ FORMATS = (
         summary=True,
     ),
     Format(
-        ("dotnet", "msbuild"),
+        ("dotnet test", "dotnet vstest"),
+        _lines(r"^Failed!\s+- Failed:"),
+        _lines(r"^Passed!\s+- Failed:\s+0"),
+        each=True,
+        tests=True,
+    ),
+    Format(
+        ("dotnet", "msbuild", "dotnet test", "dotnet vstest"),
         _lines(
-            r"^Failed!\s+- Failed:",
             r"^Build FAILED\.",
             r"^Build failed with ",
             r": error [A-Z]{2,8}\d+: ",
             r"[Ff]ailed: [1-9]\d*",
         ),
-        _lines(r"^Passed!\s+- Failed:\s+0", r"^Build succeeded", r"failed: 0, succeeded: \d+"),
+        _lines(r"failed: 0, succeeded: [1-9]\d*"),
+    ),
+    Format(
+        ("dotnet", "msbuild"),
+        _lines(r"^Build FAILED\."),
+        _lines(r"^Build succeeded"),
+        own=True,
     ),
     Format(
         ("rspec", "rake", "rails", "minitest", "mix", "bundle"),
@@ -217,11 +271,12 @@ FORMATS = (
             r"^\*\* \(\w+",
         ),
         _lines(
-            r"\b\d{1,7} examples?, 0 failures(?!, \d{1,7} errors? occurred)",
-            r"\b\d{1,7} runs, \d{1,7} assertions, 0 failures, 0 errors",
-            r"\b\d{1,7} tests?, 0 failures",
+            r"\b[1-9]\d{0,6} examples?, 0 failures(?!, \d{1,7} errors? occurred)",
+            r"\b[1-9]\d{0,6} runs, \d{1,7} assertions, 0 failures, 0 errors",
+            r"\b[1-9]\d{0,6} tests?, 0 failures",
         ),
         summary=True,
+        tests=True,
     ),
     Format(
         ("phpunit", "pest", "artisan", "composer"),
@@ -231,7 +286,10 @@ FORMATS = (
             r"^\s*Tests:\s+[1-9]\d* failed",
             r"^PHP (?:Fatal|Parse) error",
         ),
-        _lines(r"^OK \(\d+ tests?", r"^OK, but ", r"^\s*+Tests:\s++(?![^\n]*failed)\d+ passed"),
+        _lines(
+            r"^OK \([1-9]\d* tests?", r"^OK, but ", r"^\s*+Tests:\s++(?![^\n]*failed)\d+ passed"
+        ),
+        tests=True,
     ),
     Format(
         ("swift", "xcodebuild"),
@@ -244,8 +302,8 @@ FORMATS = (
             r"^\*\* (?:BUILD|TEST) FAILED \*\*",
         ),
         _lines(
-            r"Executed \d+ tests?, with 0 failures",
-            r"^✔ Test run with \d+ tests?[^\n]{0,80} passed",
+            r"Executed [1-9]\d* tests?, with 0 failures",
+            r"^✔ Test run with [1-9]\d* tests?[^\n]{0,80} passed",
             r"^Build complete!",
             r"^\*\* (?:BUILD|TEST) SUCCEEDED \*\*",
         ),
@@ -257,8 +315,9 @@ FORMATS = (
             r"^not ok \d+",
             r"^\d+ tests?, [1-9]\d* failures?",
         ),
-        _lines(r"^100% tests passed, 0 tests failed", r"^\d+ tests?, 0 failures"),
+        _lines(r"^100% tests passed, 0 tests failed", r"^[1-9]\d* tests?, 0 failures"),
         summary=True,
+        tests=True,
     ),
     Format(
         ("gh", "git"),
@@ -280,16 +339,19 @@ FORMATS = (
             r"^Fast-forward",
             r"^Switched to ",
         ),
+        own=True,
     ),
     Format(
         ("pip", "pip3"),
         _lines(r"^ERROR: "),
         _lines(r"^Successfully (?:installed|uninstalled) ", r"^Requirement already satisfied"),
+        own=True,
     ),
     Format(
         ("docker", "podman"),
         _lines(r"^ERROR: failed to ", r"^Error response from daemon", r"^Error: "),
         _lines(r"^Successfully (?:built|tagged) "),
+        own=True,
     ),
 )
 """What the programs of each row print, checked against real output in the tests."""
@@ -310,6 +372,14 @@ _RUNNERS = frozenset(
 """Programs that run others, whose output they show."""
 
 
+_LOOPS = ("for", "while", "until")
+_MOST = 20
+"""Lines of success that are told apart."""
+_ELSEWHERE = re.compile(r"[1&]?>(?!&)")
+"""Sends the output of a command where nobody sees it."""
+_LAST = re.compile(r"-n?(\d{1,6})")
+
+
 def verdict(line: str, output: str, code: int | None, *, tests: bool = False) -> bool | None:
     """Whether a command succeeded; None if nobody knows.
 
@@ -318,22 +388,66 @@ def verdict(line: str, output: str, code: int | None, *, tests: bool = False) ->
     """
     if code:
         return False
-    parts = shell.parts(line)
     tail = output[-LOOKED_AT:]
-    hidden = shell.hidden(line)
-    if code is None:
-        hidden = [words for part in parts if shell.acts(words := shell.words(part.text))]
-    if (hidden or tests) and _failed(hidden or [shell.words(parts[-1].text)], tail):
+    acting = shell.acting(line)
+    hidden = shell.hidden(line) if code == 0 else acting
+    if (hidden or tests) and _failed(hidden or acting[-1:] or [[]], tail):
         return False
     if code == 0 and not hidden:
-        return True
-    behind = [shell.words(part.text)[:1] for part in parts if part.before == "|"]
-    filtered = any(words and words[0] in _FILTERS for words in behind)
-    return True if hidden and all(_passed(words, tail, filtered) for words in hidden) else None
+        # A script that goes on after its tests failed says that it succeeded.
+        doubtful = acting and any(row.tests and row.failed.search(tail) for row in FORMATS)
+        return None if doubtful else True
+    return True if _proven(line, hidden, acting, tail) else None
 
 
-def _formats(program: str) -> tuple[Format, ...]:
+def _proven(line: str, hidden: list[list[str]], acting: list[list[str]], output: str) -> bool:
+    """Whether the output has a line of success of its own for each command that hides its code."""
+    parts = shell.parts(line)
+    words = [shell.words(part.text) for part in parts]
+    if any(part.text.split()[0] in _LOOPS for part in parts):
+        return False  # how often is unknown
+    judged = [command for command in hidden if not shell.prepares(command)]
+    if not judged or any(_ELSEWHERE.match(word) for command in judged for word in command):
+        return False
+    behind = [command for command, part in zip(words, parts, strict=True) if part.before == "|"]
+    filtered = any(command and command[0] in _FILTERS for command in behind)
+    cut = filtered or any(_cuts(command, output) for command in behind)
+    # Commands whose code is known print their lines, too: these prove nothing about others.
+    known = [c for c in acting if c not in hidden and _formats(c) is not FORMATS]
+    lines = [_successes(command, output, filtered, cut) for command in known]
+    known_lines = [places for places in lines if places]
+    return _assigned(
+        [*known_lines, *(_successes(command, output, filtered, cut) for command in judged)]
+    )
+
+
+def _cuts(command: list[str], output: str) -> bool:
+    """Whether `tail` may have left out the beginning of an output."""
+    if command[:1] != ["tail"]:
+        return False
+    counts = [int(match[1]) for word in command[1:] if (match := _LAST.fullmatch(word))]
+    counts += [int(word) for word in command[1:] if word.isdecimal() and len(word) < 7]
+    return len(output.strip("\n").splitlines()) >= min(counts, default=10)
+
+
+def _assigned(choices: list[set[int]]) -> bool:
+    """Whether each command can have a line of its own among those that may be its."""
+    owners: dict[int, int] = {}
+
+    def assign(command: int, tried: set[int]) -> bool:
+        for place in choices[command] - tried:
+            tried.add(place)
+            if place not in owners or assign(owners[place], tried):
+                owners[place] = command
+                return True
+        return False
+
+    return all(assign(command, set()) for command in range(len(choices)))
+
+
+def _formats(words: list[str]) -> tuple[Format, ...]:
     """The rows of a program and its verb; all of them for one that may run anything."""
+    program = shell.program(shell.carried(words))
     name = program.partition(" ")[0]
     for key in (program, name):
         own = tuple(row for row in FORMATS if key in row.programs)
@@ -343,13 +457,19 @@ def _formats(program: str) -> tuple[Format, ...]:
 
 
 def _failed(commands: list[list[str]], output: str) -> bool:
-    rows = {row: None for words in commands for row in _formats(shell.program(words))}
+    rows = {row: None for words in commands for row in _formats(words)}
     return any(row.failed.search(output) for row in rows) or bool(ANYTHING.search(output))
 
 
-def _passed(words: list[str], output: str, filtered: bool) -> bool:
-    """Whether the output says that a command succeeded."""
-    rows = _formats(shell.program(words))
-    return any(
-        row.passed and (row.summary or not filtered) and row.passed.search(output) for row in rows
-    )
+def _successes(words: list[str], output: str, filtered: bool, cut: bool) -> set[int]:
+    """Where the output says that a command succeeded."""
+    rows = _formats(words)
+    return {
+        match.start()
+        for row in rows
+        if row.passed
+        and (row.summary or not filtered)
+        and not (row.each and cut)
+        and not (row.own and rows is FORMATS)
+        for match in islice(row.passed.finditer(output), _MOST)
+    }
