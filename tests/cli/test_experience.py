@@ -202,3 +202,142 @@ def test_fix_follows_a_bounded_number_of_observations_and_names_the_rest(
             assert run().omitted > 0
     assert counts[1] < 1.5 * counts[0], counts
     assert "similar failures not followed" in kinen("fix", ERROR).err
+
+
+@pytest.fixture
+def session(space: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Records a session: prompts, edits, and commands with their exit codes and outputs."""
+    monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
+
+    def record(*events: tuple[Any, ...]) -> None:
+        with Memory.open(space) as memory:
+            scope = {"session": "s1"}
+            capsule = memory.journal.open_capsule("work", scope=scope)
+            for what, *rest in events:
+                if what in ("user", "assistant"):
+                    memory.observe(rest[0], kind="message", scope=scope, provenance={"role": what})
+                elif what == "edit":
+                    text = f"Tool: Edit\nFile: {rest[0]}\n-a\n+b"
+                    memory.observe(text, kind="file_diff", scope=scope, files=(rest[0],))
+                else:
+                    code, output = rest
+                    about = {"command": what, "exitCode": code, "hasError": bool(code)}
+                    kind = "error" if code else "command"
+                    memory.observe(f"$ {what}\n{output}", kind=kind, scope=scope, provenance=about)
+            memory.journal.close_capsule(capsule.id)
+
+    return record
+
+
+UNREPAIRED = [
+    ("npm run lint", "a.ts:3:1 error no-undef kettle is not defined", "npm run build"),
+    ("go test ./auth", "    login_test.go:12: token expired: want 3 got 1", "go test ./billing"),
+    ("go test ./cart", "    cart_test.go:9: basket is empty: want 3", "npx vitest run"),
+    ("python manage.py test", "AssertionError: invoice is wrong", "python manage.py migrate"),
+    ("python -m mypy src", "q.py:3: error: Incompatible return", "python -m http.server --help"),
+    ("docker compose up -d db", "Error: port 5432 already allocated", "docker compose ps"),
+    ("pytest -q t_refund.py", "RefundError: refund.py cannot map", "pytest -q t_login.py"),
+    ("cd backend && npm test", "Error: backend has no teapot", "cd frontend && npm test"),
+]
+
+
+@pytest.mark.parametrize(("failed", "error", "other"), UNREPAIRED)
+def test_a_success_of_another_command_resolves_nothing(
+    failed: str, error: str, other: str, session: Callable[..., None], kinen: Kinen
+) -> None:
+    session((failed, 1, error), ("edit", "src/refund.py"), (other, 0, "3 passed in 0.1s"))
+    assert f"`{failed}` (exit 1)" in kinen("handoff").out
+    (fix,) = json.loads(kinen("fix", error, "--json").out)["fixes"]
+    assert fix["fixed_at"] is None
+    assert other not in kinen("fix", error).out
+
+
+@pytest.mark.parametrize(
+    ("failed", "passed"),
+    [
+        ("pytest -q tests/test_a.py", "pytest -q"),
+        ("npm test -- cart", "npm test && npm run lint"),
+        ("cd app && go test ./auth 2>&1 | tail -3", "cd app && go test ./..."),
+        ("bash -lc 'make check'", "make check"),
+    ],
+)
+def test_the_same_tests_and_more_resolve_a_failure(
+    failed: str, passed: str, session: Callable[..., None], kinen: Kinen
+) -> None:
+    error = "RefundError: refund.py cannot map"
+    session((failed, 1, error), ("edit", "src/refund.py"), (passed, 0, "3 passed in 0.1s"))
+    assert "Unresolved" not in kinen("handoff").out
+    (fix,) = json.loads(kinen("fix", error, "--json").out)["fixes"]
+    assert fix["success"] == passed
+
+
+PASTED = "Claude Code cannot be launched inside another Claude Code session."
+
+
+def test_a_pasted_line_is_found_whatever_words_it_has(
+    session: Callable[..., None], kinen: Kinen
+) -> None:
+    session(
+        ("user", f"I get this when I start it:\n\n{PASTED}\nNested sessions share resources."),
+        ("assistant", "The child unsets CLAUDECODE now."),
+        ("user", "der Server sagt: Verbindung abgelehnt auf Port 5432"),
+        ("assistant", "Postgres lief nicht."),
+    )
+    for line, answer in (
+        (PASTED, "unsets CLAUDECODE"),
+        ("cannot be launched inside another", "unsets CLAUDECODE"),
+        ("Verbindung abgelehnt auf Port 5432", "Postgres lief nicht."),
+    ):
+        run = kinen("fix", line)
+        assert run.code == 0, run.err
+        assert answer in run.out
+    assert "100% similar" in kinen("fix", PASTED).out
+    assert kinen("fix", "sessions are launched by the server").code == 1
+
+
+def test_an_error_that_begins_with_a_dash_is_no_option(
+    session: Callable[..., None], kinen: Kinen
+) -> None:
+    session(
+        ("go test ./x", 1, "--- FAIL: TestTeapot (0.00s)\n    x_test.go:9: got 1\nFAIL"),
+        ("kettle", 127, "-bash: kettle: command not found"),
+        ("pytest -q", 1, "E   KettleError: the kettle is cold\n1 failed in 0.1s"),
+    )
+    for words in (["--- FAIL: TestTeapot"], ["---", "FAIL:", "TestTeapot", "--limit", "1"]):
+        run = kinen("fix", *words)
+        assert run.code == 0, run.err
+        assert "failed: go test ./x" in run.out
+    assert "failed: kettle" in kinen("fix", "-bash: kettle: command not found").out
+    assert "100% similar" in kinen("fix", "KettleError: the kettle is cold").out
+    assert len(json.loads(kinen("fix", "--json", "--limit=1", "--- FAIL: TestTeapot").out)) > 0
+    assert kinen("how", "--failed", "pytest", "-q").code == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "line"),
+    [
+        ("flutter test", "00:02 +3 -1: counter increments twice [E]", "counter increments twice"),
+        ("sbt test", "[info] - adds two numbers *** FAILED ***", "adds two numbers *** FAILED ***"),
+        ("bazel test //...", "//app:login_test     FAILED in 0.3s", "//app:login_test FAILED"),
+        ("npx cypress run", "  1) login page\n     shows a red banner", "shows a red banner"),
+        ("npx ava", "  ✘ [fail]: foo bar Difference between values", "Difference between values"),
+        ("docker exec web pytest -q", "E   KettleError: the kettle is cold", "kettle is cold"),
+        ("./whatever", "it went wrong in an unknown way", "wrong in an unknown way"),
+    ],
+)
+def test_whatever_ends_with_an_error_is_known(
+    command: str, output: str, line: str, session: Callable[..., None], kinen: Kinen
+) -> None:
+    session((command, 1, f"Exit code 1\n{output}\ndone"))
+    assert f"failed: {command}" in kinen("fix", line).out
+
+
+def test_how_does_not_look_into_what_is_quoted(session: Callable[..., None], kinen: Kinen) -> None:
+    session(
+        ('git add . && git commit -m "test: the kettle"', 0, "[main 1234567] test: the kettle"),
+        ("bash -lc 'make test'", 0, "3 passed in 0.1s"),
+    )
+    out = kinen("how", "test").out
+    assert "make test" in out
+    assert "git commit" not in out
+    assert "git commit" in kinen("how", "git", "commit").out

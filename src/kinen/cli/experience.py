@@ -26,7 +26,23 @@ from kinen.render.text import hits_text
 NOT_RECORDED = "no commands recorded yet: `kinen install` records what agents run"
 
 
-@click.command()
+class TextCommand(click.Command):
+    """A command whose text may begin with `-`: what is no option of it is text."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        params = self.get_params(ctx)
+        known = {name for param in params for name in (*param.opts, *param.secondary_opts)}
+
+        def is_option(arg: str) -> bool:
+            short = arg[1:2] != "-" and arg[:2] in known and arg[2:].isdecimal()
+            return arg in ("-", "--") or arg.partition("=")[0] in known or short
+
+        # A space before it keeps click from reading text as an option.
+        spaced = [f" {a}" if a.startswith("-") and not is_option(a) else a for a in args]
+        return super().parse_args(ctx, spaced)
+
+
+@click.command(cls=TextCommand)
 @click.argument("error", nargs=-1)
 @limit_option(5, "fixes")
 @memory_command
@@ -60,7 +76,7 @@ def fix(memory: Memory, error: tuple[str, ...], limit: int) -> Output:
     return Output(data, hits_text(hits, style=colours()), found=False, notes=[remark])
 
 
-@click.command()
+@click.command(cls=TextCommand)
 @click.argument("command", nargs=-1, required=True)
 @click.option("--failed", is_flag=True, help="show invocations that never worked instead")
 @limit_option(20, "invocations")

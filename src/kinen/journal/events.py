@@ -105,8 +105,11 @@ def programs(line: str) -> list[str]:
 
 def is_test(event: Observation) -> bool:
     """Does it run tests? What stands in quotes or a here-document is text and not run."""
-    line = _QUOTED.sub("''", command(event)[:2000]).partition("<<")[0]
-    return bool(_TESTS.search(line))
+    return any(
+        _TESTS.search(_QUOTED.sub("''", part.text))
+        for part in shell.parts(command(event)[:2000])
+        if shell.acts(shell.words(part.text))
+    )
 
 
 def tests_passed(event: Observation) -> bool | None:

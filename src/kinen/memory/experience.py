@@ -66,7 +66,9 @@ class Experience:
         alike: list[tuple[Observation, float, str]] = []
         for event in self._failures(lines):
             score, line = errors.compared(lines, events.body(event))
-            if score >= errors.FLOOR:
+            # A line of a prompt that names no error is one if it is the one that is looked for.
+            named = not events.role(event) or events.named_error(event)
+            if score >= (errors.FLOOR if named else errors.PART):
                 alike.append((event, score, line or events.error_line(event)))
         alike.sort(key=lambda case: (case[1], case[0].ts, case[0].id), reverse=True)
         fixes: dict[tuple[str, int, str], Fix] = {}
@@ -83,7 +85,7 @@ class Experience:
         return Fixes(ranked[:limit] if limit else ranked, omitted)
 
     def _failures(self, lines: list[str]) -> Iterator[Observation]:
-        """Recorded failures that share words with some lines of an error."""
+        """Recorded failures and prompts that share words with some lines of an error."""
         words = dict.fromkeys(word for line in lines for word in normalised(line).split())
         terms = [word for word in words if len(word) > 2][:WORDS]
         kinds = ("error", "node_error", *events.ACTIONS, "message")
@@ -92,7 +94,7 @@ class Experience:
         loaded = self._core.reader.load([id_ for id_, _ in matches])
         refs = dict.fromkeys(record.ref for record, _ in loaded.values())
         for event in self._recorded_events(refs):
-            if events.failed(event) or _is_pasted(event):
+            if events.failed(event) or events.role(event) == "user":
                 yield event
 
     def _recorded_events(self, refs: Iterable[str]) -> Iterator[Observation]:
@@ -216,11 +218,6 @@ def nearest(search: Callable[[Query], Hits], error: str) -> Hits:
     """What search finds for an error that is not among the recorded failures."""
     lines = errors.identifying_lines(storable(error))
     return search(Query(" ".join(lines)[:QUESTION], limit=NEAREST, floor=True))
-
-
-def _is_pasted(event: Observation) -> bool:
-    """Whether a user's prompt quotes an error: a line of it names one."""
-    return events.role(event) == "user" and bool(events.named_error(event))
 
 
 def _rank(fix: Fix) -> tuple[bool, bool, float, int]:

@@ -35,6 +35,8 @@ STEP_LENGTH = 300
 _ANSI = re.compile(
     r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[@-_])"
 )
+_MARGIN = re.compile(r"(?m)^E {3,}(?=\S)")
+"""What pytest puts before the lines of an error."""
 _RULES = (
     (re.compile(r"\b\d{4}-\d\d-\d\d[t ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:z|[+-]\d\d:?\d\d)?"), " "),
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), " "),
@@ -135,10 +137,11 @@ class Fixes(NamedTuple):
 
 
 def plain_text(text: str) -> str:
-    """An error without escape sequences; of a very long one the beginning and the end."""
+    """An error without escape sequences and margins; of a very long one its beginning and end."""
     if len(text) > LONGEST_TEXT:
         text = f"{text[: LONGEST_TEXT // 2]}\n{text[-LONGEST_TEXT // 2 :]}"
-    return _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+    plain = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+    return _MARGIN.sub("", plain)
 
 
 def normalised(line: str) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from kinen.journal import events
+from kinen.journal import events, shell
 from kinen.model.journal import Observation
 from kinen.model.tuples import NamedTuple
 
 SELECTORS = frozenset("-run -k -t -g --grep --filter --tests --testNamePattern -count".split())
 """Options whose value says which tests run, which differs from run to run."""
 _VALUE = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|(?<!\S)\d+(?!\S)")
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _WORD = re.compile(r"\w+")
 
 
@@ -40,8 +41,12 @@ class Invocations(NamedTuple):
 
 
 def names(line: str, searched: list[str]) -> bool:
-    """Whether each searched word stands in a command line, anywhere: as a word or a part of one."""
-    words = set(_WORD.findall(line.lower()))
+    """Whether each searched word stands in a command line, anywhere: as a word or a part of one.
+
+    What is quoted is text, such as the message of a commit.
+    """
+    run = " ".join(_QUOTED.sub(" ", part.text) for part in shell.parts(line))
+    words = set(_WORD.findall(run.lower()))
     return all(set(_WORD.findall(word.lower())) <= words for word in searched)
 
 
