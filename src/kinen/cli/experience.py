@@ -31,11 +31,11 @@ class TextCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         params = self.get_params(ctx)
-        known = {name for param in params for name in (*param.opts, *param.secondary_opts)}
+        options = {name for param in params for name in (*param.opts, *param.secondary_opts)}
 
         def is_option(arg: str) -> bool:
-            short = arg[1:2] != "-" and arg[:2] in known and arg[2:].isdecimal()
-            return arg in ("-", "--") or arg.partition("=")[0] in known or short
+            short = arg[1:2] != "-" and arg[:2] in options and arg[2:].isdecimal()
+            return arg in ("-", "--") or arg.partition("=")[0] in options or short
 
         # A space before it keeps click from reading text as an option.
         spaced = [f" {a}" if a.startswith("-") and not is_option(a) else a for a in args]

@@ -320,16 +320,26 @@ def covers(success: str, failed: str) -> bool:
     `pytest` covers `pytest tests/a.py`, and `npm test && npm run lint` covers `npm test`. The same
     command in another folder is another one.
     """
-    wanted = commands(failed)
+    failure = commands(failed)
     ran = commands(success)
-    if not wanted or not ran:
+    if not failure or not ran:
         return False
-    if all(any(_includes(one, other) for one in ran) for other in wanted):
+    if _includes_all(ran, failure):
         return True
     # A wrapper that does not know its command: `rtk bun run test`, then `bun run test`.
-    (first, *more) = wanted
-    inner = commands(" ".join(first.head[1:])) if not more and len(first.head) > 2 else ()
-    return bool(inner) and all(any(_includes(one, other) for one in ran) for other in inner)
+    head = failure[0].head if len(failure) == 1 else ()
+    inner = commands(" ".join(head[1:])) if len(head) > 2 else ()
+    return bool(inner) and _includes_all(ran, inner)
+
+
+def _includes_all(ran: tuple[Command, ...], failure: tuple[Command, ...]) -> bool:
+    for command in failure:  # called often: without generators
+        for other in ran:
+            if _includes(other, command):
+                break
+        else:
+            return False
+    return True
 
 
 @lru_cache(maxsize=512)
@@ -355,16 +365,16 @@ def _commands(line: str, place: str, document: frozenset[str]) -> list[tuple[Com
             inside = " ".join(filter(None, (place, folder, script[0])))
             every += _commands(script[1], inside, document)
             continue
-        found = _bare(_without_output(tokens(part.text)))
-        if not found:
+        arguments = _bare(_without_output(tokens(part.text)))
+        if not arguments:
             continue
-        if found[0] in ("cd", "pushd"):
-            target = unquoted(found[1]) if len(found) > 1 else "~"
+        if arguments[0] in ("cd", "pushd"):
+            target = unquoted(arguments[1]) if len(arguments) > 1 else "~"
             folder = posixpath.normpath(posixpath.join(folder, target))
             folder = "" if folder == "." else folder
             continue
         here = " ".join(filter(None, (place, folder)))
-        command = _command(here, [unquoted(word) for word in found])
+        command = _command(here, [unquoted(word) for word in arguments])
         if "<<" in part.text and "$(" not in part.text:
             command = command._replace(document=document)
         every.append((command, part.before))
@@ -379,69 +389,77 @@ def _documents(line: str) -> frozenset[str]:
     return frozenset(text.split()).difference(_without_documents(text).split())
 
 
-def _without_output(found: list[str]) -> list[str]:
+def _without_output(arguments: list[str]) -> list[str]:
     """Words without redirections of the output and the marks of here-documents."""
-    kept = []
+    chosen = []
     skip = False
-    for word in found:
+    for word in arguments:
         if skip:
             skip = False
         elif _OUTPUT.match(word):
             skip = bool(_OUTPUT_ALONE.fullmatch(word))
         elif not (word.startswith("<<") and not word.startswith("<<<")):
-            kept.append(word)
-    return kept
+            chosen.append(word)
+    return chosen
 
 
-def _command(place: str, found: list[str]) -> Command:
-    found = _plain(found)
-    if found[0] in _CARRIERS:
-        for number in range(1, min(_PREFIX, len(found))):
-            inner = _plain(found[number:])
+def _command(place: str, arguments: list[str]) -> Command:
+    arguments = _plain(arguments)
+    if arguments[0] in _CARRIERS:
+        for number in range(1, min(_PREFIX, len(arguments))):
+            inner = _plain(arguments[number:])
             if _runner(inner):
-                return _command(" ".join(filter(None, (place, *found[:number]))), inner)
-    head = _runner(found)
-    if head or found[0] in _BUILDERS:
-        head = head or (found[0],)
-        return _selection(place, head, found[len(head) :])
-    if found[0] in ("git", "gh", "glab", "hg", "jj"):
-        found = [
+                return _command(" ".join(filter(None, (place, *arguments[:number]))), inner)
+    head = _runner(arguments)
+    if head or arguments[0] in _BUILDERS:
+        head = head or (arguments[0],)
+        return _selection(place, head, arguments[len(head) :])
+    if arguments[0] in ("git", "gh", "glab", "hg", "jj"):
+        arguments = [
             word
-            for before, word in zip(["", *found], found, strict=False)
+            for before, word in zip(["", *arguments], arguments, strict=False)
             if before not in _MESSAGES
             and not word.startswith(("--message=", "--body=", "--title="))
         ]
-    return Command(place, (found[0], *(word for word in found[1:] if not _QUIET.fullmatch(word))))
+    return Command(
+        place, (arguments[0], *(word for word in arguments[1:] if not _QUIET.fullmatch(word)))
+    )
 
 
-def _plain(found: list[str]) -> list[str]:
+def _plain(arguments: list[str]) -> list[str]:
     """Words with the name of the program alone, as it is known without what starts it."""
-    found = [found[0].rstrip("/").rsplit("/", 1)[-1] or found[0], *found[1:]]
-    if found[0].startswith("python") and len(found) > 1:
-        if found[1] == "-m" and len(found) > 2:
-            return found[2:]
-        if found[1].endswith(".py"):
-            return _plain(found[1:])
-    if tuple(found[:2]) in _EXECUTORS and len(found) > 2:
-        return _plain(found[3:] if found[2] == "--" and len(found) > 3 else found[2:])
-    if found[0] in _PACKAGE_MANAGERS and len(found) > 2 and found[1] in ("run", "run-script"):
-        found = [found[0], *found[2:]]
-    if found[:2] == ["npm", "t"]:
-        found[1] = "test"
-    if found[:2] == ["vitest", "run"]:
-        found = ["vitest", *found[2:]]
-    return found
+    arguments = [arguments[0].rstrip("/").rsplit("/", 1)[-1] or arguments[0], *arguments[1:]]
+    if arguments[0].startswith("python") and len(arguments) > 1:
+        if arguments[1] == "-m" and len(arguments) > 2:
+            return arguments[2:]
+        if arguments[1].endswith(".py"):
+            return _plain(arguments[1:])
+    if tuple(arguments[:2]) in _EXECUTORS and len(arguments) > 2:
+        return _plain(
+            arguments[3:] if arguments[2] == "--" and len(arguments) > 3 else arguments[2:]
+        )
+    if (
+        arguments[0] in _PACKAGE_MANAGERS
+        and len(arguments) > 2
+        and arguments[1] in ("run", "run-script")
+    ):
+        arguments = [arguments[0], *arguments[2:]]
+    if arguments[:2] == ["npm", "t"]:
+        arguments[1] = "test"
+    if arguments[:2] == ["vitest", "run"]:
+        arguments = ["vitest", *arguments[2:]]
+    return arguments
 
 
-def _runner(found: list[str]) -> tuple[str, ...]:
+def _runner(arguments: list[str]) -> tuple[str, ...]:
     """The words that name a program which runs tests or checks; none if it does not."""
     for length in (3, 2, 1):
-        if tuple(found[:length]) in _RUNNERS:
-            return tuple(found[:length])
-    length = 3 if found[:2] == ["bun", "run"] else 2
-    script = found[length - 1] if len(found) >= length else ""
-    scripted = found[0] in _PACKAGE_MANAGERS or length == 3
-    return tuple(found[:length]) if scripted and "test" in script else ()
+        if tuple(arguments[:length]) in _RUNNERS:
+            return tuple(arguments[:length])
+    length = 3 if arguments[:2] == ["bun", "run"] else 2
+    script = arguments[length - 1] if len(arguments) >= length else ""
+    scripted = arguments[0] in _PACKAGE_MANAGERS or length == 3
+    return tuple(arguments[:length]) if scripted and "test" in script else ()
 
 
 def _selection(place: str, head: tuple[str, ...], rest: list[str]) -> Command:
@@ -472,23 +490,23 @@ def _path(word: str) -> str:
     return word.removeprefix("./").rstrip("/") or "."
 
 
-def _includes(ran: Command, wanted: Command) -> bool:
-    """Whether a command that ran has done all that is wanted."""
-    if (ran.place, ran.head, ran.options) != (wanted.place, wanted.head, wanted.options):
+def _includes(ran: Command, failure: Command) -> bool:
+    """Whether a command that ran has done all that the failed command tried."""
+    if ran.place != failure.place or ran.head != failure.head or ran.options != failure.options:
         return False
-    shared = len(ran.document & wanted.document)
-    if shared < _LIKE * len(ran.document | wanted.document):
+    shared = len(ran.document & failure.document)
+    if shared < _LIKE * len(ran.document | failure.document):
         return False
-    if not ran.narrowing <= wanted.narrowing:
+    if not ran.narrowing <= failure.narrowing:
         return False
     if ran.head[0] in _BUILDERS:
-        equal = ran.targets == wanted.targets
-        return equal or (bool(wanted.targets) and set(wanted.targets) <= set(ran.targets))
-    if not ran.targets or ran.targets == wanted.targets:
+        equal = ran.targets == failure.targets
+        return equal or (bool(failure.targets) and set(failure.targets) <= set(ran.targets))
+    if not ran.targets or ran.targets == failure.targets:
         return True
-    return bool(wanted.targets) and all(
+    return bool(failure.targets) and all(
         any(_is_within(path, folder, ran.head[0]) for folder in ran.targets)
-        for path in wanted.targets
+        for path in failure.targets
     )
 
 

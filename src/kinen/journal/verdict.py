@@ -413,8 +413,8 @@ def _proven(line: str, hidden: list[list[str]], acting: list[list[str]], output:
     filtered = any(command and command[0] in _FILTERS for command in behind)
     cut = filtered or any(_cuts(command, output) for command in behind)
     # Commands whose code is known print their lines, too: these prove nothing about others.
-    known = [c for c in acting if c not in hidden and _formats(c) is not FORMATS]
-    lines = [_successes(command, output, filtered, cut) for command in known]
+    visible = [c for c in acting if c not in hidden and _formats(c) is not FORMATS]
+    lines = [_successes(command, output, filtered, cut) for command in visible]
     known_lines = [places for places in lines if places]
     return _assigned(
         [*known_lines, *(_successes(command, output, filtered, cut) for command in judged)]

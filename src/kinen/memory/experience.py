@@ -67,8 +67,8 @@ class Experience:
         for event in self._failures(lines):
             score, line = errors.compared(lines, events.body(event))
             # A line of a prompt that names no error is one if it is the one that is looked for.
-            named = not events.role(event) or events.named_error(event)
-            if score >= (errors.FLOOR if named else errors.PART):
+            names_error = not events.role(event) or events.named_error(event)
+            if score >= (errors.FLOOR if names_error else errors.PART):
                 alike.append((event, score, line or events.error_line(event)))
         alike.sort(key=lambda case: (case[1], case[0].ts, case[0].id), reverse=True)
         fixes: dict[tuple[str, int, str], Fix] = {}

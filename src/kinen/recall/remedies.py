@@ -81,13 +81,13 @@ def _instead(failure: Observation, later: list[Observation]) -> str:
 
     All that the first one names is there: `docker compose ps` is not run in place of `… up db`.
     """
-    wanted = _purpose(failure)
+    purpose = _purpose(failure)
     failed_command = bare_command(events.command(failure))
     for event in later:
         if event.kind == "file_diff":
             return ""
         command = bare_command(events.command(event))
-        if not (events.succeeded(event) and wanted and wanted <= _purpose(event)):
+        if not (events.succeeded(event) and purpose and purpose <= _purpose(event)):
             continue
         if command != failed_command and len(command) <= LONGEST and "\n" not in command:
             return command
