@@ -138,8 +138,16 @@ class Start:
             return plan, []
         return plan, capsules.pins(self.db, self.session, self.agent, self.now, self.index)
 
-    def sessions(self) -> list[recent.Recent]:
-        """The latest sessions with work, and those at work, newest first."""
+    def order(self) -> list[str]:
+        """The capsules of the latest sessions with work, as every surface orders them.
+
+        Those at work come first: they have not ended.
+        """
+        latest = self._sessions()
+        going = [session.capsule for session in latest if session.running]
+        return [*going, *(session.capsule for session in recent.in_order(latest, self.branch))]
+
+    def _sessions(self) -> list[recent.Recent]:
         return recent.sessions(self.db, self.capsule, self.now) if self.db else []
 
     def entries(self) -> list[Entry]:
@@ -147,7 +155,7 @@ class Start:
         points = latest_points(self.tree, self.admission)
         if self.db is None:
             return points
-        latest = self.sessions()
+        latest = self._sessions()
         memories = ranked(capsules.memories(self.db, self.admission), capsules.touched(self.db))
         learned = [
             Entry("rule" if near else "decided", text, ref, "", at, near=near, order=place)
@@ -159,14 +167,13 @@ class Start:
                 Entry("commit", subject, ref, day, 0, order=place)
                 for place, (ref, subject, day) in enumerate(commits)
             ]
-            going = recent.entries(latest, self.branch, (), (), self.now)
+            going = recent.entries(self.db, latest, self.branch, (), self.now)
             return [*points, *learned, *latest_commits, *going]
         left = [session.at for session in latest if {"Next", "Unresolved"} & session.parts.keys()]
         since = min(left, default=0)
         subjects = capsules.subjects(self.index, iso(since / 1000)) if left else []
         done = [(moment(at), subject) for at, subject in subjects]
-        runs = recent.succeeded(self.db, since) if left else []
-        left_by = recent.entries(latest, self.branch, done, runs, self.now)
+        left_by = recent.entries(self.db, latest, self.branch, done, self.now)
         return [*left_by, *points, *learned]
 
 

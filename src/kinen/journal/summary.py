@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence, Sized
+from itertools import pairwise
 
 from kinen.errors import QueryError
 from kinen.journal.account import (
@@ -22,6 +23,7 @@ from kinen.journal.account import (
     Turn,
     read_account,
 )
+from kinen.journal.choices import accepted
 from kinen.journal.closing import (
     by_sentence,
     condensed,
@@ -31,7 +33,7 @@ from kinen.journal.closing import (
     results_first,
     without_open,
 )
-from kinen.journal.recent import STOPPED, UNANSWERED, UNFINISHED
+from kinen.journal.recent import STOPPED, UNANSWERED, UNFINISHED, meaning
 from kinen.journal.timeline import headline
 from kinen.markdown.sentences import size
 from kinen.model.journal import Capsule, Observation
@@ -143,17 +145,17 @@ def parse_summary(text: str) -> dict[str, str]:
 def _sections(account: Account) -> list[Section]:
     """The parts of a summary in the order in which they are needed."""
     unresolved = account.unresolved
-    decided = account.stated("decision", "pattern")
+    decided = [*_choices(account), *map(_claimed, account.stated("decision", "pattern"))]
     learned = account.stated("lesson")
     results = _results(account)
     spared = max(0, RESULTS - sum(estimate(line.text) for line in results.lines))
     room = OUTCOME + min(OUTCOME, spared)
     return [
         Section("**Outcome**:", _outcome(account, room), room + 20, listed=False),
-        Section("**Next**", [_quoted(point) for point in account.next[:NEXT]], 200),
+        Section("**Next**", [_quoted(point) for point in _next(account)[:NEXT]], 200),
         Section("**State**:", _state(account), 130, listed=False),
         results,
-        Section("**Decided**", [_claimed(entry) for entry in decided[:CLAIMS]], 110),
+        Section("**Decided**", decided[:CLAIMS], 110),
         Section("**Learned**", [_claimed(entry) for entry in learned[:CLAIMS]], 110),
         Section(
             "**Unresolved**",
@@ -167,8 +169,42 @@ def _sections(account: Account) -> list[Section]:
     ]
 
 
+def _next(account: Account) -> list[Quote]:
+    """What is left to do; a request without an answer by what it means."""
+    if not account.unanswered:
+        return account.next
+    request = account.unanswered
+    text = meaning(_answer_before_last(account), request.text)
+    return [Quote(text, request.source)] if text else []
+
+
+def _answer_before_last(account: Account) -> str:
+    """The last message before the last request."""
+    words = (turn.last_words for turn in reversed(account.turns[:-1]))
+    return next((quote.text for quote in words if quote), "")
+
+
+def _choices(account: Account) -> list[Line]:
+    """What the user chose among options that the agent had put, the latest first."""
+    chosen: list[Line] = []
+    for before, turn in pairwise(account.turns):
+        if before.last_words and turn.prompt:
+            choice = accepted(before.last_words.text, turn.prompt.text)
+            if choice and choice.option:
+                sources = (before.last_words.source, turn.prompt.source)
+                chosen.append(Line(_short(choice.text, 300, 60), sources))
+    return chosen[::-1]
+
+
+def _is_in_the_middle(account: Account) -> bool:
+    """Was something done for the last request, and nothing answered?"""
+    return bool(account.unanswered and account.turns[-1].deeds)
+
+
 def _outcome(account: Account, size: int) -> list[Line]:
     """What came of the last request, in `size` tokens."""
+    if _is_in_the_middle(account):
+        return [_in_the_middle(account)]
     if account.stopped:
         return _stopped(account)
     lines: list[Line] = []
@@ -185,8 +221,6 @@ def _outcome(account: Account, size: int) -> list[Line]:
             room -= estimate(text)
         if room <= size - SHORT_OUTCOME:
             break
-    if not lines and account.unanswered and account.turns[-1].deeds:
-        return [_in_the_middle(account)]
     if not lines and account.unanswered:
         text = _short(account.unanswered.text, 300, 70)
         lines.append(Line(f"{UNANSWERED}{text}", (account.unanswered.source,)))
@@ -269,8 +303,9 @@ def _results(account: Account) -> Section:
 
     They have half the room where most was changed for the last request: its outcome gets the rest.
     """
-    latest = [] if account.stopped else [turn.closings[0] for turn in account.answered[:1]]
-    told = [*latest, *_work_before_remark(account)]
+    ended = not (account.stopped or _is_in_the_middle(account))
+    latest = [turn.closings[0] for turn in account.answered[:1]] if ended else []
+    told = [*latest, *_work_before_remark(account)] if ended else []
     mentioned = {word for quote in told for word in terms(quote.text)}
     lines: list[Line] = []
     reports = _reports(account)
@@ -308,7 +343,8 @@ def _reports(account: Account) -> list[Report]:
     A long request is reported on several times: the message with the most results counts. The
     last message of all is told already, and one that ends in an announcement was interrupted.
     """
-    told = bool(account.answered) and not account.stopped
+    ended = not (account.stopped or _is_in_the_middle(account))
+    told = bool(account.answered) and ended
     last = account.answered[0].closings[0] if told else None
     reports: list[Report] = []
     for turn in sorted(account.answered, key=lambda turn: -turn.changes):

@@ -84,17 +84,19 @@ class Reports:
         capsules.sort(
             key=lambda capsule: (capsule.closed_at or capsule.opened_at, capsule.id), reverse=True
         )
+        if not since:
+            by_id = {capsule.id: capsule for capsule in capsules}
+            order = self._journal.start().order()
+            # Without one that worked, the latest of all.
+            capsules = [by_id[id_] for id_ in order if id_ in by_id] or capsules
+            limit = limit if order else 1
         reports = ((capsule, self._session_report(capsule)) for capsule in capsules)
         told = (pair for pair in reports if pair[1].outcome)
         latest = next(told, None)
         if latest is None:
             return []
         answered = (pair for pair in told if not pair[1].outcome.startswith(UNANSWERED))
-        if since:
-            return [latest, *islice(answered, limit - 1)]
-        worked = {session.capsule for session in self._journal.start().sessions()}
-        chosen = (pair for pair in chain([latest], answered) if pair[0].id in worked)
-        return list(islice(chosen, limit)) or [latest]
+        return [latest, *islice(answered, limit - 1)]
 
     def _session_report(self, capsule: Capsule) -> SessionReport:
         parts = self._sessions.summary_parts(capsule)

@@ -10,8 +10,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from kinen.errors import Ambiguous, NotFound, QueryError, UnsafeFile
+from kinen.ids import milliseconds as clock
 from kinen.journal import queries
 from kinen.journal.events import role
+from kinen.journal.recent import WORKING, outcome_now
 from kinen.journal.short import short_ids
 from kinen.journal.summary import parse_summary, summarize
 from kinen.journal.tally import tail
@@ -245,6 +247,8 @@ class Sessions:
         title, outcome = self._core.census.words(
             entry.id, lambda: (self._title(entry), self._outcome(entry))
         )
+        if entry.status == "open":
+            outcome = outcome_now(self._core.store.db, entry.id, outcome, clock())
         return SessionOverview(
             ref=entry.ref,
             id=short,
@@ -279,9 +283,16 @@ class Sessions:
         """
         db = self._core.store.db
         self._core.census.follow(db)
-        return self._core.census.parts(
+        parts = self._core.census.parts(
             capsule.id, lambda: self._parts(capsule, queries.stream(db, capsule.id))
         )
+        outcome = parts.get("outcome", "")
+        if capsule.status == "open" and outcome:
+            # Not remembered with the rest: a process ends without an event.
+            parts["outcome"] = outcome_now(db, capsule.id, outcome, clock())
+            if parts["outcome"].startswith(WORKING):
+                parts.pop("next", None)  # what it works on
+        return parts
 
     def _parts(self, capsule: Capsule, observations: Iterable[Observation]) -> dict[str, str]:
         """The parts of the summary, which is made of the observations if none was written."""
