@@ -102,7 +102,7 @@ def trimmed(lines: list[str], tokens: float) -> list[str]:
     ranks = _ranks(lines)
     for deepest, width in STAGES:
         chosen = [n for n, rank in enumerate(ranks) if rank <= deepest]
-        short = _without_lead_ins([_at_most(lines[n], width) for n in chosen])
+        short = without_lead_ins([_at_most(lines[n], width) for n in chosen])
         if sum(map(estimate, short)) <= tokens:
             return short
     width, wide = NARROW_EARLIER if lines[0].startswith("**Earlier**") else NARROW
@@ -142,10 +142,10 @@ def _chosen(lines: list[str], ranks: list[int], tokens: float) -> list[str]:
             break
         selected[n] = line
         tokens -= estimate(line)
-    return _without_lead_ins([selected[n] for n in sorted(selected)])
+    return without_lead_ins([selected[n] for n in sorted(selected)])
 
 
-def _without_lead_ins(lines: list[str]) -> list[str]:
+def without_lead_ins(lines: list[str]) -> list[str]:
     """The lines without those that announce what is not there any more.
 
     The sentences before such an announcement stay.

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from kinen import ids
 from kinen.characters import visible, visible_line
-from kinen.journal.shorten import LEAST, cut, trimmed
+from kinen.journal.shorten import LEAST, cut, trimmed, without_lead_ins
 from kinen.privacy.quote import quoted
 from kinen.text import breadth, estimate, iso
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    Told = tuple[str, frozenset[str], bool]
+    """A line that is told: its plain text, its words, and whether it was cut."""
 
 OPEN = "## Open"
 LAST = "## Last session"
@@ -41,6 +44,8 @@ LONGEST = 90
 SECTIONS = tuple(
     dict.fromkeys(["## This session so far", LAST, *(kind[0] for kind in KINDS.values())])
 )
+RESULTS = ("outcome", "earlier")
+"""Kinds that quote a message, in which steps and decisions stand that are told by themselves."""
 FEW = 4
 """Words below which only the same words in the same order are the same."""
 RANKS = {name: rank for rank, name in enumerate(KINDS)} | {"failed": 1}
@@ -96,11 +101,11 @@ class Choice:
         """The session whose outcome is told, with what it left open."""
         self._spent: dict[str, float] = {}
         self._heads: set[str] = set()
-        self._lines: list[tuple[str, frozenset[str]]] = []
+        self._lines: list[Told] = []
 
     def add(self, text: str) -> None:
         """Note a text that is told anyway, so that nothing repeats it."""
-        self._lines += map(_words_of, filter(str.strip, text.splitlines()))
+        self._lines += told_lines(text)
 
     def fill(self, entries: Iterable[Entry]) -> None:
         """Take what fits: first each kind up to its share, then the rest by worth."""
@@ -115,7 +120,7 @@ class Choice:
         for place, (entry, text) in enumerate(self.entries):
             # One that was cut gets what the others left.
             if text.endswith("…") or entry.kind == "outcome":
-                own = set(map(_words_of, text.splitlines()))
+                own = set(told_lines(text))
                 self._lines = [line for line in self._lines if line not in own]
                 most = estimate(text) + self.left
                 longest = most if entry.kind == "outcome" else LONGEST * breadth(text)
@@ -147,11 +152,13 @@ class Choice:
 
     def _cut(self, entry: Entry, tokens: float) -> str:
         text = entry.text
+        if entry.kind in RESULTS:
+            text = fresh(text, self._lines)
         lines = text.splitlines()
         if len(lines) < 2:
             return cut(text, tokens)
-        fresh = [line for line in lines if not _repeated(line, self._lines)]
-        return "\n".join(trimmed(fresh, tokens)) if fresh else ""
+        new = [line for line in lines if not _repeated(line, self._lines)]
+        return "\n".join(trimmed(new, tokens)) if new else ""
 
     def _repeats(self, text: str) -> bool:
         return all(_repeated(line, self._lines) for line in text.splitlines() if line.strip())
@@ -231,10 +238,43 @@ def shown_ref(ref: str) -> str:
     return short
 
 
-def _words_of(text: str) -> tuple[str, frozenset[str]]:
-    """A text in small letters with a space between its words and nothing else; and its words."""
-    words = text.casefold().translate(_SPACES).split()
-    return " ".join(words), frozenset(words)
+def told_lines(text: str) -> list[Told]:
+    """The lines of a text that is told, as `fresh` compares them."""
+    return list(map(_words_of, filter(str.strip, text.splitlines())))
+
+
+def fresh(text: str, told: Iterable[Told]) -> str:
+    """A text without the lines and sentences that are told already, and what led in to them."""
+    known = list(told)
+    lines = [line for line in text.splitlines() if line.strip()]
+    new = [line for line in (_fresh_line(line, known) for line in lines) if line]
+    return "\n".join(new if new == lines else without_lead_ins(new))
+
+
+def _fresh_line(line: str, told: list[Told]) -> str:
+    if not line.strip() or _repeated(line, told):
+        return ""
+    sentences = line.replace(". ", ".\n").splitlines()
+    if len(sentences) == 1:
+        return line
+    return " ".join(part for part in sentences if not _repeated(part, told))
+
+
+def _words_of(text: str) -> Told:
+    """A text in small letters with a space between its words and nothing else; its words; and
+    whether it was cut. The bullet or the number of an item is none of it.
+    """
+    words = _without_bullet(text).casefold().translate(_SPACES).split()
+    return " ".join(words), frozenset(words), text.rstrip().endswith("…")
+
+
+def _without_bullet(text: str) -> str:
+    bare = text.lstrip("-*+•> \t")
+    number = bare[: len(bare) - len(bare.lstrip("0123456789"))]
+    rest = bare[len(number) :]
+    if number and len(number) < FEW and rest[:1] in (".", ")", "、", "．"):
+        bare = rest[1:]
+    return bare.lstrip().removeprefix("[ ] ")
 
 
 _SPACES = dict.fromkeys(
@@ -242,12 +282,21 @@ _SPACES = dict.fromkeys(
 )
 
 
-def _repeated(text: str, lines: Iterable[tuple[str, frozenset[str]]]) -> bool:
-    """Whether one of the lines has a text in it, or all of its words."""
-    plain, words = _words_of(text)
-    for other, others in lines:
+def _repeated(text: str, lines: Iterable[Told]) -> bool:
+    """Whether one of the lines has a text in it, or all of its words.
+
+    Behind a label, as in `Next: …`, it has to be the same line.
+    """
+    plain, words, _ = _words_of(text)
+    head, colon, rest = _without_bullet(text).replace("：", ": ").partition(":")
+    labelled = ""
+    if colon and rest.strip() and len(head.split()) < FEW:
+        labelled = _words_of(rest)[0]
+    for other, others, was_cut in lines:
         if f" {plain} " in f" {other} ":
             return True
         if len(words) >= FEW and words <= others:
+            return True
+        if labelled and (labelled == other or (was_cut and labelled.startswith(other))):
             return True
     return False

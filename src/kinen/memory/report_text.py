@@ -12,6 +12,7 @@ from kinen.journal.closing import count_results
 from kinen.journal.recent import UNANSWERED
 from kinen.journal.statements import points_back
 from kinen.journal.summary import on_one_line
+from kinen.journal.worth import fresh, told_lines
 from kinen.recall.clip import cut
 from kinen.recall.tiers import cited, short_id
 from kinen.sources.git.recent import READ
@@ -163,9 +164,15 @@ def handoff_text(report: Report) -> str:
     where = f"on {report.branch} at {report.commit}" if report.branch and report.commit else ""
     where = where or report.branch
     state = [f"{report.space}{f', {where}' if where else ''}", *_changed(report)]
-    sessions = _with_intents_once(report.sessions)
+    decided = [*_sourced(report.decisions)]
+    told = told_lines("\n".join([*report.next, *(point.text for point in report.decisions)]))
+    sessions = [
+        replace(session, outcome=fresh(session.outcome, told) or session.outcome)
+        for session in _with_intents_once(report.sessions)
+    ]
     latest = sessions[:1]
     older = sessions[1:]
+    checkpoints = [point for point in report.checkpoints if fresh(point.text, told)]
     parts = [
         _section("State", state),
         _section("Not pushed", _first(report.not_pushed, NOT_PUSHED)),
@@ -174,11 +181,9 @@ def handoff_text(report: Report) -> str:
         _section("Next", report.next),
         _section("Unresolved errors", (point.text for point in report.errors)),
         _section("Open questions", report.unknowns),
-        _section("Decided", _sourced(report.decisions)),
+        _section("Decided", decided),
         _section("Learned", _sourced(report.lessons)),
-        "\n".join(["## Checkpoints", *map(_checkpoint, report.checkpoints)])
-        if report.checkpoints
-        else "",
+        "\n".join(["## Checkpoints", *map(_checkpoint, checkpoints)]) if checkpoints else "",
         "\n\n".join(_block(session, OLDER_OUTCOME) for session in older),
         _section("Latest commits", map(_commits, report.commits), most=COMMITS),
     ]
