@@ -60,8 +60,10 @@ def tip(
 
     if kind == "command":
         return action.remedy(book, name)
-    memories = capsules.memories(journal, admission)
+    memories, about = capsules.known_memories(journal, admission)
+    own = [each for each in memories if name in about[each[0]][1]]
     memory = action.about_file(memories, name) or action.about_symbol(memories, changed)
+    memory = memory or next(iter(own), None)
     return (memory[0], memory[1]) if memory else None
 
 

@@ -36,6 +36,10 @@ MEMORY = 60
 """Tokens of something that was found for a prompt, and of a line before a tool is used."""
 HALF_LIFE = 90 * 86_400_000
 """Milliseconds in which a memory counts half as much."""
+IN_PLAY = 6
+"""Files touched last, which count more than others that were touched lately."""
+FAR = 2
+"""The distance of a memory that is about none of them."""
 LONGEST = 1_000
 """Bytes of the file that names the active plan."""
 CHECKPOINTS = 12
@@ -139,23 +143,36 @@ def item(ref: str, text: str, tokens: float, more: str = "") -> str:
     return "\n".join([f"- [{ref}]{more}", *(f"  {line}".rstrip() for line in lines)])
 
 
-def ranked(memories: Iterable[Learned], touched: str) -> list[tuple[Learned, bool]]:
-    """Those that name files touched lately first, then by how certain and how new they are.
+def ranked(
+    memories: Iterable[Learned], touched: str, files: Mapping[str, Iterable[str]] | None = None
+) -> list[tuple[Learned, bool]]:
+    """Those about files touched lately first, then by how certain and how new they are.
 
-    Each with whether it names one.
+    Each with whether it is: it names one, or has one among its own `files`, which are by ref.
     """
     candidates = list(memories)
     newest = max((memory[2] for memory in candidates), default=0)
-    paths = {path for path in touched.replace('"', "\n").splitlines() if path.strip("[], ")}
-    names = (paths | {path.rpartition("/")[2] for path in paths}) - {""}
+    lines = touched.replace('"', "\n").splitlines()
+    paths = [*dict.fromkeys(path for path in lines if path.strip("[], "))]
+    everywhere = _names(paths)
+    latest = _names(paths[:IN_PLAY])
 
-    def rank(memory: Learned) -> tuple[bool, float, str]:
+    def rank(memory: Learned) -> tuple[int, float, str]:
         words = (word for word in memory[1].split() if "." in word or "/" in word)
-        near = any(word.strip("`'\"()[]{},.:;") in names for word in words)
-        return not near, -memory[3] * 0.5 ** ((newest - memory[2]) / HALF_LIFE), memory[0]
+        named = {word.strip("`'\"()[]{},.:;") for word in words}
+        named.update((files or {}).get(memory[0], ()))
+        distance = 0 if named & latest else 1 if named & everywhere else FAR
+        return distance, -memory[3] * 0.5 ** ((newest - memory[2]) / HALF_LIFE), memory[0]
 
     keys = {memory: rank(memory) for memory in candidates}
-    return [(memory, not keys[memory][0]) for memory in sorted(candidates, key=keys.__getitem__)]
+    order = sorted(candidates, key=keys.__getitem__)
+    return [(memory, keys[memory][0] < FAR) for memory in order]
+
+
+def _names(paths: Iterable[str]) -> set[str]:
+    """Paths, and the names of the files."""
+    every = set(paths)
+    return (every | {path.rpartition("/")[2] for path in every}) - {""}
 
 
 # Checkpoints, by the lines of their files that are plain

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     """A ref, its text and when it was written."""
     Learned = tuple[str, str, int, float]
     """The same with how certain it is."""
+    About = tuple[str, tuple[str, ...], str]
+    """The type of a memory, its files and who saved it."""
 
 CLIENT = "client:"
 """How the keys begin under which the process of a session is noted."""
@@ -261,21 +263,56 @@ def committers(index: str, paths: list[str]) -> dict[str, str]:
 
 def memories(db: sqlite3.Connection, admission: Admission) -> list[Learned]:
     """The newest memories that were not superseded and may be told."""
+    return [row[:4] for row in _memories(db, admission)]
+
+
+def known_memories(
+    db: sqlite3.Connection, admission: Admission
+) -> tuple[list[Learned], dict[str, About]]:
+    """The same, and by ref what each is about: its type, its files and who saved it.
+
+    Files and who are those of the observations that it was drawn from.
+    """
+    rows = _memories(db, admission)
+    sources = {row[0]: row[4].split('"')[1::2] for row in rows}
+    ids = {each.partition(":")[2] for refs in sources.values() for each in refs}
+    marks = ", ".join("?" * len(ids))
+    sql = f"SELECT id, files, agent, user FROM observations WHERE id IN ({marks}) AND {_ALIVE}"
+    found = {f"observation:{row[0]}": row[1:] for row in db.execute(sql, (*ids,))} if ids else {}
+    about = {}
+    for ref, *_, type_ in rows:
+        drawn = [found[each] for each in sources[ref] if each in found]
+        files = [path for files, _, _ in drawn for path in files.split('"')[1::2]]
+        who = next((agent or user for _, agent, user in drawn if agent or user), "")
+        about[ref] = (type_, tuple(dict.fromkeys(files)), who)
+    return [row[:4] for row in rows], about
+
+
+def _memories(
+    db: sqlite3.Connection, admission: Admission
+) -> list[tuple[str, str, int, float, str, str]]:
     hidden = _hidden(db)
     rows = db.execute(
-        "SELECT 'memory:' || id, content, created_at, confidence, derived_from FROM memories"
+        "SELECT 'memory:' || id, content, created_at, confidence, derived_from, type FROM memories"
         f" WHERE {_ALIVE} AND superseded_by = '' ORDER BY created_at DESC, id DESC LIMIT ?",
         (MOST,),
     ).fetchall()
     rows = [row for row in rows if row[0] not in hidden]
-    admitted = [row[:4] for row in rows if admission.memory(row[0], row[4])]
+    admitted = [row for row in rows if admission.memory(row[0], row[4])]
     admission.withhold("memory", len(rows) - len(admitted))
     return admitted
 
 
 def touched(db: sqlite3.Connection) -> str:
-    """The files that the latest observations name, as JSON arrays one after the other."""
-    rows = db.execute("SELECT files FROM observations ORDER BY ts DESC LIMIT ?", (RECENT,))
+    """The files that the latest observations name, as JSON arrays one after the other.
+
+    What somebody saves with its files does not say that they are worked on.
+    """
+    rows = db.execute(
+        "SELECT files FROM observations WHERE NOT instr(provenance, '\"remember\"')"
+        " ORDER BY ts DESC LIMIT ?",
+        (RECENT,),
+    )
     return "\n".join(dict.fromkeys(row[0] for row in rows if row[0] != "[]"))
 
 

@@ -30,6 +30,8 @@ ROOMY = 300
 """Tokens of a brief that has room for that line."""
 MEMORIES = 40
 """Memories that are considered."""
+RULE = "pattern"
+"""The type of memories that are rules, whatever is worked on."""
 SUBAGENT = 0.5
 """The share of the budget that a subagent gets: it begins with one task."""
 
@@ -96,14 +98,16 @@ class Start:
 
     def subagent(self, files: Iterable[str]) -> Brief:
         """What a subagent is told: pins, rules, and what concerns the files of its task."""
-        names = {path.rpartition("/")[2] for path in files} - {""}
-        entries = [
-            entry
-            for entry in self.entries()
-            if entry.kind == "rule" or any(name in entry.text for name in names)
-        ]
-        for entry in entries:
-            entry.near = entry.near or any(name in entry.text for name in names)
+        paths = {path.rstrip("/") for path in files}
+        names = {path.rpartition("/")[2] for path in paths} - {""}
+        entries = []
+        for entry in self.entries(paths):
+            own = (path for path in entry.files if path.rpartition("/")[2] in names)
+            near = any(name in entry.text for name in names) or any(own)
+            if near or entry.kind == "rule":
+                # A rule about other files comes after those about these.
+                entry.near = near
+                entries.append(entry)
         return self._brief([], self._plan_and_pins()[1], entries, round(self.budget * SUBAGENT))
 
     def _brief(
@@ -141,26 +145,26 @@ class Start:
     def order(self) -> list[str]:
         """The capsules of the latest sessions with work, as every surface orders them.
 
-        Those at work come first: they have not ended.
+        One that is at work comes first: it has not ended.
         """
         latest = self._sessions()
-        going = [session.capsule for session in latest if session.running]
-        return [*going, *(session.capsule for session in recent.in_order(latest, self.branch))]
+        going = [session.capsule for session in latest if session.running and session.work]
+        ended = [session.capsule for session in recent.in_order(latest, self.branch)]
+        return [*going[:1], *ended]
 
     def _sessions(self) -> list[recent.Recent]:
         return recent.sessions(self.db, self.capsule, self.now) if self.db else []
 
-    def entries(self) -> list[Entry]:
-        """What sessions left and came to, checkpoints and memories; commits if there is none."""
+    def entries(self, files: Iterable[str] = ()) -> list[Entry]:
+        """What sessions left and came to, checkpoints and memories; commits if there is none.
+
+        Memories about `files` come first, then those about files that were touched lately.
+        """
         points = latest_points(self.tree, self.admission)
         if self.db is None:
             return points
         latest = self._sessions()
-        memories = ranked(capsules.memories(self.db, self.admission), capsules.touched(self.db))
-        learned = [
-            Entry("rule" if near else "decided", text, ref, "", at, near=near, order=place)
-            for place, ((ref, text, at, _), near) in enumerate(memories[:MEMORIES])
-        ]
+        learned = self._memories(self.db, files)
         if not any(session.work for session in latest):
             commits = capsules.latest_commits(self.db, self.index, self.admission)
             latest_commits = [
@@ -175,6 +179,18 @@ class Start:
         done = [(moment(at), subject) for at, subject in subjects]
         left_by = recent.entries(self.db, latest, self.branch, done, self.now)
         return [*left_by, *points, *learned]
+
+    def _memories(self, db: sqlite3.Connection, files: Iterable[str]) -> list[Entry]:
+        known, about = capsules.known_memories(db, self.admission)
+        paths = {ref: each[1] for ref, each in about.items()}
+        near_task = "\n".join(files)
+        order = ranked(known, near_task or capsules.touched(db), paths)
+        entries = []
+        for place, ((ref, text, at, _), near) in enumerate(order[:MEMORIES]):
+            type_, own, who = about[ref]
+            kind = "rule" if near or type_ == RULE else "decided"
+            entries.append(Entry(kind, text, ref, who, at, files=own, near=near, order=place))
+        return entries
 
 
 def _so_far(session: recent.Recent) -> list[Entry]:
