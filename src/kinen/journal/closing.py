@@ -25,6 +25,9 @@ STEP = 15
 TITLE = 4
 """Words below which a line that is no item of a list is a title."""
 
+WHOLE = 3
+"""Words from which on a message is a sentence."""
+
 LONGEST_NAME = 40
 """Characters of what an item begins with, if it is named before it is explained."""
 
@@ -68,6 +71,33 @@ _OPEN = lazy_pattern(
     r"|blocked (?:by|on)|needs? (?:manual|your|to be)|would you like|ready for (?:your )?review\b)"
     rf"|{_OFFER}"
 )
+_UNDONE = lazy_pattern(
+    r"(?i)\bnext (?:steps?|task|session|up) (?:is|are|would|will|could|should)\b|^next up\b"
+    r"|\bremain(?:s|ing)? (?:\w+ ){0,2}?"
+    r"(?:to be|to do|open|work|tasks?|items?|steps?|issues?|gaps?|phases?)\b"
+    r"|\btotal (?:missing|remaining|open|left)\b|\bwhat remains\b"
+    r"|\bstill (?:needs?|to do|open|missing|pending|has to|have to|to be)\b"
+    r"|\bnot (?:yet )?(?:done|implemented|started|finished|pushed|committed|tested|verified)\b"
+    r"|\bnot (?:yet \w{1,20}(?:ed|en)|\w{1,20}(?:ed|en) yet)\b|n't (?:\w+ ){0,3}yet\b"
+    r"|\buncommitted\b|\b(?:left|things) to do\b|(?-i:^TODO\b|\bTODO:)"
+    r"|\bfollow[- ]?ups?\b|\boutstanding\b|\bdeferred\b|\bout of scope\b"
+    r"|\b(?:is|are|still|remains?) pending\b"
+    r"|\bpending (?:\w+ )?(?:changes?|tasks?|work|items?|review)\b"
+    r"|\byou(?:'ll| will| should| may| might| can)? (?:still )?(?:need|have) to\b"
+    r"|(?:(?:'m|'re|am|is|are|still|now|just) |^)waiting (?:for|on)\b"
+    r"|\bblocked (?:by|on)\b|\bneeds? (?:manual|your)\b|\bneeds? to be \w{1,20}(?:ed|en)\b"
+    r"|\bonce you (?:'ve |have |are )?(?:confirm|approv|merg|review|decid|provid|tell|happy|ready)"
+    rf"|\bwould you like\b|\bready for (?:your )?review\b|{_OFFER}"
+)
+"""Says that work is left, or offers it; `_OPEN` is wider, for headings and for what is left out."""
+_EXPLAINS = lazy_pattern(
+    r"(?i)\b(?:is|are|was|were|gets?) (?:then |already |now )?"
+    r"(?:done|handled|finished|completed?)\b"
+    r"|\bpending (?:until|unless|while|when|if|as long as)\b"
+    r"|\b(?:need|have|needs) to\b[^.]{0,200}\b(?:each|every) (?:time|run|call|request)\b"
+    r"|^(?:when|if|until|unless|while|whenever)\b[^.]{0,200}\b(?:is|are) (?:still )?pending\b"
+)
+"""Explains how something works, and leaves nothing to do."""
 _UNCOMMITTED = lazy_pattern(r"(?i)\bun(?:committed|pushed|staged)\b|\b(?:commit|push)(?:ted|ed)?\b")
 _LEFT = lazy_pattern(
     r"(?i)\b(?:next (?:steps?|task|session)|(?:total|still|what) (?:missing|remains?|remaining)"
@@ -203,9 +233,15 @@ def _is_no_figure(line: str) -> bool:
 
 
 def ends_in_step(text: str) -> bool:
-    """Does a message end by announcing what is done next? A colon does, in any language."""
-    if text.rstrip().endswith((":", "：")):
+    """Does a message end by announcing what is done next? A colon does, in any language.
+
+    One or two words with a full stop, as `Pushed.`, are a remark on what was done.
+    """
+    bare = text.strip()
+    if bare.endswith((":", "：")):
         return True
+    if size(bare) < WHOLE and bare.endswith((".", "!", "。", "！")) and not bare.endswith("..."):
+        return False
     return any(goes_on(sentence) for sentence in list(spoken(text))[-1:])
 
 
@@ -216,18 +252,29 @@ def announces(text: str) -> bool:
 
 def next_points(text: str) -> list[str]:
     """What a closing message says is still to do, or asks to be told."""
-    from kinen.markdown.labels import LEADS
+    from kinen.markdown.labels import LEADS, is_open, starts
 
     points = listed_points(text)
     told = list(spoken(text))
     for sentence in told:
+        if any(sentence in point or point in sentence for point in points):
+            continue
+        what, value = starts(sentence)
+        if what == "next" and value.strip() and not is_open(plain(value)):
+            points.append(plain(value))
+            continue
         settled = _COMPLETE.search(sentence) or any(rule.match(sentence) for rule in _NOTHING_LEFT)
         begins = sentence.casefold().startswith(LEADS["next"])
         asks = sentence is told[-1] and sentence.endswith(("?", "？"))
-        repeated = any(sentence in point or point in sentence for point in points)
-        if (begins or asks or _OPEN.search(sentence)) and not (settled or repeated):
+        undone = _UNDONE.search(sentence) and not _EXPLAINS.search(sentence)
+        if (begins or asks or undone) and not settled and size(sentence) > 2:
             points += [] if sentence.endswith((":", "：")) else [sentence]
     return _told_once(points)
+
+
+def says_open(text: str) -> bool:
+    """Does a message say anywhere that something is not done?"""
+    return any(_UNDONE.search(part) and not _EXPLAINS.search(part) for part in spoken(text))
 
 
 def is_uncommitted(point: str) -> bool:
@@ -303,7 +350,7 @@ def _points_of(lead_in: str, items: Sequence[str], *, whole: bool) -> list[str]:
 
 
 def _told_once(points: Iterable[str]) -> list[str]:
-    return [excerpt(point, LENGTH) for point in dict.fromkeys(points) if size(point) > 2]
+    return [excerpt(point, LENGTH) for point in dict.fromkeys(points) if size(point)]
 
 
 def _ranked(text: str) -> Iterator[Line]:

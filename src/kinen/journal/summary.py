@@ -31,6 +31,7 @@ from kinen.journal.closing import (
     ends_in_step,
     lead_in,
     results_first,
+    says_open,
     without_open,
 )
 from kinen.journal.recent import STOPPED, UNANSWERED, UNFINISHED, meaning
@@ -224,7 +225,30 @@ def _outcome(account: Account, size: int) -> list[Line]:
     if not lines and account.unanswered:
         text = _short(account.unanswered.text, 300, 70)
         lines.append(Line(f"{UNANSWERED}{text}", (account.unanswered.source,)))
-    return [Line("\n".join(line.text for line in lines), lines[0].sources)] if lines else []
+    outcome = "\n".join(line.text for line in lines)
+    deed = _deed(account, outcome) if _is_result_alone(outcome) else None
+    if deed:
+        return [deed]
+    return [Line(outcome, lines[0].sources)] if lines else []
+
+
+def _is_result_alone(outcome: str) -> bool:
+    """Is there none, or does it only say that tests pass or something was committed?"""
+    return size(outcome) < REMARK and count_results(outcome) == len(outcome.splitlines())
+
+
+def _deed(account: Account, said: str) -> Line | None:
+    """What a session did whose last message does not say it: its commit, else what it edited."""
+    commits = [quote for quote in account.commits[-1:] if quote.text]
+    if commits:
+        return Line(f"committed {_short(commits[0].text, 200, 50)}", (commits[0].source,))
+    words = account.turns[-1].last_words if account.turns else None
+    paths = [*account.edited]
+    if not paths or not words:
+        return None
+    more = f" and {len(paths) - MIDDLE_FILES} more" if len(paths) > MIDDLE_FILES else ""
+    named = ", ".join(paths[:MIDDLE_FILES])
+    return Line(f"edited {named}{more}: {said or _short(words.text, 100, 30)}", (words.source,))
 
 
 def _ending(account: Account) -> list[Quote]:
@@ -234,10 +258,14 @@ def _ending(account: Account) -> list[Quote]:
     """
     latest = account.turns[-1] if account.turns else Turn()
     words = latest.last_words
-    if latest.edits and not latest.closings and words and size(words.text) >= SENTENCE:
-        return [words]
     last = account.answered[0] if account.answered else Turn()
-    return [*_work_before_remark(account), *(last.reports or last.closings)]
+    said = last.reports or last.closings
+    # What is done now beats what was not done before.
+    settles = latest.edits or (said and says_open(said[0].text))
+    if settles and words and not latest.closings and size(words.text) >= SENTENCE:
+        return [words]
+    work = _work_before_remark(account)
+    return [*work, *(quote for quote in said if not work or "://" in quote.text)]
 
 
 def _work_before_remark(account: Account) -> list[Quote]:
