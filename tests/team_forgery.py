@@ -31,6 +31,16 @@ MEMORY = {"id": "memory-1", "type": "decision", "content": "cap at three", "crea
 PIN = {"id": "pin-1", "targetType": "observation", "targetId": "ada-1", "createdAt": 1}
 TAG = {"id": "tag-1", "path": "a.py", "op": "+", "tag": "retry", "createdAt": 1}
 HIDDEN = {"ref": "observation:ada-2", "at": 1, "hidden": True}
+SESSION = {**CAPSULE, "id": "ada-d", "intent": "", "scopeIds": {"sessionId": "s1"}}
+PROMPT = {
+    "id": "ada-3",
+    "kind": "message",
+    "content": "what Ada asked for",
+    "ts": 5,
+    "capsuleId": "ada-d",
+    "scopeIds": {"sessionId": "s1"},
+    "provenance": {"role": "user"},
+}
 ENTRIES: tuple[Version, ...] = (
     observation("ada-1", "deploy needs approval"),
     observation("ada-2", "retries burn the element"),
@@ -44,12 +54,15 @@ ENTRIES: tuple[Version, ...] = (
             ("pin", "id", PIN),
             ("tag", "id", TAG),
             ("suppressed", "ref", HIDDEN),
+            ("capsule", "id", SESSION),
+            ("observation", "id", PROMPT),
         )
     ),
 )
 """What Ada wrote."""
 TEMPLATES = [to_json(version) for version in ENTRIES]
-KEYS = sorted({name for item in TEMPLATES for name in item["fields"]} | {"withdrawn", "junk"})
+MORE = {"withdrawn", "junk", "supersededBy", "derivedFrom", "parentId", "reason", "confidence"}
+KEYS = sorted({name for item in TEMPLATES for name in item["fields"]} | MORE)
 
 deep: Any = []
 for _ in range(200):
@@ -59,6 +72,7 @@ VALUES = st.sampled_from(
         *(None, True, False, 0, 1, -1, 1 << 70, 1.5, float("nan"), float("inf")),
         *("", "evil", REDACTED, SECRET, f"token {SECRET}", "\ud800", "a\0b", "\x1b]0;x\x07"),
         *("x" * 300, "y" * 70_000, "observation", "memory", "ada-1", "ada-2", "ada-c", "ada-g"),
+        *("ada-d", "memory-1", "new-1", "new-2", ["observation:new-1"], {"sessionId": "s1"}),
         *("note:a.md", "observation:ada-1", "+", "open", "closed", "message"),
         *(
             {},
@@ -117,7 +131,7 @@ def forged(message: list[Any]) -> list[Any]:
 
 
 def _rename(item: dict[str, Any], id_: str) -> None:
-    ref = item["noun"] == "suppressed"
+    ref = item.get("noun") == "suppressed"
     item["id"] = f"observation:{id_}" if ref else id_
     item["fields"]["ref" if ref else "id"] = item["id"]
 
@@ -132,7 +146,7 @@ def _stamp(item: dict[str, Any], stamp: Any) -> None:
 
 
 def _redact(item: dict[str, Any]) -> None:
-    for name, value in TEXTS.get(item.get("noun", ""), {"content": REDACTED}).items():
+    for name, value in TEXTS.get(str(item.get("noun")), {"content": REDACTED}).items():
         _change(item, name, value, [ERASED, ""])
 
 

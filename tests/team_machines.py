@@ -54,6 +54,9 @@ class Dictionary:
     def member(self, name: str, *, admin: bool = True) -> Member:
         return Member(self, name, admin)
 
+    def find(self, noun: str, id_: str) -> Version | None:
+        return self.entries.get((noun, id_), (0, None))[1]
+
     def pages(self) -> list[Version]:
         """Every version that the team holds."""
         return [version for _, version in self.entries.values()]
@@ -72,14 +75,18 @@ class Member:
         refused = 0
         versions, invalid = only_valid(versions)
         for version in versions:
-            response = team.entries.get(version.key, (0, None))[1]
+            response = team.find(*version.key)
             try:
-                merged = accept(response, version, self.person, admin=self._admin)
+                merged, reason = accept(
+                    response, version, self.person, team.find, admin=self._admin
+                )
             except InvalidEntry as error:
                 invalid[version.ref] = error.fact()
                 continue
+            if reason:
+                invalid[version.ref] = reason
             refused += bool(version.forgotten and not merged.forgotten)
-            if merged != response:
+            if merged != response or reason:
                 team.sequence += 1
                 team.entries[version.key] = (team.sequence, merged)
         return Pushed(refused, invalid=invalid)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,6 +20,7 @@ from kinen.ports import Team
 from kinen.postgres.connection import Database
 from kinen.team.merge import change, join, redact, tombstone, withdraw
 from kinen.team.postgres import PostgresTeam
+from kinen.team.replica import HERE
 from kinen.team.schema import SERVER_ROLE
 from team_machines import Dictionary, Line, Machine, state, template
 
@@ -131,9 +133,9 @@ class World:
         elif action == "session":
             machine.session(text)
         elif action in ("learn", "edit"):
-            machine.learn(f"memory-{number % 4}", text)
+            machine.learn(*memory(number))
         elif action == "supersede":
-            machine.learn(f"memory-{number % 4}", text, f"memory-{(number + 1) % 4}")
+            machine.learn(*memory(number), memory(number + 1)[0])
         elif action == "tag":
             machine.journal.tag(
                 f"{number % 3}.py", ["+x" if number % 2 else "-x"], "", machine.now()
@@ -160,7 +162,7 @@ class World:
     def _erase(self, machine: Machine, ref: str, *, forget: bool) -> None:
         texts = contents(machine, ref)
         if forget and not self._admins:
-            # a memory has several texts, and its author is whoever was first
+            # the author of a memory that several drew is whoever was first
             own = {text for text in texts if text.endswith(f"-of-{machine.name}")}
             texts = set() if ref.startswith("memory:") else own
         self.erased |= texts
@@ -176,7 +178,7 @@ class World:
         expected = state(versions.values())
         for machine in self.machines:
             own = {
-                version.key: version
+                version.key: as_the_team(version, versions[version.key], machine.name)
                 for version in machine.shared()
                 # forgotten here alone: the team's version is what counts for others
                 if self._admins or not version.forgotten or versions[version.key].forgotten
@@ -191,6 +193,24 @@ class World:
         assert acknowledged <= expected.keys()
         for machine in self.machines:
             machine.journal.close()
+
+
+def memory(number: int) -> tuple[str, str]:
+    """The id of a memory and its words: who draws the same words draws the same id."""
+    return f"memory-{number % 4}", f"text-of-memory-{number % 4}"
+
+
+def as_the_team(own: Version, team: Version, name: str) -> Version:
+    """A colleague's entry without what was changed on this machine alone."""
+    if own.author == name or own.forgotten:
+        return own
+    here = [field for field, stamp in own.stamps.items() if stamp == HERE]
+    return replace(
+        own,
+        machine=team.machine,
+        fields={**own.fields, **{field: team.fields[field] for field in here}},
+        stamps={**own.stamps, **{field: team.stamps[field] for field in here}},
+    )
 
 
 def hide(machine: Machine, ref: str, *, show: bool) -> None:

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from kinen.errors import KinenError
 from kinen.postgres.connection import Database
 from kinen.team import rows
-from kinen.team.accept import FIXED
+from kinen.team.accept import CONTINUED, FIXED, PART_OF, SUPERSEDED
 from kinen.team.client import HttpTeam
-from kinen.team.merge import DERIVED, JOURNAL, TEXTS, from_json
+from kinen.team.merge import DERIVED, TEXTS, from_json
 from kinen.team.sync import synchronize
 from team_forgery import ENTRIES, MESSAGES, SECRET, TEMPLATES, forged, hostile_server
 from team_machines import Dictionary, Machine, state, template
@@ -94,20 +94,31 @@ def test_no_message_of_a_colleague_rewrites_leaks_or_stops_anything(
         for machine in machines.values():
             assert state(machine.shared()) == expected
             assert machine.replica().waiting() == 0
+            others = "SELECT id FROM observations WHERE capsule IN ('ada-c', 'ada-d')"
+            assert {id_ for (id_,) in machine.db.execute(others)} <= {"ada-3"}
             assert SECRET not in machine.everything()
 
 
 def check_words(before: dict[tuple[str, str], Any], team: list[Stored]) -> None:
-    """Ada's entries are as she wrote them, or redacted; memories are the team's."""
+    """Ada's entries are as she wrote them, or redacted, and nobody else is in her sessions.
+
+    A memory is superseded by one of whoever did it, and anybody hides an entry.
+    """
+    authors = {key: author for key, author, _ in team}
     for (noun, id_), author, fields in team:
+        session = fields.get(PART_OF.get(noun, ""))
+        assert author == authors.get(("capsule", session), author), (id_, session)
         if (noun, id_) not in before:
             continue
         assert author == "ada"
-        if noun in JOURNAL:
-            assert fields["id"] == id_  # neither forgotten nor taken back
-        if noun in FIXED:
-            for name, value in before[noun, id_].items():
-                left = [table.get(noun, {}).get(name, value) for table in (TEXTS, DERIVED)]
+        if noun not in FIXED:
+            continue
+        assert fields["id"] == id_  # neither forgotten nor taken back
+        for name, value in before[noun, id_].items():
+            left = [table.get(noun, {}).get(name, value) for table in (TEXTS, DERIVED)]
+            if name == SUPERSEDED and fields[name]:
+                assert authors["memory", fields[name]] == "mallory"
+            else:
                 assert fields[name] in (value, *left), (id_, name)
 
 
@@ -169,12 +180,16 @@ def test_no_page_of_a_server_rewrites_what_was_written_here_or_stops_the_machine
             except KinenError as error:
                 assert "sent no page of entries" in error.line()
         for version in ENTRIES:
-            row = rows.read(ada.db, version.noun, version.id)
-            if version.noun in FIXED:
-                assert row is not None
-                for name, value in TEXTS[version.noun].items():
-                    if not row.forgotten and name in version.fields:
-                        assert row.fields[name] in (version.fields[name], value)
+            noun = version.noun
+            row = rows.read(ada.db, noun, version.id)
+            if noun not in FIXED:
+                continue
+            assert row is not None or noun in ("pin", "tag")  # which leave no tombstone
+            for name in version.fields.keys() - {*CONTINUED.get(noun, ())}:
+                value = version.fields[name]
+                left = [table.get(noun, {}).get(name, value) for table in (TEXTS, DERIVED)]
+                if row and not row.forgotten:
+                    assert row.fields[name] in (value, *left), (version.id, name)
         assert SECRET not in ada.everything()
         # another team gets what is left, but for numbers of changes that only a forger reaches
         ada.replica().rejoin()

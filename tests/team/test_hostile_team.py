@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
     from starlette.testclient import TestClient
 
-ENTRY, _, CAPSULE, SUMMARY, GENERATED, MEMORY, _, _, HIDDEN = ENTRIES
+ENTRY, _, CAPSULE, SUMMARY, GENERATED, MEMORY, PIN, TAG, HIDDEN, SESSION, PROMPT = ENTRIES
 GOOD = observation("good", "this one is fine")
 
 
-def forge(version: Version, **parts: Any) -> dict[str, Any]:
+def forge(version: Version | dict[str, Any], **parts: Any) -> dict[str, Any]:
     """The JSON of a version with other parts; those of mappings are added."""
-    item = to_json(version)
+    item = dict(version) if isinstance(version, dict) else to_json(version)
     for name, value in parts.items():
         item[name] = {**item[name], **value} if type(value) is dict else value
     return item
@@ -84,6 +84,19 @@ FORGED: dict[str, dict[str, Any]] = {
     "observations that an observation was made of": forge(GOOD, cleaned=["x"]),
     "too many changes": forge(GOOD, stamps={"ts": [ERASED - 1, "m2"]}),
     "too large": to_json(TOO_LARGE),
+    "the end of a mark": to_json(tombstone(HIDDEN, 5)),
+    "a prompt in her session": forge(PROMPT, id="evil", fields={"id": "evil", "content": "evil"}),
+    "a summary of her session": forge(SUMMARY, id="evil", fields={"id": "evil"}),
+    "a part of her session": forge(
+        SESSION, id="evil", fields={"id": "evil", "parentId": "ada-d"}, stamps={"parentId": [1, ""]}
+    ),
+    "an edited memory": to_json(change(MEMORY, {"content": "never retry"}, "zz")),
+    "other sources of a memory": to_json(change(MEMORY, {"derivedFrom": ["note:a.md"]}, "zz")),
+    "a successor of somebody else": to_json(change(MEMORY, {"supersededBy": "memory-1"}, "zz")),
+    "an edited note of a pin": to_json(change(PIN, {"reason": "evil"}, "zz")),
+    "another tag": to_json(change(TAG, {"tag": "evil"}, "zz")),
+    "an edited prompt": to_json(change(PROMPT, {"content": "evil"}, "zz")),
+    "taken back by a colleague": withdrawn(MEMORY),
     "not a version": {"noun": "observation"},
 }
 
@@ -123,6 +136,7 @@ def test_a_forged_version_is_refused_by_name_and_the_rest_of_its_message_stored(
     mallory = people("mallory")
     ada.push(*map(to_json, ENTRIES))
     before = {item["id"]: item for item in ada.pull()["versions"]}
+    assert len(before) == len(ENTRIES)
     fine = to_json(observation("fine", "stored all the same"))
     answer = mallory.push(FORGED[name], fine)
     assert answer["entries"] == 1
@@ -149,11 +163,13 @@ def test_a_colleague_redacts_and_rewrites_nothing(people: Callable[[str], Person
     ada = people("ada")
     mallory = people("mallory")
     ada.push(*map(to_json, ENTRIES))
-    for entry in (ENTRY, CAPSULE, SUMMARY, GENERATED):
-        name = "intent" if entry is CAPSULE else "content"
-        mallory.push(to_json(change(entry, {name: "evil"}, "zz")))
-        again = {"withdrawn": False, name: "evil"}
-        mallory.push(to_json(change(replace(entry, cleaned=frozenset()), again, "zz")))
+    names = {"capsule": "intent", "pin": "reason", "tag": "tag"}
+    for entry in (ENTRY, CAPSULE, SUMMARY, GENERATED, MEMORY, PIN, TAG):
+        name = names.get(entry.noun, "content")
+        for evil in ({name: "evil"}, {"withdrawn": False, name: "evil"}):
+            answer = mallory.push(to_json(change(entry, evil, "zz")))
+            assert answer["entries"] == 0
+            assert answer["invalid"] == {entry.ref: "only its author, ada, changes it"}
     cleaned = change(GENERATED, {"content": "evil"}, "zz")
     mallory.push(to_json(replace(cleaned, cleaned=frozenset({"ada-1"}))))
     assert "evil" not in str(ada.pull())
@@ -161,35 +177,35 @@ def test_a_colleague_redacts_and_rewrites_nothing(people: Callable[[str], Person
     # made of something that was erased, says the colleague: empty until Ada's machine repeats it
     assert by_id["ada-g"]["content"] == REDACTED
     assert by_id["ada-s"]["content"] == SUMMARY.fields["content"]
-    before = ada.pull()
+    before = {item["id"]: item for item in ada.pull()["versions"]}
     for entry in ENTRIES:
         mallory.push(withdrawn(entry))
-    assert ada.pull() == before
+        if entry is not HIDDEN:
+            mallory.push(to_json(tombstone(entry, 5)))
+    assert {item["id"]: item for item in ada.pull()["versions"]} == before
     mallory.push(to_json(redact(ENTRY)))
     by_id = {item["id"]: item["fields"] for item in ada.pull()["versions"]}
     assert by_id["ada-1"]["content"] == REDACTED
 
 
-def test_no_number_of_changes_keeps_others_from_changing_a_memory(
+def test_no_number_of_changes_keeps_others_from_changing_a_mark(
     people: Callable[[str], Person],
 ) -> None:
     ada = people("ada")
     mallory = people("mallory")
-    ada.push(to_json(MEMORY))
+    ada.push(to_json(HIDDEN))
     number = FREE - 1  # fields that are left out are added, as one more change
     for _ in range(5):
-        stamps = {"content": [number, "zz"]}
-        assert not mallory.push(forge(MEMORY, fields={"content": "mine"}, stamps=stamps))["invalid"]
+        stamps = {"hidden": [number, "zz"]}
+        assert not mallory.push(forge(HIDDEN, fields={"hidden": False}, stamps=stamps))["invalid"]
         number += STEP - 1
-    far = forge(
-        MEMORY, fields={"content": "for ever"}, stamps={"content": [number + STEP + 1, "zz"]}
-    )
+    far = forge(HIDDEN, fields={"hidden": False}, stamps={"hidden": [number + STEP + 1, "zz"]})
     assert mallory.push(far)["invalid"]
     (stored,) = ada.pull()["versions"]
-    assert stored["fields"]["content"] == "mine"
-    edit = change(from_json(stored), {"content": "Ada's again"}, "m1")
-    assert not ada.push(to_json(edit))["invalid"]
-    assert ada.pull()["versions"][0]["fields"]["content"] == "Ada's again"
+    assert stored["fields"]["hidden"] is False
+    again = change(from_json(stored), {"hidden": True}, "m1")
+    assert not ada.push(to_json(again))["invalid"]
+    assert ada.pull()["versions"][0]["fields"]["hidden"] is True
 
 
 def test_an_edit_does_not_bring_back_what_its_author_took_back(
@@ -267,7 +283,7 @@ def sync_with(machine: Machine, answer: Callable[[str, str], Any]) -> Any:
 
 def test_a_server_erases_and_does_not_replace_what_was_written_on_a_machine(ada: Machine) -> None:
     sync_with(ada, lambda *_: {"versions": [], "cursor": 0, "more": False})
-    evil = {"content": "evil", "intent": "evil", "ts": 7}
+    evil = {"content": "evil", "intent": "evil", "ts": 7, "targetId": "evil", "tag": "evil"}
     pages = [
         # as hers, as somebody else's, from another machine, taken back first, shared again
         *(
@@ -277,7 +293,7 @@ def test_a_server_erases_and_does_not_replace_what_was_written_on_a_machine(ada:
                     **by,
                 )
             ]
-            for entry in (ENTRY, CAPSULE, SUMMARY, GENERATED)
+            for entry in (ENTRY, CAPSULE, SUMMARY, GENERATED, MEMORY, PIN, TAG)
             for by in ({}, {"author": "eve"}, {"machine": "m9"}, {"author": "eve", "machine": "m9"})
         ),
         [withdrawn(ENTRY) | {"author": "eve"}],
@@ -308,6 +324,31 @@ def test_a_server_erases_and_does_not_replace_what_was_written_on_a_machine(ada:
     sync_with(ada, lambda *_: {"versions": [to_json(redact(ENTRY))], "cursor": 99, "more": False})
     shown = rows.read(ada.db, "observation", "ada-1")
     assert shown and shown.fields["content"] == REDACTED
+
+
+def test_nobody_else_is_in_a_session_and_its_author_is_on_any_machine(
+    people: Callable[[str], Person], ada: Machine
+) -> None:
+    author = people("ada")
+    author.push(*map(to_json, ENTRIES))
+    fields = {"id": "more", "content": "typed on the laptop"}
+    more = forge(PROMPT, id="more", fields=fields, machine="laptop")
+    assert author.push(more)["entries"] == 1
+    # begun outside, then moved into her session
+    moved = observation("moved", "evil")
+    mallory = people("mallory")
+    mallory.push(to_json(moved))
+    answer = mallory.push(to_json(change(moved, {"capsuleId": "ada-d"}, "zz")))
+    assert answer["invalid"] == {"observation:moved": "capsule:ada-d is a session of ada"}
+    page = [
+        forge(more | {"author": "ada"}),
+        forge(to_json(PROMPT), id="evil", fields={"id": "evil", "content": "evil"}, author="eve"),
+    ]
+    report = sync_with(ada, lambda *_: {"versions": page, "cursor": 9, "more": False})
+    assert report.unread == {"observation:evil": "capsule:ada-d is a session of ada"}
+    assert "evil" not in ada.everything()
+    shown = rows.read(ada.db, "observation", "more")
+    assert shown and shown.fields["content"] == "typed on the laptop"
 
 
 def test_forged_versions_of_a_page_are_named_and_the_others_taken_over(ada: Machine) -> None:

@@ -112,11 +112,15 @@ class TeamJournal(queries.Entries, PostgresTeam):
         return cast("Summary", self.entry("summary", cells["id"]))
 
     def pin(self, target: str, note: str, ttl_ms: int, scope: Scope, now: int) -> Pin:
-        """Pin a ref; if it is pinned in that scope, the pin gets the new note and end."""
+        """Pin a ref; a pin of this person in that scope gets the new note and end."""
         kind, _, id_ = entrance.name(target).partition(":")
         scope = Scope(*entrance.names(scope))
         ends = now + ttl_ms if ttl_ms else 0
-        pins = [pin for pin in self._pins(f"{kind}:{id_}") if pin.scope == scope]
+        pins = [
+            pin
+            for pin in self._pins(f"{kind}:{id_}")
+            if pin.scope == scope and self._version("pin", pin.id).author == self.person
+        ]
         cells: dict[str, Any] = {"reason": entrance.name(note), "expires_at": ends}
         if not pins:
             cells |= {"target_type": kind, "target_id": id_, "created_at": now, **scope._asdict()}
@@ -204,14 +208,14 @@ class TeamJournal(queries.Entries, PostgresTeam):
         """Merge versions; raises InvalidEntry if one cannot be stored."""
         pushed = super().push(versions)
         for ref, reason in pushed.invalid.items():
-            raise InvalidEntry(f"{ref} was not stored: {reason}", "shorten or change it")
+            raise InvalidEntry(f"{ref} was not stored: {reason}", "change what you send")
         return pushed
 
     def _version(self, noun: str, id_: str) -> Version:
         """What the team has of an entry; a new one if it has none."""
         version = Version(noun, id_, self.person, self._machine)
         with self._transaction() as connection:
-            return self._stored(connection, [version]).get((noun, id_), version)
+            return self._stored(connection, [(noun, id_)]).get((noun, id_), version)
 
     def _put(
         self, noun: str, cells: Mapping[str, Any], cleaned: Sequence[str] | set[str] = ()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 
 from psycopg import sql
 
@@ -13,7 +14,7 @@ from kinen.errors import InvalidEntry, StoreError
 from kinen.model.team import Page, Pushed, Version
 from kinen.postgres.connection import Connection, Database, translated
 from kinen.postgres.migrations import version as migrated
-from kinen.team.accept import accept
+from kinen.team.accept import PART_OF, accept
 from kinen.team.merge import encode, from_json, to_json, withdraw
 from kinen.team.rows import only_valid
 from kinen.team.schema import NEWEST, prepare
@@ -80,7 +81,8 @@ class PostgresTeam:
 
         Pushes to one space wait for each other: then the numbers of entries become visible in
         order, and nobody who pulls can miss one. A version that cannot be taken is named in the
-        result, and the others are stored.
+        result, and the others are stored. An entry that a colleague may not change so gets a new
+        number: the machine that sent it takes the team's version again.
         """
         refused = 0
         erased: list[str] = []
@@ -90,18 +92,28 @@ class PostgresTeam:
             return Pushed(invalid=invalid)
         with self._transaction() as connection:
             first = self._numbers(connection, len(versions))
-            stored = self._stored(connection, versions)
+            stored = self._stored(connection, _concerned(versions))
+
+            @cache
+            def look_up(noun: str, id_: str) -> Version | None:
+                return self._stored(connection, [(noun, id_)]).get((noun, id_))
+
+            def find(noun: str, id_: str) -> Version | None:
+                return stored.get((noun, id_)) or look_up(noun, id_)
+
             for offset, version in enumerate(versions):
                 known = stored.get(version.key)
                 try:
-                    merged = accept(known, version, self.person, admin=self._admin)
+                    merged, reason = accept(known, version, self.person, find, admin=self._admin)
                 except InvalidEntry as error:
-                    invalid[version.ref] = error.fact()
+                    invalid[visible_line(version.ref)] = error.fact()
                     continue
+                if reason:
+                    invalid[visible_line(version.ref)] = reason
                 refused += bool(version.forgotten and not merged.forgotten)
-                if merged == known:
+                if merged == known and not reason:
                     continue
-                if known and known.author != self.person:
+                if known and known.author != self.person and merged != known:
                     (erased if _loses_text(known, merged) else changed).append(version.ref)
                 stored[version.key] = merged
                 self._write(connection, merged, first + offset)
@@ -124,16 +136,13 @@ class PostgresTeam:
         return int(row[0]) - count + 1
 
     def _stored(
-        self, connection: Connection, versions: Sequence[Version]
+        self, connection: Connection, keys: Iterable[tuple[str, str]]
     ) -> dict[tuple[str, str], Version]:
+        nouns, ids = zip(*keys, strict=True)
         rows = connection.execute(
             "SELECT noun, id, author, version FROM kinen.team_entry WHERE space = %s"
             " AND (noun, id) IN (SELECT * FROM unnest(%s::text[], %s::text[]))",
-            (
-                self._space,
-                [version.noun for version in versions],
-                [version.id for version in versions],
-            ),
+            (self._space, [*nouns], [*ids]),
         )
         # of one that cannot be read the author is left, who may push it again
         return {
@@ -226,6 +235,17 @@ def _read(text: str) -> Version | None:
     except (ValueError, RecursionError, InvalidEntry):
         return None
     return version
+
+
+def _concerned(versions: Iterable[Version]) -> dict[tuple[str, str], None]:
+    """The keys of versions and of the sessions that they are part of."""
+    keys: dict[tuple[str, str], None] = {}
+    for version in versions:
+        keys[version.key] = None
+        session = version.fields.get(PART_OF.get(version.noun, ""))
+        if session:
+            keys["capsule", session] = None
+    return keys
 
 
 def _loses_text(before: Version, after: Version) -> bool:

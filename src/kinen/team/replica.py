@@ -13,13 +13,24 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from kinen.characters import visible_line
 from kinen.errors import InvalidEntry
 from kinen.journal import erase
 from kinen.model.team import ERASED, WITHDRAWN, Stamp, Version
 from kinen.model.tuples import NamedTuple
 from kinen.storage.database import writing
 from kinen.team import rows
-from kinen.team.accept import FIXED, keep, permitted
+from kinen.team.accept import (
+    CONTINUED,
+    FIXED,
+    PART_OF,
+    SUPERSEDED,
+    check_session,
+    keep,
+    may_supersede,
+    only_by,
+    permitted,
+)
 from kinen.team.merge import NOUNS, digest, encode, join, redact, tombstone
 from kinen.team.rows import HIDDEN, Row, is_redacted
 from kinen.team.share import Policy
@@ -29,6 +40,8 @@ BATCH = 500
 """Entries that are looked at in one transaction."""
 ADDED = ("observation", "capsule", "memory", "tag")
 """Nouns whose new entries change nothing else."""
+HERE: Stamp = (0, "")
+"""The stamp of a value that is this machine's alone: a colleague's entry was changed here."""
 _COLUMNS = "noun, id, author, machine, stamps, cleaned, forgotten, withdrawn, erased, pending"
 
 
@@ -166,7 +179,8 @@ class Replica:
         if row is None and trace is None:
             return False
         version = self._local(noun, id_, trace, row, machine)
-        if trace is not None and _same(version, trace):
+        if trace is not None and not _newer(version, trace):
+            self._name_local(version, trace)
             return False
         if not version.erased or trace is None:
             shown = version.fields if not version.forgotten else {}
@@ -174,13 +188,37 @@ class Replica:
                 return False
         try:
             clean = rows.checked(version)
+            if trace is None:
+                check_session(clean, self._find)
         except InvalidEntry as error:
-            self.unsent[version.ref] = error.fact()
+            if noun != "summary" or version.fields["written"]:
+                self.unsent[version.ref] = error.fact()
             return False
         if clean.fields != version.fields:  # the rules of masking know more than they did
             rows.write(self._db, [clean])
         self._remember(clean, pending=True)
         return True
+
+    def _name_local(self, version: Version, trace: Trace) -> None:
+        """Note what was changed here in a colleague's entry, but for what kinen keeps up itself."""
+        quiet = CONTINUED.get(version.noun, ())
+        changed = {
+            name
+            for name, stamp in version.stamps.items()
+            if stamp == HERE and name not in quiet and trace.bare.get(name) != HERE
+        }
+        if changed and not trace.withdrawn:
+            self.unsent[version.ref] = only_by(trace.author)
+
+    def _find(self, noun: str, id_: str) -> Version | None:
+        """What is known here of an entry: its author, and whether it is gone."""
+        trace = self._trace(noun, id_)
+        row = self._row(noun, id_)
+        if trace is None and row is None:
+            return None
+        author = trace.author if trace else self._author
+        gone = (trace.forgotten if trace else 0) or (row.forgotten if row else 0)
+        return Version(noun, id_, author, forgotten=gone)
 
     def _row(self, noun: str, id_: str) -> Row | None:
         if noun == "observation" and id_ in self._checkpoints:
@@ -229,12 +267,24 @@ class Replica:
         """Values as they are here, with the stamps that they have had or get now."""
         stamps = trace.bare if trace else {}
         new = (replace(version, stamps=stamps).next_number, machine)
+        own = trace is None or trace.author == self._author or version.noun not in FIXED
         for name, value in fields.items():
             before = trace.stamps.get(name) if trace else None
             if before is None or (before[0][0] < ERASED and before[1] != digest(value)):
-                stamps[name] = new
+                mine = own or (name == SUPERSEDED and self._may_supersede(before, value))
+                stamps[name] = new if mine else HERE
         cleaned = trace.cleaned if trace else frozenset()
         return replace(version, fields=dict(fields), stamps=stamps, cleaned=cleaned)
+
+    def _may_supersede(self, before: tuple[Stamp, str] | None, value: Any) -> bool:
+        """Whether this person may give a colleague's memory another successor, or none."""
+        old = None
+        if before and not value:
+            own = self._db.execute(
+                "SELECT id FROM team_entries WHERE noun = 'memory' AND author = ?", (self._author,)
+            )
+            old = next((id_ for (id_,) in own if digest(id_) == before[1]), None)
+        return may_supersede(old, value, self._author, self._find)
 
     def _erased_in(self, fields: Mapping[str, Any]) -> frozenset[str]:
         """The observations of a capsule that were erased: a summary made here is without them."""
@@ -301,6 +351,12 @@ class Replica:
                     versions.append(version)
         return versions
 
+    def offers(self, noun: str, id_: str) -> bool:
+        """Whether the next run sends an entry."""
+        query = "SELECT pending FROM team_entries WHERE noun = ? AND id = ?"
+        row = self._db.execute(query, (noun, id_)).fetchone()
+        return bool(row and row[0])
+
     def acknowledge(self, versions: Iterable[Version]) -> None:
         """Note that the team has these versions; one that changed meanwhile stays pending."""
         with writing(self._db):
@@ -326,6 +382,11 @@ class Replica:
             newest = self._newest()
             scanned = all(a <= b for a, b in zip(newest, state.seen, strict=True))
             for clean in valid:
+                try:
+                    self._check_session(clean, new)
+                except InvalidEntry as error:
+                    self.unread[visible_line(clean.ref)] = error.fact()
+                    continue
                 if clean.key not in new and self._is_new(clean):
                     new[clean.key] = clean
                     continue
@@ -339,6 +400,15 @@ class Replica:
             state.cursor = max(state.cursor, cursor)
             state.erased_cursor = max(state.erased_cursor, erased)
         return count
+
+    def _check_session(self, version: Version, new: Mapping[tuple[str, str], Version]) -> None:
+        """Raise InvalidEntry for a part of a session of somebody else that is not here already."""
+        session = version.fields.get(PART_OF.get(version.noun, ""))
+        if not session:
+            return
+        row = self._row(*version.key)
+        if row is None or row.fields[PART_OF[version.noun]] != session:
+            check_session(version, lambda *key: new.get(key) or self._find(*key))
 
     def _is_new(self, version: Version) -> bool:
         """Whether it can be added as it is: nothing here is about it, and nothing follows."""
@@ -371,17 +441,17 @@ class Replica:
         here = trace.machine == machine if trace else row is not None
         if local is None:
             merged = version
-        elif here:
-            merged = keep(row.fields if row else {}, local, version)
         elif local.forgotten or version.author == self._author:
             merged = join(local, version)
         else:  # as the team would answer
-            merged = join(version, permitted(version, local))
+            merged = join(version, permitted(version, local, self._author, self._find))
+        if local is not None and here:
+            merged = keep(row.fields if row else {}, local, merged)
         # the team decides who wrote an entry: two machines may have drawn the same memory
         merged = replace(merged, author=version.author, machine=version.machine)
         if self._is_orphan(merged):
             merged = tombstone(merged, self._now())
-        pending = merged != version
+        pending = self._is_news(merged, version)
         if here and merged.noun in FIXED:
             newer = join(merged, version).fields
             if local and local.cleaned == merged.cleaned and newer != merged.fields:
@@ -396,6 +466,13 @@ class Replica:
                 self.erased.append(version.ref)
             self._write(merged, row)
         return True
+
+    def _is_news(self, merged: Version, version: Version) -> bool:
+        """Whether the team would take something of what is here over its version."""
+        offered = merged
+        if version.author != self._author and not merged.forgotten:
+            offered = permitted(version, merged, self._author, self._find)
+        return join(version, offered) != version
 
     def _is_orphan(self, version: Version) -> bool:
         """Whether it is a pin of something that was forgotten."""
@@ -429,6 +506,16 @@ def _withdrawn(version: Version, trace: Trace) -> Version:
         fields[WITHDRAWN] = True
     bare = replace(version, fields=fields, stamps=trace.bare)
     return redact(bare) if bare.redacted else bare
+
+
+def _newer(version: Version, trace: Trace) -> bool:
+    """Whether a version has something that was done here and that the team may get."""
+    if version.forgotten or trace.forgotten:
+        return version.forgotten != trace.forgotten
+    known = trace.bare
+    return version.cleaned != trace.cleaned or any(
+        stamp not in (HERE, known.get(name)) for name, stamp in version.stamps.items()
+    )
 
 
 def _same(version: Version, trace: Trace) -> bool:

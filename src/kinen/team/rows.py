@@ -118,6 +118,8 @@ def checked(version: Version) -> Version:
     require(0 <= version.forgotten < LATEST, "an invalid time")
     if version.forgotten:
         require(not (version.fields or version.cleaned), "something after it was forgotten")
+        # nobody could hide or show its ref again
+        require(noun != "suppressed", "the end of a mark")
         return version
     allowed = {field.name for field in SECTION[noun].fields} | {WITHDRAWN}
     allowed |= {HIDDEN} if noun == "suppressed" else set()

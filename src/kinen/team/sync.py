@@ -79,6 +79,7 @@ class Exchange:
         self._batch = batch
         self._progress = progress
         self._report = Report()
+        self._refused: dict[str, tuple[str, str]] = {}
 
     def round(self) -> None:
         """Push and pull once."""
@@ -92,9 +93,13 @@ class Exchange:
         while versions := self._replica.pending(self._batch, erased=erased, after=after):
             after = (versions[-1].id, versions[-1].noun)
             pushed = self._team.push(versions)
-            stored = [
-                version for version in versions if visible_line(version.ref) not in pushed.invalid
-            ]
+            stored = []
+            for version in versions:
+                ref = visible_line(version.ref)
+                if ref in pushed.invalid:
+                    self._refused[ref] = version.key
+                else:
+                    stored.append(version)
             self._replica.acknowledge(stored)
             self._report.kept += pushed.refused
             self._report.unsent.update(pushed.invalid)
@@ -115,6 +120,9 @@ class Exchange:
                 break
 
     def finish(self) -> Report:
+        for ref, key in self._refused.items():
+            if not self._replica.offers(*key):  # the team's version was taken over instead
+                self._report.unsent.pop(ref, None)
         self._report.unread.update(self._replica.unread)
         self._report.unsent.update(self._replica.unsent)
         self._report.replaced = sorted({*self._replica.replaced})
