@@ -99,6 +99,118 @@ def test_colleagues_find_what_the_other_recorded(people: Any) -> None:
     assert bob("team", "join").code == 0
 
 
+SIGNED = (
+    ("handoff",),
+    ("standup", "--since", "9d"),
+    ("memories", "list"),
+    ("recall", "kettle"),
+    ("context",),
+    ("session", "list"),
+    ("session", "show"),
+    ("list", "observations"),
+    ("list", "capsules"),
+    ("list", "summaries"),
+    ("list", "pins"),
+    ("list", "memories"),
+)
+"""Commands that show entries of the journal."""
+ITEMS = {
+    ("memories", "list"): "memories",
+    ("session", "list"): "sessions",
+    ("handoff",): "decisions",
+    ("standup", "--since", "9d"): "decisions",
+    ("recall", "kettle"): "items",
+    ("list", "observations"): "observations",
+    ("list", "pins"): "pins",
+}
+"""The list in the JSON of a command whose entries have an author."""
+DECISION = "Sessions of the kettle live in Postgres"
+
+
+def record(person: Any) -> None:
+    """A session, a memory and a pin."""
+    scope = ("--session", "s1", "--agent", "codex")
+    capsule = person("capsule", "open", "--intent", "cap the kettle retries", *scope, "--json")
+    person("log", *scope, "cap the kettle retries")
+    person("log", "--kind", "command", *scope, "make kettle")
+    summary = "The retries of the kettle are capped at three."
+    closed = json.loads(capsule.out)["id"]
+    assert person("capsule", "close", closed, "--summary", summary).code == 0
+    assert person("memories", "add", DECISION).code == 0
+    assert person("pin", "never boil the kettle dry", "--note", "read this first").code == 0
+
+
+def test_who_wrote_it_is_named_wherever_it_is_shown(people: Any) -> None:
+    ada = people("ada")
+    bob = people("bob")
+    record(ada)
+    assert ada("sync").code == bob("sync").code == 0
+    for command in SIGNED:
+        shown = bob(*command).out
+        assert " by ada" in shown, (command, shown)
+        assert " by ada" not in ada(*command).out, command
+    pinned = bob("recall", "kettle").out.partition("## Pinned")[2].partition("\n## ")[0]
+    assert "read this first by ada" in pinned
+    for command, name in ITEMS.items():
+        entries = json.loads(bob(*command, "--json").out)[name]
+        assert {entry["by"] for entry in entries} == {"ada"}, (command, entries)
+        own = json.loads(ada(*command, "--json").out)[name]
+        assert not any(entry.get("by") for entry in own), command
+
+
+def memory_of(person: Any, text: str) -> Any:
+    """The memory with some words, as a person sees it."""
+    memories = json.loads(person("list", "memories", "--audit", "--json").out)["memories"]
+    return next(memory for memory in memories if memory["content"] == text)
+
+
+def test_a_colleague_supersedes_a_memory_and_its_author_undoes_it(people: Any) -> None:
+    ada = people("ada")
+    bob = people("bob")
+    new = "Sessions of the kettle live in Redis"
+    ada("memories", "add", DECISION)
+    assert ada("sync").code == bob("sync").code == 0
+    bob("memories", "add", new)
+    old_ref, new_ref = (memory_of(bob, text)["ref"] for text in (DECISION, new))
+    assert bob("memories", "supersede", old_ref, new_ref).code == 0
+    assert bob("sync").err == ada("sync").err == ""
+    assert f"{DECISION} (superseded by {new_ref} by bob)" in ada("memories", "list").out
+    assert memory_of(ada, DECISION)["successor_by"] == "bob"
+    assert ada("memories", "supersede", old_ref).code == 0
+    assert ada("sync").err == bob("sync").err == ""
+    assert "superseded" not in bob("memories", "list").out
+    assert memory_of(bob, DECISION)["by"] == "ada"
+
+    # other words are a memory of whoever wrote them
+    assert bob("memories", "edit", old_ref, "Sessions live nowhere").code == 0
+    assert bob("sync").err == ada("sync").err == ""
+    assert "Sessions live nowhere by bob" in ada("memories", "list").out
+    assert memory_of(ada, DECISION)["content"] == DECISION
+    assert ada("memories", "restore", old_ref).code == 0
+    assert DECISION in ada("memories", "list").out
+
+
+def test_what_is_changed_here_in_an_entry_of_a_colleague_stays_here_and_is_named(
+    people: Any,
+) -> None:
+    ada = people("ada")
+    bob = people("bob")
+    record(ada)
+    assert ada("sync").code == bob("sync").code == 0
+    pin = json.loads(bob("list", "pins", "--json").out)["pins"][0]
+    bob("pin", pin["target"], "--note", "boil it dry")
+    capsule = json.loads(bob("list", "capsules", "--json").out)["capsules"][0]["ref"]
+    bob("log", "--capsule", capsule, "what Bob typed")
+    done = json.loads(bob("sync", "--json").out)
+    assert done["unsent"].pop(pin["ref"]) == "only its author, ada, changes it"
+    assert [*done["unsent"].values()] == [f"{capsule} is a session of ada"]
+    assert json.loads(bob("sync", "--json").out)["unsent"] == {}
+    assert ada("sync").out == "sent 0, received 0\n"
+    assert "what Bob typed by bob" in bob("session", "show", capsule).out
+    steps = json.loads(bob("session", "show", capsule, "--json").out)["steps"]
+    assert [step["by"] for step in steps] == ["", "", "bob"]
+
+
 def test_a_redaction_by_a_colleague_shows_at_once_though_the_index_is_held(people: Any) -> None:
     ada = people("ada")
     bob = people("bob")

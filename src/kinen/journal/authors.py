@@ -5,6 +5,8 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterable
+    from typing import Any
 
 
 def team_person(db: sqlite3.Connection) -> str:
@@ -23,3 +25,29 @@ def team_author(db: sqlite3.Connection, ref: str, person: str) -> str:
         (noun, id_, person),
     ).fetchone()
     return str(row[0]) if row else ""
+
+
+def colleague(db: sqlite3.Connection, ref: str) -> str:
+    """The colleague who wrote an entry; empty for one's own, and without a team."""
+    person = team_person(db)
+    return team_author(db, ref, person) if person else ""
+
+
+def attributed(db: sqlite3.Connection, entries: Iterable[Any]) -> list[Any]:
+    """Entries of the journal, those of colleagues with their names (`by`)."""
+    person = team_person(db)
+    if not person:
+        return list(entries)
+    signed = []
+    for entry in entries:
+        names = {"by": team_author(db, entry.ref, person)}
+        newer = getattr(entry, "superseded_by", "")
+        if newer:
+            names["successor_by"] = team_author(db, f"memory:{newer}", person)
+        signed.append(entry._replace(**names) if any(names.values()) else entry)
+    return signed
+
+
+def signature(author: str) -> str:
+    """What stands behind an entry of a colleague."""
+    return f" by {author}" if author else ""

@@ -177,16 +177,19 @@ def pins(
 
     The text of a file is the one in the `index` folder.
     """
+    from kinen.journal.authors import colleague, signature
+
     hidden = _hidden(db)
     rows = db.execute(
-        "SELECT target_type, target_id, reason, created_at FROM pins"
+        "SELECT target_type, target_id, reason, created_at, 'pin:' || id FROM pins"
         " WHERE (expires_at = 0 OR expires_at > ?) AND session IN ('', ?) AND agent IN ('', ?)"
         " ORDER BY created_at, id",
         (now, name(session), name(agent)),
     ).fetchall()
     entries = []
-    for kind, id_, note, at in rows:
+    for kind, id_, words, at, pin in rows:
         ref = f"{kind}:{id_}"
+        note = words + signature(colleague(db, pin)) if words else ""
         in_journal = kind in JOURNAL_TABLES or kind in ("capsule", "pin")
         text = _content(db, kind, id_) if in_journal else _text_in_index(index, ref) or id_
         if ref not in hidden and (text or note):

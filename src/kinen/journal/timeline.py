@@ -56,6 +56,8 @@ class Step:
     count: int = 1
     look: bool = False
     """Whether it only read something: nothing changed, and a failure breaks nothing."""
+    by: str = ""
+    """Who recorded it, if that is not the author of the session."""
 
     @property
     def failed(self) -> bool:
@@ -102,6 +104,8 @@ class SessionOverview:
     commands: int = 0
     errors: int = 0
     rounds: int = 0
+    by: str = ""
+    """The colleague whose session it was; empty for one's own."""
 
     @property
     def seconds(self) -> int:
@@ -212,7 +216,9 @@ def fold(timeline: Iterable[Step]) -> list[Step]:
     folded: list[Step] = []
     for step in timeline:
         last = folded[-1] if folded else None
-        same = last and (last.kind, last.text, last.ok) == (step.kind, step.text, step.ok)
+        same = last and all(
+            getattr(last, name) == getattr(step, name) for name in ("kind", "text", "ok", "by")
+        )
         if last and same and step.kind not in ("prompt", "message"):
             folded[-1] = replace(step, at=last.at, ref=last.ref, count=last.count + step.count)
         else:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kinen.errors import EmbedError, QueryError, UnsafeFile
 from kinen.journal import memories as learn
 from kinen.journal import queries
+from kinen.journal.authors import attributed
 from kinen.journal.origin import Origin, origin
 from kinen.memory.corrections import Corrections
 from kinen.model.journal import Clock, Finding, Learned
@@ -300,12 +301,13 @@ class Consolidation(Corrections):
         else:
             memories = learn.memories(db)
         name = session.lower()
-        return [
+        chosen = [
             memory
             for memory in memories
             if type in ("", memory.type)
             and (not name or name in self.origin(memory).session.lower())
         ]
+        return attributed(db, chosen)
 
     def origin(self, memory: Learned) -> Origin:
         """The session that a memory was drawn from, and the files and symbols it is about."""

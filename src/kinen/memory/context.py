@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from kinen.characters import storable
 from kinen.errors import Ambiguous, NotFound, QueryError
 from kinen.journal import queries
+from kinen.journal.authors import colleague
 from kinen.journal.mentions import files_in
 from kinen.memory import issue_recall
 from kinen.model.journal import Capsule, Item, Recall
@@ -278,7 +279,8 @@ class Context:
         summaries = self._core.store.entries("summaries", latest)[0]
         text = summaries[0].content if summaries else capsule.intent
         at = iso((capsule.closed_at or capsule.opened_at) / 1000)
-        return item("sessions", capsule.ref, cut(text, 2 * TOKENS), at=at)
+        author = colleague(self._core.store.db, capsule.ref)
+        return item("sessions", capsule.ref, cut(text, 2 * TOKENS), at=at, by=author)
 
     def _record_item(self, record: Record | None) -> Item | None:
         tiers = {"memory": "memories", "checkpoint": "checkpoints", "commit": "commits"}
@@ -288,4 +290,5 @@ class Context:
         text = record.title if record.kind == "commit" else self._records.whole_text(record.ref)
         if record.title and not text.startswith(("#", record.title)):
             text = f"{record.title}\n{text}"
-        return item(tier, record.ref, compact(text, record.title, TOKENS), at=record.at)
+        short = compact(text, record.title, TOKENS)
+        return item(tier, record.ref, short, at=record.at, by=tiers.author_of(record))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from typing import cast
 
 from kinen.consolidation.fold import memory_id
 from kinen.errors import Ambiguous, NotFound, QueryError
 from kinen.journal import erase, queries
 from kinen.journal import memories as learn
+from kinen.journal.authors import attributed
 from kinen.memory.core import Core
 from kinen.model.journal import Learned
 from kinen.text import now
@@ -37,7 +39,7 @@ class Corrections:
         memory: Learned = self._core.store.entry("memory", id_)
         if memory.forgotten_at:
             raise NotFound(f"{memory.ref} was forgotten for good", HINT)
-        return memory
+        return cast("Learned", attributed(self._core.store.db, [memory])[0])
 
     def hide(self, name: str) -> Learned:
         """Hide a memory everywhere; it is not drawn again, and can be restored."""

@@ -11,6 +11,7 @@ from kinen import ids, paths
 from kinen.errors import NotFound, QueryError
 from kinen.journal import activity, erase, queries
 from kinen.journal.activity import Activity, recent_activity
+from kinen.journal.authors import attributed
 from kinen.journal.schema import LATEST
 from kinen.journal.short import short_ids
 from kinen.journal.write import observation_row
@@ -153,14 +154,16 @@ class Journal:
         db = self._core.store.db
         id_ = queries.resolve(db, name, ["capsule"])[1]
         summaries = queries.entries(db, "summaries", queries.EntryFilter(capsule=id_))[0]
-        return queries.entry(db, "capsule", id_), list(queries.stream(db, id_)), summaries[::-1]
+        (capsule,) = attributed(db, [queries.entry(db, "capsule", id_)])
+        observations = attributed(db, queries.stream(db, id_))
+        return capsule, observations, attributed(db, summaries[::-1])
 
     def parts(self, capsule: str) -> list[Capsule]:
         """The capsules that are directly part of a capsule, oldest first."""
         from kinen.journal import queries
 
         db = self._core.store.db
-        return queries.parts(db, queries.resolve(db, capsule, ["capsule"])[1])
+        return attributed(db, queries.parts(db, queries.resolve(db, capsule, ["capsule"])[1]))
 
     def entries(
         self,
@@ -200,11 +203,12 @@ class Journal:
             now=_milliseconds(),
         )
         entries, count = self._core.store.entries(plural, entry_filter)
-        if not hides:
-            return entries, count
-        hidden = self._index.sources.suppressed()
-        visible = [entry for entry in entries if entry.ref not in hidden]
-        return visible[: limit or None], len(visible)
+        if hides:
+            hidden = self._index.sources.suppressed()
+            visible = [entry for entry in entries if entry.ref not in hidden]
+            entries = visible[: limit or None]
+            count = len(visible)
+        return attributed(self._core.store.db, entries), count
 
     def short_ids(self, entries: Sequence[Any]) -> dict[str, str]:
         """The ref of each entry → the beginning of its id that is unique here."""

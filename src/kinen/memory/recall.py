@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from kinen.errors import Busy
 from kinen.journal import queries
+from kinen.journal.authors import colleague, signature
 from kinen.journal.shorten import for_the_next, outcome_only
 from kinen.memory import issue_recall
 from kinen.memory.candidates import candidates_of
@@ -339,12 +340,20 @@ class Recaller:
         pins = queries.pins_in(self._core.store.db, scope, at)
         if query.as_of:
             pins = [pin for pin in pins if pin.created_at <= at]
+        db = self._core.store.db
         texts = {
-            pin.target: (pin.note, self._records.whole_text(pin.target, PINNED)) for pin in pins
+            pin.target: (
+                pin.note + signature(colleague(db, pin.ref)) if pin.note else "",
+                self._records.whole_text(pin.target, PINNED),
+            )
+            for pin in pins
         }
         bodies = {ref: "\n".join(filter(None, parts)) for ref, parts in texts.items() if any(parts)}
         each = max(LEAST // 2, tokens // max(1, len(bodies)))
-        return [item("pins", ref, cut(text, each)) for ref, text in bodies.items()]
+        return [
+            item("pins", ref, cut(text, each), by=colleague(db, ref))
+            for ref, text in bodies.items()
+        ]
 
     def with_summary(self, query: Query | str) -> Recall:
         """A recall with the latest summary in scope, as in Kindling."""
@@ -357,7 +366,8 @@ class Recaller:
         if latest is None:
             return self.recall(query)
         text = cut(for_the_next(latest.content), round(SHARE * budget))
-        summary = item("summary", latest.ref, text, at=iso(latest.created_at / 1000))
+        author = colleague(self._core.store.db, latest.ref)
+        summary = item("summary", latest.ref, text, at=iso(latest.created_at / 1000), by=author)
         rest = self.recall(query._replace(budget=max(1, budget - summary.tokens)))
         others = tuple(entry for entry in rest.items if entry.ref != summary.ref)
         tokens = rest.tokens + summary.tokens

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from kinen.characters import visible
+from kinen.journal.authors import signature
 from kinen.journal.closing import count_results
 from kinen.journal.recent import UNANSWERED
 from kinen.journal.statements import points_back
@@ -74,6 +75,8 @@ class Point:
     text: str
     ref: str
     at: str
+    by: str = ""
+    """The colleague who wrote it; empty for one's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +151,11 @@ def standup_text(report: Report) -> str:
         _section("Commits", _first(report.commits, STANDUP_COMMITS), most=STANDUP_COMMITS + 1),
         _section("Not pushed", _first(report.not_pushed, NOT_PUSHED)),
         _section("Changed files", _changed(report)),
-        _section("Decided", (point.text for point in report.decisions)),
-        _section("Learned", (point.text for point in report.lessons)),
+        _section("Decided", map(_signed, report.decisions)),
+        _section("Learned", map(_signed, report.lessons)),
         _section("Next", (point for point in report.next if point not in told)),
         _section("Open questions", report.unknowns),
-        _section("Unresolved errors", (point.text for point in report.errors)),
+        _section("Unresolved errors", map(_signed, report.errors)),
     ]
     return visible("\n\n".join(filter(None, parts)))
 
@@ -179,7 +182,7 @@ def handoff_text(report: Report) -> str:
         f"## Plan\n{report.plan}" if report.plan else "",
         "\n\n".join(_block(session, OUTCOME) for session in latest),
         _section("Next", report.next),
-        _section("Unresolved errors", (point.text for point in report.errors)),
+        _section("Unresolved errors", map(_signed, report.errors)),
         _section("Open questions", report.unknowns),
         _section("Decided", decided),
         _section("Learned", _sourced(report.lessons)),
@@ -207,11 +210,16 @@ def _checkpoint(point: Point) -> str:
     return f"- {one_line(point.text)} ({name})"
 
 
+def _signed(point: Point, source: str = "") -> str:
+    """A point with the colleague who wrote it, and what it is from."""
+    end = f"{signature(point.by)}{source}"
+    return excerpt(one_line(point.text), LINE - len(end)) + end
+
+
 def _sourced(points: Iterable[Point]) -> Iterator[str]:
     """Points with what they are from, since the next agent has not seen it."""
     for point in points:
-        source = f" [{short_id(point.ref)}]"
-        yield excerpt(one_line(point.text), LINE - len(source)) + source
+        yield _signed(point, f" [{short_id(point.ref)}]")
 
 
 def _story(report: SessionReport, room: int) -> str:

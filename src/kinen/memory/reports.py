@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kinen.journal import queries
 from kinen.journal.account import unresolved
-from kinen.journal.authors import team_author, team_person
+from kinen.journal.authors import colleague
 from kinen.journal.recent import UNANSWERED
 from kinen.journal.summary import trouble_text
 from kinen.journal.worth import Entry, by_worth
@@ -100,8 +100,6 @@ class Reports:
 
     def _session_report(self, capsule: Capsule) -> SessionReport:
         parts = self._sessions.summary_parts(capsule)
-        db = self._core.store.db
-        person = team_person(db)
         return SessionReport(
             ref=capsule.ref,
             id=short_id(capsule.ref),
@@ -115,7 +113,7 @@ class Reports:
             earlier=items(parts.get("earlier", "")),
             decided=items(parts.get("decided", "")),
             learned=items(parts.get("learned", "")),
-            by=team_author(db, capsule.ref, person) if person else "",
+            by=colleague(self._core.store.db, capsule.ref),
         )
 
     def _report(
@@ -157,7 +155,7 @@ class Reports:
             errors=self._errors([capsule for capsule, _ in reported])
             if since
             else tuple(
-                Point(entry.text, entry.ref, iso(entry.at / 1000))
+                Point(entry.text, entry.ref, iso(entry.at / 1000), self._by(entry.ref))
                 for entry in left
                 if entry.kind == "failed"
             )[:POINTS],
@@ -169,7 +167,10 @@ class Reports:
         for memory in sorted(memories, key=lambda item: item.created_at, reverse=True):
             at = iso(memory.created_at / 1000)
             if at >= since and (memory.type in DECISIONS) == decisions:
-                yield Point(memory.content, memory.ref, at)
+                yield Point(memory.content, memory.ref, at, memory.by)
+
+    def _by(self, ref: str) -> str:
+        return colleague(self._core.store.db, ref)
 
     def _left(self, left: Sequence[Entry], sessions: Sequence[SessionReport]) -> tuple[str, ...]:
         """What sessions and checkpoints left to do and nobody has done since, with who and when.
@@ -206,6 +207,7 @@ class Reports:
                 trouble_text(trouble),
                 f"observation:{trouble.source.id}",
                 iso(trouble.source.ts / 1000),
+                self._by(f"observation:{trouble.source.id}"),
             )
             for trouble in troubles[:POINTS]
         )
@@ -254,7 +256,8 @@ def _headline(checkpoint: Checkpoint) -> Point:
 def _points(sessions: Iterable[SessionReport], name: str) -> Iterator[Point]:
     """What sessions decided or learned."""
     for session in sessions:
-        yield from (Point(text, session.ref, session.at) for text in getattr(session, name))
+        for text in getattr(session, name):
+            yield Point(text, session.ref, session.at, session.by)
 
 
 def _each_once(points: Iterable[Point]) -> tuple[Point, ...]:

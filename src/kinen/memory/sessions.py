@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from kinen.errors import Ambiguous, NotFound, QueryError, UnsafeFile
 from kinen.ids import milliseconds as clock
 from kinen.journal import queries
+from kinen.journal.authors import colleague, team_author, team_person
 from kinen.journal.events import role
 from kinen.journal.recent import WORKING, outcome_now
 from kinen.journal.short import short_ids
@@ -204,7 +205,21 @@ class Sessions:
             memory for memory in self._consolidation.memories() if refs & set(memory.derived_from)
         ]
         parts = self.summary_parts(entry)
-        return SessionTimeline(overview, tuple(steps(observations)), parts, tuple(drawn))
+        return SessionTimeline(
+            overview, tuple(self._signed(entry, observations)), parts, tuple(drawn)
+        )
+
+    def _signed(self, capsule: Capsule, observations: Sequence[Observation]) -> Iterator[Step]:
+        """The steps of a session; of those that somebody else recorded, who."""
+        db = self._core.store.db
+        person = team_person(db)
+        if not person:
+            yield from steps(observations)
+            return
+        owner = team_author(db, capsule.ref, person) or person
+        for step in steps(observations):
+            author = team_author(db, step.ref, person) or person
+            yield step if author == owner else replace(step, by=author)
 
     def _session_named(self, name: str) -> Capsule | Session:
         prefix = name.strip().removeprefix("capsule:").removeprefix("session:")
@@ -260,6 +275,7 @@ class Sessions:
             ended=iso(entry.closed_at / 1000) if entry.closed_at else "",
             title=title,
             outcome=outcome,
+            by=colleague(self._core.store.db, entry.ref),
         )
 
     def _title(self, capsule: Capsule) -> str:

@@ -38,6 +38,8 @@ class Observation(NamedTuple):
     """Evidence of masking, never the secret: `{"count": 2, "classes": ["github_token"]}`."""
     redacted: bool = False
     forgotten_at: int = 0
+    by: str = ""
+    """The colleague who wrote it, where that was looked up; empty for one's own."""
 
     @property
     def ref(self) -> str:
@@ -60,6 +62,8 @@ class Capsule(NamedTuple):
     forgotten_at: int = 0
     parent: str = ""
     """The id of the capsule that it is a part of."""
+    by: str = ""
+    """The colleague who wrote it, where that was looked up; empty for one's own."""
 
     @property
     def ref(self) -> str:
@@ -80,6 +84,8 @@ class Summary(NamedTuple):
     """False if kinen wrote it when the capsule was closed."""
     redacted: bool = False
     forgotten_at: int = 0
+    by: str = ""
+    """The colleague who wrote it, where that was looked up; empty for one's own."""
 
     @property
     def ref(self) -> str:
@@ -96,6 +102,8 @@ class Pin(NamedTuple):
     created_at: int
     expires_at: int = 0
     scope: Scope = Scope()
+    by: str = ""
+    """The colleague who wrote it, where that was looked up; empty for one's own."""
 
     @property
     def ref(self) -> str:
@@ -116,6 +124,10 @@ class Learned(NamedTuple):
     scope: Scope = Scope()
     redacted: bool = False
     forgotten_at: int = 0
+    by: str = ""
+    """The colleague who wrote it, where that was looked up; empty for one's own."""
+    successor_by: str = ""
+    """The colleague who wrote the memory that superseded it."""
 
     @property
     def ref(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible, visible_line
+from kinen.journal.authors import signature
 from kinen.model.journal import (
     Capsule,
     Checkpoint,
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from kinen.transfer.bundle import Loaded
 
 _TIMES = ("ts", "opened_at", "closed_at", "created_at", "expires_at", "forgotten_at")
+_NAMES = ("by", "successor_by")
+"""Fields that only entries of a team have."""
 WIDTH = 100
 CHECKPOINT_DETAILS = (
     "type tags context decision alternatives impact evidence symbols next confidence unknowns plan"
@@ -40,9 +43,14 @@ CHECKPOINT_DETAILS = (
 
 
 def entry_json(entry: Any) -> dict[str, Any]:
-    """The fields of an entry and of its scope, its ref first, with times in ISO form."""
+    """The fields of an entry and of its scope, its ref first, with times in ISO form.
+
+    Names of colleagues are there only where they have a part in it.
+    """
+    values = entry._asdict()
     fields: dict[str, Any] = {"ref": entry.ref}
-    for name, value in entry._asdict().items():
+    fields |= {name: value for name in _NAMES if (value := values.pop(name, ""))}
+    for name, value in values.items():
         if name in _TIMES:
             fields["at" if name == "ts" else name] = iso(value / 1000) if value else None
         elif isinstance(value, Scope):
@@ -70,6 +78,7 @@ def entries_table(entries: Sequence[Any], screen: Screen, names: Mapping[str, st
         at, kind, text = _summary(entry)
         forgotten = getattr(entry, "forgotten_at", 0)
         words = "[forgotten]" if forgotten else excerpt(text, 4 * WIDTH)
+        words += signature(entry.by)
         return names.get(entry.ref, entry.ref), screen.time(at / 1000), kind, words
 
     def heading(entry: Any) -> str:
@@ -88,7 +97,8 @@ def entry_text(entry: Any, style: Style = PLAIN) -> str:
     if session:
         parts.append(style("dim", f"({session})"))
     forgotten = getattr(entry, "forgotten_at", 0)
-    parts.append("[forgotten]" if forgotten else excerpt(text, WIDTH))
+    words = "[forgotten]" if forgotten else excerpt(text, WIDTH)
+    parts.append(words + signature(entry.by))
     return "  ".join(parts).rstrip()
 
 
@@ -120,7 +130,8 @@ def capsule_text(
         lines.append(f"part of capsule:{capsule.parent}")
     lines += [f"  {entry_text(part, style)}" for part in parts]
     lines += [
-        f"\n{style('bold', summary.ref)}\n{summary.content}" for summary in map(readable, summaries)
+        f"\n{style('bold', summary.ref)}{signature(summary.by)}\n{summary.content}"
+        for summary in map(readable, summaries)
     ]
     if observations:
         lines += ["", entries_text(observations, style)]
@@ -218,8 +229,9 @@ def learned_text(memory: Learned, style: Style = PLAIN, *, sources: bool = False
     """A memory on one line, with `sources` followed by a line for each source."""
     memory = readable(memory)
     kind = style("dim", f"{memory.type} {memory.confidence:.2f}")
-    superseded = f" (superseded by memory:{memory.superseded_by})" if memory.superseded_by else ""
-    lines = [f"{style('path', memory.ref)}  {kind}  {memory.content}{superseded}"]
+    newer = f"memory:{memory.superseded_by}" if memory.superseded_by else ""
+    text = memory.content + signature(memory.by) + _superseded(memory, newer)
+    lines = [f"{style('path', memory.ref)}  {kind}  {text}"]
     if sources:
         lines += [f"    {ref}" for ref in memory.derived_from]
     return "\n".join(lines)
@@ -238,13 +250,18 @@ def memories_table(
     def cells(pair: tuple[Learned, Origin]) -> tuple[str, ...]:
         memory = pair[0]
         newer = names.get(f"memory:{memory.superseded_by}", memory.superseded_by)
-        superseded = f"(superseded by {newer}) " if newer else ""
         kind = f"{memory.type} {memory.confidence:.2f}"
-        text = superseded + excerpt(memory.content, 4 * WIDTH)
+        text = excerpt(memory.content, 4 * WIDTH) + signature(memory.by)
+        text = f"{_superseded(memory, newer)} {text}".lstrip()
         name = names.get(memory.ref, memory.ref)
         return name, screen.time(memory.created_at / 1000), kind, text
 
     return screen.grouped(pairs, lambda pair: session_heading("", pair[1].session), cells)
+
+
+def _superseded(memory: Learned, newer: str) -> str:
+    """What superseded a memory, and whose it is; empty if nothing did."""
+    return f" (superseded by {newer}{signature(memory.successor_by)})" if newer else ""
 
 
 def memory_json(memory: Learned, origin: Origin) -> dict[str, Any]:

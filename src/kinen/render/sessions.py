@@ -10,6 +10,7 @@ from typing import Any
 
 from kinen.agents.client import load
 from kinen.characters import visible_line
+from kinen.journal.authors import signature
 from kinen.journal.timeline import (
     Gap,
     SessionOverview,
@@ -77,7 +78,8 @@ def sessions_text(sessions: Sequence[SessionOverview], screen: Screen) -> str:
     lines = [screen.style("dim", "  ".join([*_aligned(rows[0], widths), _STORY]))]
     for row, session in zip(rows[1:], sessions, strict=True):
         cells = _aligned(row, widths)
-        story = _story(session, room)
+        author = visible_line(signature(session.by))
+        story = _story(session, room - (columns(author) if screen.terminal else 0)) + author
         lines.append("  ".join([screen.style("path", cells[0]), *cells[1:], story]))
     return "\n".join(line.rstrip() for line in lines)
 
@@ -144,7 +146,7 @@ def timeline_json(
         "summary": timeline.parts,
         "steps": [_step_json(step) for step in chosen],
         "memories": [
-            {"ref": memory.ref, "type": memory.type, "content": memory.content}
+            {"ref": memory.ref, "type": memory.type, "content": memory.content, "by": memory.by}
             for memory in timeline.memories
         ],
     }
@@ -208,7 +210,8 @@ def _heading(session: SessionOverview, style: Style) -> str:
     names = ("prompts", "edits", "commands", "errors")
     tally = [counted(getattr(session, name), name) for name in names]
     span = f"{_minute(session.started)} to {_minute(session.ended)} UTC"
-    about = [session.agent or "agent", span, duration(session.seconds), session.status, *tally]
+    agent = f"{session.agent or 'agent'}{signature(session.by)}"
+    about = [agent, span, duration(session.seconds), session.status, *tally]
     where = f"{session.ref}, session {session.session}" if session.session else session.ref
     details = [visible_line(", ".join(about)), visible_line(where)]
     return "\n".join([style("bold", title), *(style("dim", line) for line in details)])
@@ -251,7 +254,7 @@ def _step_text(step: Step, clock: str, limit: int, style: Style) -> list[str]:
     times = f" ×{step.count:,}" if step.count > 1 else ""
     mark, colour = _mark(step)
     code = f" (exit {step.code})" if step.failed and step.code else ""
-    texts[-1] += f"{times}{code}"
+    texts[-1] += f"{times}{code}{visible_line(signature(step.by))}"
     head = f"{clock:<5}  {mark} {texts[0]}" if clock else f"{mark} {texts[0]}"
     lines = [style(colour, head) if colour else head]
     lines += [style(colour, _INDENT + line) if colour else _INDENT + line for line in texts[1:]]
@@ -294,5 +297,8 @@ def _outcome(timeline: SessionTimeline, full: bool, style: Style) -> list[str]:
     if timeline.overview.kind == "folder":
         paths = (*timeline.rounds, *timeline.artifacts, timeline.summary_file)
         lines += ["", *(style("path", visible_line(path)) for path in paths if path)]
-    memories = [f"{memory.type}: {visible_line(memory.content)}" for memory in timeline.memories]
+    memories = [
+        f"{memory.type}: {visible_line(memory.content + signature(memory.by))}"
+        for memory in timeline.memories
+    ]
     return [*lines, "", *memories] if memories else lines
