@@ -256,3 +256,41 @@ def test_any_line_and_output_have_a_verdict(line: str, output: str) -> None:
     assert verdict(line, output, None) in (True, False, None)
     for part in shell.parts(line):
         assert part.text.strip() in line.replace("\n", "\n")
+
+
+LOGGED = """bun test v1.3.5
+
+[Routes] Error in POST /api/evaluate
+error: Database connection failed
+      at <anonymous> (/src/routes.test.ts:317:25)
+TypeError: x is not a function
+      at run (/src/a.test.ts:3:1)
+
+ 1319 pass
+ 0 fail
+Ran 1319 tests across 60 files. [957.00ms]
+"""
+"""The tests pass, and some of them provoke errors that are logged."""
+
+
+@pytest.mark.parametrize(
+    "line", ["bun run test 2>&1", "bun test | tail -20", "npm test; echo done"]
+)
+def test_errors_that_passing_tests_log_are_no_failure(line: str) -> None:
+    assert verdict(line, LOGGED, 0, tests=True) is True
+    failed = LOGGED.replace(" 1319 pass\n 0 fail", " 1318 pass\n 1 fail")
+    assert verdict(line, failed, 0, tests=True) is False
+
+
+def test_a_failure_after_the_count_is_one() -> None:
+    output = (
+        LOGGED + 'error: script "lint" exited with code 1\nTraceback (most recent call last):\n'
+    )
+    output += '  File "a.py", line 1\nValueError: x\n'
+    assert verdict("bun run test; ./report.py", output, 0, tests=True) is False
+    assert verdict("bun run all | tail -40", output, 0, tests=True) is False
+
+
+def test_a_commit_whose_hook_logs_errors_is_known_by_its_code() -> None:
+    output = LOGGED + "[main 11469d4] Redesign the summary\n 2 files changed\n"
+    assert verdict("git commit -m x", output, 0) is True

@@ -138,16 +138,13 @@ FORMATS = (
         _lines(r"^\s+[1-9]\d* passing\b"),
         tests=True,
     ),
+    Format(("node", "bun"), _lines(r"^\w*Error: [^\n]+\n(?:[^\n]*\n){0,3}?\s+at ")),
     Format(
         ("node", "bun test", "deno test", "tap"),
-        _lines(
-            r"^(?:#|ℹ) fail [1-9]",
-            r"^\s*[1-9]\d* fail$",
-            r"^FAILED \| ",
-            r"^\w*Error: [^\n]+\n(?:[^\n]*\n){0,3}?\s+at ",
-        ),
+        _lines(r"^(?:#|ℹ) fail [1-9]", r"^\s*[1-9]\d* fail$", r"^FAILED \| "),
         _lines(r"^(?:#|ℹ) fail 0$", r"^\s*0 fail$", r"^ok \| \d+ passed"),
         summary=True,
+        tests=True,
     ),
     Format(
         ("npm", "pnpm", "yarn", "npx", *_INSTALLERS),
@@ -395,8 +392,8 @@ def verdict(line: str, output: str, code: int | None, *, tests: bool = False) ->
         return False
     if code == 0 and not hidden:
         # A script that goes on after its tests failed says that it succeeded.
-        doubtful = acting and any(row.tests and row.failed.search(tail) for row in FORMATS)
-        return None if doubtful else True
+        script = bool(acting) and _formats(acting[-1]) is FORMATS
+        return None if script and _failed_rows([r for r in FORMATS if r.tests], tail) else True
     return True if _proven(line, hidden, acting, tail) else None
 
 
@@ -457,8 +454,30 @@ def _formats(words: list[str]) -> tuple[Format, ...]:
 
 
 def _failed(commands: list[list[str]], output: str) -> bool:
-    rows = {row: None for words in commands for row in _formats(words)}
-    return any(row.failed.search(output) for row in rows) or bool(ANYTHING.search(output))
+    rows = [*{row: None for words in commands for row in _formats(words)}]
+    if len(commands) > 1:
+        return any(row.failed.search(output) for row in rows) or bool(ANYTHING.search(output))
+    return _failed_rows(rows, output, others=True)
+
+
+def _failed_rows(rows: list[Format], output: str, *, others: bool = False) -> bool:
+    """Whether one command failed by its output.
+
+    Where a program has counted that nothing failed, what stands before may be the log of a test
+    that provokes an error: only its own lines count there. `others` asks for what any program
+    prints, too.
+    """
+    counted = {row: match for row in rows if row.summary and (match := _last(row, output))}
+    rest = output[max((match.end() for match in counted.values()), default=0) :]
+    if any(row.failed.search(output if row in counted else rest) for row in rows):
+        return True
+    return others and bool(ANYTHING.search(rest))
+
+
+def _last(row: Format, output: str) -> re.Match[str] | None:
+    """The last line in which a program counts that nothing failed."""
+    matches = [*row.passed.finditer(output)] if row.passed else []
+    return matches[-1] if matches else None
 
 
 def _successes(words: list[str], output: str, filtered: bool, cut: bool) -> set[int]:
