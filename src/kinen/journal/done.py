@@ -6,7 +6,7 @@ it has to have most words of the step, and the verb among them.
 
 from __future__ import annotations
 
-from kinen.text import terms
+from kinen.text import STOP_WORDS, terms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ STEM = 4
 """Letters that two forms of a word have in common."""
 ENDING = 3
 """Letters in which they may differ after that."""
+HEAD = 3
+"""Letters that all forms of a word begin with, but for those of some verbs."""
 LONGEST = 4_000
 """Characters of an outcome that are read."""
 VOWELS = frozenset("aeiouyäöüáéíóúàèâêîôûãõ")
@@ -30,32 +32,50 @@ OPEN = frozenset(
 )
 """Words of a sentence that says that something is not done."""
 OPEN_SIGNS = ("n't", "n’t", "未", "没", "不", "まだ", "ない", "ません")
+SPACES = dict.fromkeys(map(ord, "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"), " ")
 LATER = frozenset("please now then also next bitte jetzt dann ahora luego agora".split())
 """Words before the verb of a request, besides those that agree."""
 
 
-def by_commit(step: str, subject: str) -> bool:
+class Words:
+    """The words of a step or of a sentence; a step begins with its verb."""
+
+    __slots__ = ("heads", "text", "words")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.words = _words(text)
+        self.heads = {word[:HEAD] for word in self.words}
+
+    def may_be_in(self, others: Words) -> bool:
+        """Whether so many words begin alike that a closer look is worth it; a verb may not."""
+        missing = len(self.heads) - len(self.heads & others.heads)
+        return missing <= 1 + (1 - SHARE) * len(self.words)
+
+
+def by_commit(step: Words, subject: str) -> bool:
     """Whether a commit did a step, by its subject."""
+    every = Words(subject)
+    wanted = step.words
+    if not wanted or not step.may_be_in(every):
+        return False
     head, colon, rest = subject.partition(": ")
     kind, _, scope = head.rstrip("!)").partition("(")
     kind = kind.casefold()
     conventional = bool(colon) and kind.isalpha()
-    words = terms(rest if conventional else subject)
-    wanted = terms(step)
-    if not words or not wanted:
-        return False
+    words = _words(rest) if conventional else every.words
     # `feat: rate limiting of the API` has no verb: it begins with what is to be added.
-    bare = kind in WORK and _has(words[0], wanted[1:])
+    bare = kind in WORK and _has(words[0], wanted[1:]) if words else False
     if conventional:
-        words = (*words, *terms(scope), *(() if kind in WORK else (kind,)))
+        words = (*words, *_words(scope), *(() if kind in WORK else (kind,)))
     return _has_most(wanted, words) or (bare and _has_most_nouns(wanted, words))
 
 
-def by_request(step: str, request: str) -> bool:
+def by_request(step: Words, request: Words) -> bool:
     """Whether a request, which was fulfilled, is the step: it begins with the same verb."""
-    words = terms(request)
-    wanted = terms(step)
-    if not words or not wanted or request.rstrip().endswith(("?", "？")):
+    words = request.words
+    wanted = step.words
+    if not (words and wanted and step.may_be_in(request)) or _is_question(request.text):
         return False
     if not _has_verb(wanted[0], words[:1]):
         from kinen.journal.choices import YES
@@ -64,34 +84,44 @@ def by_request(step: str, request: str) -> bool:
     return _has_verb(wanted[0], words[:1]) and _has_most(wanted, words)
 
 
-def by_outcome(step: str, outcome: str, left: Iterable[str] = ()) -> bool:
-    """Whether a sentence of an outcome says that a step was done.
+def by_outcome(step: Words, said: Iterable[Words], left: Iterable[Words] = ()) -> bool:
+    """Whether a sentence of an outcome says that a step was done; see `sentences`.
 
     `left` are the points that the same session left open: they stand in its outcome, too.
     """
-    wanted = terms(step)
-    if not wanted:
-        return False
-    points = [set(terms(point)) for point in left]
-    for sentence in _sentences(outcome[:LONGEST]):
-        words = terms(sentence)
-        if not _has_most(wanted, words):
+    for sentence in said:
+        if not (step.words and step.may_be_in(sentence) and _has_most(step.words, sentence.words)):
             continue
-        own = set(words)
-        if not _is_open(sentence) and not any(point and point <= own for point in points):
+        own = set(sentence.words)
+        repeats = any(point.words and own.issuperset(point.words) for point in left)
+        if not repeats and not _is_open(sentence.text):
             return True
     return False
 
 
-def _sentences(text: str) -> list[str]:
+def sentences(text: str) -> list[Words]:
+    """The sentences of an outcome."""
+    text = text[:LONGEST]
     for end in (". ", "; ", "! ", "。", "！"):
         text = text.replace(end, f"{end}\n")
-    return [line.strip() for line in text.splitlines() if line.strip()]
+    return [Words(line.strip()) for line in text.splitlines() if line.strip()]
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """The words of a text in small letters, without those that say nothing."""
+    if not text.isascii():
+        return terms(text.casefold())
+    words = text.lower().translate(SPACES).split()
+    return tuple(dict.fromkeys(word for word in words if word not in STOP_WORDS))
+
+
+def _is_question(text: str) -> bool:
+    return text.rstrip("*_ ").endswith(("?", "？"))
 
 
 def _is_open(sentence: str) -> bool:
     """Does a sentence ask, or say that something is not done?"""
-    if sentence.rstrip("*_ ").endswith(("?", "？", ":", "：")) or "[ ]" in sentence:
+    if _is_question(sentence) or sentence.endswith((":", "：")) or "[ ]" in sentence:
         return True
     low = sentence.casefold()
     spoken = {word.strip(".,;:!()`*\"'") for word in low.split()}

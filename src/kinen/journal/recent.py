@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
 
+    Statements = tuple[done.Words, list[done.Words], list[done.Words]]
+    """What a session was asked for and did, the sentences of its outcome, and its steps."""
+
 SESSIONS = 30
 """The newest sessions that are looked at."""
 EVENTS = 300
@@ -91,7 +94,8 @@ def sessions(db: sqlite3.Connection, but: str, now: int) -> list[Recent]:
         " FROM capsules c LEFT JOIN summaries s ON s.id = (SELECT id FROM summaries"
         f" WHERE capsule = c.id AND {_ALIVE} ORDER BY created_at DESC, id DESC LIMIT 1)"
         " WHERE c.type = 'session' AND c.forgotten_at = 0 AND c.id != ? AND c.parent = ''"
-        " AND (c.intent != '' OR c.status != 'open')"
+        " AND (c.intent != '' OR c.status != 'open' AND EXISTS (SELECT 1 FROM observations o"
+        " WHERE o.capsule = c.id AND o.capsule != ''))"
         " ORDER BY c.opened_at DESC, c.id DESC LIMIT ?",
         (but, SESSIONS),
     ).fetchall()
@@ -373,6 +377,7 @@ class _Left:
     ) -> None:
         self.db = db
         self.latest = latest
+        self._said: dict[str, Statements] = {}
         self.now = now
         self.commits = [*commits]
         for session in latest:
@@ -420,10 +425,18 @@ class _Left:
             step_run = runs.Ran(commands[0], session.at)
             if runs.is_cured(self.db, step_run, self.runs):
                 return True
-        if any(at > session.at and done.by_commit(step, subject) for at, subject in self.commits):
+        wanted = done.Words(step)
+        if any(at > session.at and done.by_commit(wanted, subject) for at, subject in self.commits):
             return True
-        later = [other for other in self.latest if other.at > session.at and other.work]
-        return any(_did(other, step) for other in later)
+        later = (other for other in self.latest if other.at > session.at and other.work)
+        return any(self._did(other, wanted) for other in later)
+
+    def _did(self, session: Recent, step: done.Words) -> bool:
+        """Was a session asked for a step and finished it, or does its outcome say so?"""
+        if session.capsule not in self._said:
+            self._said[session.capsule] = _statements(session)
+        request, said, left = self._said[session.capsule]
+        return done.by_request(step, request) or done.by_outcome(step, said, left)
 
     def _is_cured(self, name: str, session: Recent) -> bool:
         """Did a command succeed after it failed in a session, or after the session?"""
@@ -439,16 +452,15 @@ class _Left:
         return runs.is_cured(self.db, failure, self.runs)
 
 
-def _did(session: Recent, step: str) -> bool:
-    """Did a session do a step: was it asked for that and finished, or does its outcome say so?"""
+def _statements(session: Recent) -> Statements:
+    """What a session was asked for if it did it, the sentences of its outcome, and its steps."""
     parts = session.parts
-    if not session.outcome or session.outcome.startswith(LEFT):
-        said = "\n".join(points(parts.get("Earlier", ())))
-    else:
-        said = "\n".join([session.outcome, *points(parts.get("Earlier", ()))])
-        if "Unresolved" not in parts and done.by_request(step, session.intent):
-            return True
-    return done.by_outcome(step, said, points(parts.get("Next", ())))
+    finished = session.outcome and not session.outcome.startswith(LEFT)
+    said = [session.outcome] if finished else []
+    request = session.intent if finished and "Unresolved" not in parts else ""
+    text = "\n".join([*said, *points(parts.get("Earlier", ()))])
+    left = [done.Words(point) for point in points(parts.get("Next", ()))]
+    return done.Words(request), done.sentences(text), left
 
 
 def _results(

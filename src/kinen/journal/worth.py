@@ -46,6 +46,7 @@ SECTIONS = tuple(
 )
 RESULTS = ("outcome", "earlier")
 """Kinds that quote a message, in which steps and decisions stand that are told by themselves."""
+DAY = 86_400_000
 FEW = 4
 """Words below which only the same words in the same order are the same."""
 RANKS = {name: rank for rank, name in enumerate(KINDS)} | {"failed": 1}
@@ -219,12 +220,21 @@ def item(text: str, source: str) -> str:
 
 def attribution(entry: Entry) -> str:
     """What an entry cites, who wrote it and on which day."""
-    day = iso(entry.at / 1000)[:10] if entry.at else ""
-    day = f" {day}" if day else ""
+    day = f" {_day(entry.at // DAY)}" if entry.at else ""
     who = f" {visible_line(entry.who)}" if entry.who else ""
     return (
         f"[{visible_line(shown_ref(entry.ref))}]{day}{who}" if entry.ref else f"{day}{who}".strip()
     )
+
+
+def _day(number: int) -> str:
+    """The date of a day since 1970; a brief asks for a few of them a hundred times."""
+    if number not in _DAYS:
+        _DAYS[number] = iso(number * DAY / 1000)[:10]
+    return _DAYS[number]
+
+
+_DAYS: dict[int, str] = {}
 
 
 def shown_ref(ref: str) -> str:
