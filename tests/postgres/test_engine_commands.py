@@ -169,6 +169,20 @@ def test_vectors_of_the_local_cache_are_used_and_searched(
         assert hits[0].space == "space"
 
 
+def test_an_engine_before_a_command_is_refused_with_what_to_do(ask: Callable[..., Ran]) -> None:
+    for words in (
+        ("--engine", "config", "search", "tea"),
+        ("--engine=postgresql://127.0.0.1:1/tea", "--space", "tea", "session", "list"),
+        ("--space", "tea", "--engine", "config", "log", "tea"),
+        ("--engine",),
+        ("recall", "--engine", "config", "tea"),
+    ):
+        refused = ask(*words)
+        assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1), words
+        assert "no option --engine · it goes after `kinen search` or `kinen index`" in refused.err
+        assert "run `kinen sync`" in refused.err
+
+
 def test_the_address_comes_from_the_user_alone(
     space: Path, kinen: Callable[..., Ran], home: Path
 ) -> None:

@@ -74,10 +74,6 @@ def _run(words: list[str]) -> int:
         from kinen.hooks.command import main as hook
 
         return hook(words[1:])
-    if not completing and words[0].partition("=")[0] == "--engine":
-        from kinen.cli.engine_space import run_in_copy
-
-        return run_in_copy(words, _run)
     if not completing and words[0] in FAST:
         code = _run_fast(words)
         if code is not None:

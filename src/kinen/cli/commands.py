@@ -74,7 +74,6 @@ _EXAMPLES = """Examples:
 """
 _OPTIONS = """Options:
   --space NAME   use another space than that of the current folder
-  --engine URL   use a space of a team's PostgreSQL database
   --version      show the version
   --help         show this help"""
 

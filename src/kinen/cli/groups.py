@@ -13,8 +13,12 @@ from kinen.cli.command import NearestGroup
 from kinen.cli.commands import COMMANDS, overview
 from kinen.cli.run import ERROR, fail, guarded
 
-FORMER_OPTIONS = {"--scope": "use --session, --repo, --agent or --user"}
-"""Options of other tools, and what to use instead."""
+FORMER_OPTIONS = {
+    "--engine": "it goes after `kinen search` or `kinen index`; for the entries of a team set"
+    " team.url and run `kinen sync`",
+    "--scope": "use --session, --repo, --agent or --user",
+}
+"""Options of other tools and of earlier versions, and what to use instead."""
 
 
 class Root(NearestGroup):
