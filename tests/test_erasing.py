@@ -277,6 +277,7 @@ def test_a_text_that_was_read_before_is_not_written_after(
 
 
 def test_a_memory_that_was_being_drawn_is_not_stored(space: Path) -> None:
+    from kinen.journal import memories
     from kinen.model.journal import Learned
 
     with Memory.open(space, settings=PLAIN) as memory:
@@ -285,7 +286,7 @@ def test_a_memory_that_was_being_drawn_is_not_stored(space: Path) -> None:
             "01KDWMA8G0AAAAAAAAAAAAAAAA", "decision", entry.content, 1.0, 1, (entry.ref,)
         )
         memory.journal.redact(entry.ref)
-        memory.core.store.learn([drawn])
+        memories.learn(memory.core.store.db, [drawn])
         assert memory.journal.entries("memories")[1] == 0
     assert places() == []
 

@@ -38,7 +38,7 @@ OPTIONAL = (
     "uvicorn",
     "watchfiles",
 )
-TEAM_DATABASE = ("audit", "journal", "members", "postgres", "schema", "tables", "tokens")
+TEAM_DATABASE = ("audit", "members", "postgres", "schema", "tokens")
 SERVERS = (
     *(f"kinen.team.{name}" for name in TEAM_DATABASE),
     *("kinen.api", "kinen.daemon", "kinen.http", "kinen.httpserver", "kinen.mcp", "kinen.web"),

@@ -484,6 +484,7 @@ def test_an_entry_is_known_by_its_ref_its_id_and_the_beginning_of_it(journal: Jo
         ("", (), "no entry of the journal"),
         ("%", (), "no entry of the journal"),
         ("______", (), "no entry of the journal"),
+        ("'; -- OR", (), "no entry of the journal"),
     ],
 )
 def test_a_name_that_fits_none_or_several_is_a_clear_error(
@@ -538,6 +539,9 @@ def listed(journal: Journal) -> Journal:
         (EntryFilter(after=T + 2, before=T + 3), "32"),
         (EntryFilter(session="nobody"), ""),
         (EntryFilter(session="%"), ""),
+        (EntryFilter(repo="' OR true --"), ""),
+        (EntryFilter(scope=Scope("s1")), "531"),
+        (EntryFilter(past=(T + 2, "obs2")), "10"),
     ],
     ids=str,
 )

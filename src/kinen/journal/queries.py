@@ -402,33 +402,3 @@ def tag_ops(db: sqlite3.Connection) -> list[tuple[str, str, str]]:
     """
     order = "created_at, id" if team_person(db) else "seq"
     return db.execute(f"SELECT path, op || tag, head FROM tag_ops ORDER BY {order}").fetchall()
-
-
-def open_capsule(db: sqlite3.Connection, name: str) -> Any:
-    """The capsule of that name; NotFound if it is closed."""
-    capsule = entry(db, *resolve(db, name, ["capsule"]))
-    if capsule.status != "open" or capsule.forgotten_at:
-        raise NotFound(f"{capsule.ref} is closed already", "`kinen list capsules` shows it")
-    return capsule
-
-
-class Entries:
-    """The entries of a database that has the tables of a journal."""
-
-    db: Any
-
-    def entry(self, kind: str, id_: str) -> Any:
-        """One entry, forgotten or not, or None."""
-        return entry(self.db, kind, id_)
-
-    def entries(self, plural: str, chosen: EntryFilter) -> tuple[list[Any], int]:
-        """The newest entries that match, newest first, and how many match in all."""
-        return entries(self.db, plural, chosen)
-
-    def stream(self, capsule: str, after: tuple[int, str] = (0, "")) -> Iterator[Observation]:
-        """The observations of a capsule that are not forgotten, as they happened."""
-        return stream(self.db, capsule, after)
-
-    def resolve(self, name: str, kinds: Sequence[str] = ()) -> tuple[str, str]:
-        """The kind and id that a ref, an id or the beginning of one stands for."""
-        return resolve(self.db, name, kinds)

@@ -12,7 +12,7 @@ from kinen import ids
 from kinen.errors import Busy, DiskFull, NotFound
 from kinen.journal import capsules, queries, recent, spool, write
 from kinen.journal.schema import COLUMNS, insert
-from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
+from kinen.model.journal import Capsule, Observation, Pin, Scope, Summary
 from kinen.privacy import entrance
 from kinen.storage import private
 from kinen.storage.database import integrity, translated, writing
@@ -21,8 +21,6 @@ from kinen.text import iso
 
 if TYPE_CHECKING:
     from kinen.journal.account import History
-    from kinen.journal.erase import Erased
-    from kinen.journal.memories import Counts
     from kinen.journal.schema import Row
 
 PATIENCE_MS = 20_000
@@ -32,7 +30,7 @@ BRIEFLY_MS = 200
 HINT = "run `kinen doctor`; your journal was not changed"
 
 
-class Journal(queries.Entries):
+class Journal:
     """Read and write access to one journal; the database is opened when it is first needed."""
 
     def __init__(
@@ -174,17 +172,21 @@ class Journal(queries.Entries):
             message = f"cannot store the observation: {fault.strerror or fault} ({error})"
             raise DiskFull(self.path, message) from error
 
-    def learn(self, learned: Sequence[Learned]) -> Counts:
-        """Store memories; one that exists gets the sources it lacks."""
-        from kinen.journal import memories
+    def entry(self, kind: str, id_: str) -> Any:
+        """One entry, forgotten or not, or None."""
+        return queries.entry(self.db, kind, id_)
 
-        return memories.learn(self.db, learned)
+    def entries(self, plural: str, chosen: queries.EntryFilter) -> tuple[list[Any], int]:
+        """The newest entries that match, newest first, and how many match in all."""
+        return queries.entries(self.db, plural, chosen)
 
-    def erase(self, name: str, *, forget: bool, now: int) -> Erased:
-        """Redact or forget an entry; of a capsule, also everything in it."""
-        from kinen.journal.erase import erase
+    def stream(self, capsule: str, after: tuple[int, str] = (0, "")) -> Iterator[Observation]:
+        """The observations of a capsule that are not forgotten, as they happened."""
+        return queries.stream(self.db, capsule, after)
 
-        return erase(self, name, forget=forget, now=now)
+    def resolve(self, name: str, kinds: Sequence[str] = ()) -> tuple[str, str]:
+        """The kind and id that a ref, an id or the beginning of one stands for."""
+        return queries.resolve(self.db, name, kinds)
 
     def open_capsule(
         self,
@@ -251,7 +253,9 @@ class Journal(queries.Entries):
     ) -> tuple[Capsule, Summary | None]:
         """Close a capsule; without a summary one is made from its observations."""
         with self.writing() as db:
-            capsule: Capsule = queries.open_capsule(db, name)
+            capsule: Capsule = queries.entry(db, *queries.resolve(db, name, ["capsule"]))
+            if capsule.status != "open" or capsule.forgotten_at:
+                raise NotFound(f"{capsule.ref} is closed already", "`kinen list capsules` shows it")
             written = self._close(db, capsule, summary, "", now, confidence)
             return queries.entry(db, "capsule", capsule.id), written
 
