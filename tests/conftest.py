@@ -21,8 +21,6 @@ from forked import Starter
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    Runner = Callable[..., "Ran"]
-
 for _name in [name for name in os.environ if name.startswith(("KINEN_", "GIT_", "XDG_"))]:
     if _name not in (
         "KINEN_STRESS",
@@ -91,11 +89,6 @@ SLOW = (
 """Files and folders whose tests are marked `slow`: they take ten seconds and more on one core."""
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Where the journals of `kinen` and `ask` are between two commands."""
-    parser.addoption("--engine", choices=("sqlite", "postgres"), default="sqlite")
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that `make check` leaves out."""
     top = Path(__file__).parent
@@ -125,26 +118,6 @@ def postgres_url(postgres_server_url: str) -> Iterator[str]:
     url = postgres_server.create_database(postgres_server_url)
     yield url
     postgres_server.drop_database(postgres_server_url, url)
-
-
-@pytest.fixture(scope="session")
-def shared_database(postgres_server_url: str) -> Iterator[str]:
-    """The address of one database for many tests, each with spaces of its own."""
-    url = postgres_server.create_database(postgres_server_url)
-    yield url
-    postgres_server.drop_database(postgres_server_url, url)
-
-
-@pytest.fixture
-def between_commands(request: pytest.FixtureRequest) -> Callable[[Runner], Runner]:
-    """Wraps a runner of commands by what happens to journals after each command."""
-    if request.config.getoption("--engine") == "sqlite":
-        return lambda run: run
-    from journal_in_postgres import LOCAL, Shelf
-
-    if reason := LOCAL.get(request.node.originalname):
-        pytest.skip(reason)
-    return Shelf(request.getfixturevalue("shared_database")).around
 
 
 @pytest.fixture(autouse=True)
@@ -196,9 +169,7 @@ def starter() -> Iterator[Starter]:
 
 
 @pytest.fixture
-def kinen(
-    space: Path, starter: Starter, between_commands: Callable[[Runner], Runner]
-) -> Callable[..., Ran]:
+def kinen(space: Path, starter: Starter) -> Callable[..., Ran]:
     """Runs the real command in a process of its own, in the space unless told otherwise.
 
     With a variable for Python itself, such as PYTHONPATH, Python is started anew.
@@ -220,16 +191,11 @@ def kinen(
         )
         return Ran(done.returncode, done.stdout, done.stderr)
 
-    return between_commands(run)
+    return run
 
 
 @pytest.fixture
-def ask(
-    space: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: Any,
-    between_commands: Callable[[Runner], Runner],
-) -> Callable[..., Ran]:
+def ask(space: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Callable[..., Ran]:
     """Runs a command in this process, which is faster, where it makes no difference."""
     from kinen.cli import main
 
@@ -243,7 +209,7 @@ def ask(
         gc.enable()  # a process of its own does without
         return Ran(int(end.value.code or 0), *capsys.readouterr())
 
-    return between_commands(run)
+    return run
 
 
 @pytest.fixture
