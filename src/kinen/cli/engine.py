@@ -17,7 +17,6 @@ from kinen.render.text import report_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kinen.config.keys import Config
     from kinen.memory import Memory
     from kinen.memory.engine import Engine
     from kinen.model.records import Hits
@@ -30,22 +29,16 @@ DEEPEST = 3
 
 def open_engine(address: str) -> Engine:
     """The database at an address, or at that of the user's own settings."""
-    settings = configuration.load(paths.default_home())
-    url = engine_url(address, settings)
-    from kinen.memory.engine import Engine
-
-    return Engine(url, settings)
-
-
-def engine_url(address: str, settings: Config) -> str:
-    """The address of a database, or that of the user's own settings; checks that it can be used."""
     require("--engine", "postgres")
+    settings = configuration.load(paths.default_home())
     url = settings.engine.url if address == CONFIGURED else address
     if not url:
         raise ConfigError(
             "engine.url is not set", "run `kinen config set --user engine.url postgresql://…`"
         )
-    return url
+    from kinen.memory.engine import Engine
+
+    return Engine(url, settings)
 
 
 def engine_hits(text: str, options: dict[str, Any], names: Sequence[str]) -> Hits:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     import click
 
-    from kinen.model.journal import Observation
-
 OPTIONS = (
     Option("--kind -k", "kind", "", "kind (default: message)", default="message", choices=EVENTS),
     Option("--session", "session", "ID", "session it belongs to"),
@@ -40,7 +38,9 @@ def log(text: str, **options: Any) -> int:
 
     `-` reads the text from standard input.
     """
-    text = text_of(text)
+    if text == "-":
+        # Longer than the largest text that is stored, so that an endless stream is refused.
+        text = sys.stdin.buffer.read(64 << 20).decode("utf-8", "replace").rstrip()
     if options["space"] or options["capsule"] or options["as_json"]:
         return _log_with_memory(text, options)
     from kinen.journal.observe import observe
@@ -60,14 +60,6 @@ def log(text: str, **options: Any) -> int:
     if not written:
         _note("the journal is busy or read-only: the event is in the spool, on disk")
     return 0
-
-
-def text_of(text: str) -> str:
-    """The text of an event; `-` is standard input."""
-    if text != "-":
-        return text
-    # Longer than the largest text that is stored, so that an endless stream is refused.
-    return sys.stdin.buffer.read(64 << 20).decode("utf-8", "replace").rstrip()
 
 
 def _note(text: str) -> None:
@@ -96,12 +88,7 @@ def _log_with_memory(text: str, options: dict[str, Any]) -> int:
             files=[os.path.abspath(file) for file in options["files"]],
             capsule=options["capsule"],
         )
-    return show(observation, as_json=options["as_json"])
-
-
-def show(observation: Observation, *, as_json: bool) -> int:
-    """Print what was recorded."""
-    if as_json:
+    if options["as_json"]:
         from kinen.render.journal import entry_json
         from kinen.render.json import to_json
 

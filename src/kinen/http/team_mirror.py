@@ -1,10 +1,13 @@
-"""Copies of the spaces that people read on a team's server (`kinen.memory.copies`).
+"""Copies of the spaces that people read on a team's server.
 
-Search and pages are those of a local space. A copy is deleted with the worker that made it.
+Each is a memory with a journal and an index of its own: search and pages are those of a local
+space, and no word, count or score of another space shows in it. A copy is deleted with the worker
+that made it.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import threading
@@ -15,7 +18,6 @@ from typing import TypeVar
 
 from kinen.errors import Busy, KinenError
 from kinen.memory import Memory
-from kinen.memory.copies import follow, open_copy
 from kinen.postgres.connection import Database
 from kinen.storage import private
 from kinen.team.postgres import PostgresTeam
@@ -24,6 +26,8 @@ from kinen.team.schema import SERVER_ROLE
 T = TypeVar("T")
 READER = "\t"
 """The person whose memory a copy is: nobody, since a name has only printable characters."""
+SETTINGS = {"index.embedding_provider": "none", "team.share": "none", "daemon.auto_start": False}
+"""A copy searches by words: vectors of a whole space would take longer than an answer is worth."""
 FRESH_SECONDS = 1.0
 """How long a copy is used before the database is asked for changes."""
 PAUSES = 8
@@ -49,7 +53,11 @@ class Copy:
         self._erased = -1
         self._looked = float("-inf")
         self._due = 0.0
-        self.memory = open_copy(folder, os.path.basename(folder))
+        root = private.folder(os.path.join(folder, "space"))
+        name = os.path.basename(folder)
+        config = os.path.join(private.folder(os.path.join(root, ".kinen")), "config.yml")
+        private.write(config, json.dumps({"space": {"id": name, "name": name}}))
+        self.memory = Memory.open(root, home=os.path.join(folder, "home"), settings=SETTINGS)
 
     def refresh(self) -> None:
         """Take over what the team got since the last time."""
@@ -61,7 +69,8 @@ class Copy:
         due = begin >= self._due and newest != self._newest
         if not due and erased == self._erased:
             return
-        follow(self.memory, self._team)
+        self.memory.team.follow(self._team)
+        self.memory.sync()
         self._newest = newest
         self._erased = erased
         end = time.monotonic()

@@ -26,7 +26,6 @@ from kinen.team.sync import Report, receive, synchronize
 from kinen.text import now
 
 if TYPE_CHECKING:
-    from kinen.config.keys import Config
     from kinen.memory.core import Core
     from kinen.memory.journal import Journal
     from kinen.memory.worklog import Worklog
@@ -61,7 +60,8 @@ class Team:
 
     @property
     def _own_name(self) -> str:
-        return own_name(self._core.config)
+        """The name that a person has chosen, or that of the account."""
+        return self._core.config.team.name or _login()
 
     @property
     def space(self) -> str:
@@ -116,17 +116,13 @@ class Team:
             )
         self._core.register()
         with self._connected() as port:
-            return self.exchange(port, progress)
-
-    def exchange(self, port: Port, progress: Callable[[Report], None] = lambda _: None) -> Report:
-        """`sync` with a team that is connected already."""
-        replica = self._replica(port.person)
-        report = synchronize(replica, port, self.peer, progress=progress)
-        if self._follow_erasures(replica.erased):
-            more = synchronize(replica, port, self.peer, progress=progress)
-            report.pushed += more.pushed
-            report.kept += more.kept
-            report.unsent |= more.unsent
+            replica = self._replica(port.person)
+            report = synchronize(replica, port, self.peer, progress=progress)
+            if self._follow_erasures(replica.erased):
+                more = synchronize(replica, port, self.peer, progress=progress)
+                report.pushed += more.pushed
+                report.kept += more.kept
+                report.unsent |= more.unsent
         return report
 
     def follow(self, port: Port) -> Report:
@@ -239,11 +235,6 @@ class Team:
 
 def _milliseconds() -> int:
     return round(now() * 1000)
-
-
-def own_name(config: Config) -> str:
-    """The name that a person has chosen, or that of the account."""
-    return config.team.name or _login()
 
 
 def _login() -> str:

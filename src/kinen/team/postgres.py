@@ -256,30 +256,19 @@ def _loses_text(before: Version, after: Version) -> bool:
 
 
 def connect(url: str, space: str, person: str) -> PostgresTeam:
-    """The team of a database, for somebody with a login there."""
+    """The team of a database, for somebody with a login there.
+
+    A login that is listed as a member only reads. Who owns the tables needs no listing, and could
+    change anything anyway.
+    """
     database = Database(url, application="kinen sync", most=2)
     with database.connect() as connection, translated(database.place):
         ready = migrated(connection, "team") >= NEWEST
     if not ready:
         prepare(database)
-    member = _member(database, space)
+    with database.transaction() as connection:
+        row = connection.execute("SELECT kinen.team_person(%s)", (space,)).fetchone()
+    member = row[0] if row else None
     return PostgresTeam(
         database, space, member or person, admin=not member, reads=member is not None
     )
-
-
-def writer(database: Database, space: str, person: str) -> str:
-    """The name of somebody who may write with a login; raises StoreError for a member.
-
-    Whoever owns the tables needs no listing, and could change anything anyway.
-    """
-    if _member(database, space) is not None:
-        raise StoreError(READS, "write on a machine that syncs with the server and a token")
-    return person
-
-
-def _member(database: Database, space: str) -> str | None:
-    """The name of the login as a member who reads; None for one that is not listed."""
-    with database.transaction() as connection:
-        row = connection.execute("SELECT kinen.team_person(%s)", (space,)).fetchone()
-    return row[0] if row else None
