@@ -107,6 +107,12 @@ class Choice(NamedTuple):
     lead: str = ""
     """The line that leads to the options, if that is not the question."""
 
+    @property
+    def text(self) -> str:
+        """The choice on one line: what it is about, and what was chosen."""
+        option = f"{self.option} ({self.rest})" if self.rest else self.option
+        return f"{self.lead or self.question} {option}".strip()
+
 
 def options(message: str) -> dict[str, str]:
     """The last list of options that a message offers, by letter or number."""
