@@ -53,7 +53,6 @@ settings.load_profile("stress" if os.environ.get("KINEN_STRESS") else "kinen")
 
 SLOW = (
     *(
-        "cli/test_every_command.py",
         "agents/test_hooks_live.py",
         "daemon/",
         "e2e/",
@@ -68,6 +67,7 @@ SLOW = (
         "test_clock.py",
         "test_crash.py",
         "test_erasing.py",
+        "test_golden.py",
     ),
     *("test_hostile_files.py", "test_hostile_git.py", "test_hostile_text.py", "test_lanes.py"),
     *(
