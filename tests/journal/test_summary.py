@@ -540,3 +540,14 @@ def test_the_last_words_are_the_outcome_where_they_report_something(
     )
     assert f"**Outcome**: {outcome}" in text
     assert "not finished" not in text
+
+
+def test_an_error_without_a_command_is_settled_with_the_one_that_failed_before_it() -> None:
+    events = (
+        ran("pytest -q tests/labels", 1, "1 failed"),
+        seen("error", "UnicodeDecodeError in labels/render.py: unexpected byte order mark"),
+        edited("labels/render.py"),
+    )
+    assert "UnicodeDecodeError" in summary(*events).partition("Unresolved")[2]
+    assert "Unresolved" not in summary(*events, ran("pytest -q tests/labels", 0, "2 passed"))
+    assert "Unresolved" in summary(*events, ran("pytest -q tests/other", 0, "2 passed"))

@@ -318,9 +318,13 @@ def _take_message(account: Account, event: Observation, speaker: Role, source: S
 
 
 def _take_failure(account: Account, event: Observation, source: Source) -> None:
-    """A failure that comes again is the same trouble; what seemed to fix it did not."""
+    """A failure that comes again is the same trouble; what seemed to fix it did not.
+
+    An error that names no command is told of the one that failed before it.
+    """
     deed = events.deed(event)
-    key = deed[: shell.LONGEST] or events.same_error(event)
+    failed = (trouble.deed for trouble in reversed(account.troubles) if trouble.name)
+    key = deed[: shell.LONGEST] or next(failed, "") or events.same_error(event)
     rest = [
         trouble
         for trouble in account.troubles
