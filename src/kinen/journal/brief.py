@@ -159,9 +159,9 @@ def ranked(
 
     def rank(memory: Learned) -> tuple[int, float, str]:
         words = (word for word in memory[1].split() if "." in word or "/" in word)
-        named = {word.strip("`'\"()[]{},.:;") for word in words}
-        named.update((files or {}).get(memory[0], ()))
-        distance = 0 if named & latest else 1 if named & everywhere else FAR
+        own = {word.strip("`'\"()[]{},.:;") for word in words}
+        own.update((files or {}).get(memory[0], ()))
+        distance = 0 if own & latest else 1 if own & everywhere else FAR
         return distance, -memory[3] * 0.5 ** ((newest - memory[2]) / HALF_LIFE), memory[0]
 
     keys = {memory: rank(memory) for memory in candidates}

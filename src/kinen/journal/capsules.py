@@ -281,10 +281,10 @@ def known_memories(
     ids = {each.partition(":")[2] for refs in sources.values() for each in refs}
     marks = ", ".join("?" * len(ids))
     sql = f"SELECT id, files, agent, user FROM observations WHERE id IN ({marks}) AND {_ALIVE}"
-    found = {f"observation:{row[0]}": row[1:] for row in db.execute(sql, (*ids,))} if ids else {}
+    origins = {f"observation:{row[0]}": row[1:] for row in db.execute(sql, (*ids,))} if ids else {}
     about = {}
     for ref, *_, type_ in rows:
-        drawn = [found[each] for each in sources[ref] if each in found]
+        drawn = [origins[each] for each in sources[ref] if each in origins]
         files = [path for files, _, _ in drawn for path in files.split('"')[1::2]]
         who = next((agent or user for _, agent, user in drawn if agent or user), "")
         about[ref] = (type_, tuple(dict.fromkeys(files)), who)

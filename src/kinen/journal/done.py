@@ -56,8 +56,8 @@ class Words:
 def by_commit(step: Words, subject: str) -> bool:
     """Whether a commit did a step, by its subject."""
     every = Words(subject)
-    wanted = step.words
-    if not wanted or not step.may_be_in(every):
+    needed = step.words
+    if not needed or not step.may_be_in(every):
         return False
     head, colon, rest = subject.partition(": ")
     kind, _, scope = head.rstrip("!)").partition("(")
@@ -65,31 +65,31 @@ def by_commit(step: Words, subject: str) -> bool:
     conventional = bool(colon) and kind.isalpha()
     words = _words(rest) if conventional else every.words
     # `feat: rate limiting of the API` has no verb: it begins with what is to be added.
-    bare = kind in WORK and _has(words[0], wanted[1:]) if words else False
+    bare = kind in WORK and _has(words[0], needed[1:]) if words else False
     if conventional:
         words = (*words, *_words(scope), *(() if kind in WORK else (kind,)))
-    return _has_most(wanted, words) or (bare and _has_most_nouns(wanted, words))
+    return _has_most(needed, words) or (bare and _has_most_nouns(needed, words))
 
 
 def by_request(step: Words, request: Words) -> bool:
     """Whether a request, which was fulfilled, is the step: it begins with the same verb."""
     words = request.words
-    wanted = step.words
-    if not (words and wanted and step.may_be_in(request)) or _is_question(request.text):
+    needed = step.words
+    if not (words and needed and step.may_be_in(request)) or _is_question(request.text):
         return False
-    if not _has_verb(wanted[0], words[:1]):
+    if not _has_verb(needed[0], words[:1]):
         from kinen.journal.choices import YES
 
         words = _without(words, YES | LATER)
-    return _has_verb(wanted[0], words[:1]) and _has_most(wanted, words)
+    return _has_verb(needed[0], words[:1]) and _has_most(needed, words)
 
 
-def by_outcome(step: Words, said: Iterable[Words], left: Iterable[Words] = ()) -> bool:
+def by_outcome(step: Words, outcome: Iterable[Words], left: Iterable[Words] = ()) -> bool:
     """Whether a sentence of an outcome says that a step was done; see `sentences`.
 
     `left` are the points that the same session left open: they stand in its outcome, too.
     """
-    for sentence in said:
+    for sentence in outcome:
         if not (step.words and step.may_be_in(sentence) and _has_most(step.words, sentence.words)):
             continue
         own = set(sentence.words)
@@ -135,15 +135,15 @@ def _without(words: Sequence[str], fillers: frozenset[str]) -> tuple[str, ...]:
     return ()
 
 
-def _has_most(wanted: Sequence[str], words: Sequence[str]) -> bool:
+def _has_most(needed: Sequence[str], words: Sequence[str]) -> bool:
     """Are most words of a step there, and its verb, which is the first?"""
-    found = 1 + sum(_has(word, words) for word in wanted[1:])
-    return _has_verb(wanted[0], words) and found >= SHARE * len(wanted)
+    shared = 1 + sum(_has(word, words) for word in needed[1:])
+    return _has_verb(needed[0], words) and shared >= SHARE * len(needed)
 
 
-def _has_most_nouns(wanted: Sequence[str], words: Sequence[str]) -> bool:
-    found = sum(_has(word, words) for word in wanted[1:])
-    return found >= SHARE * (len(wanted) - 1)
+def _has_most_nouns(needed: Sequence[str], words: Sequence[str]) -> bool:
+    shared = sum(_has(word, words) for word in needed[1:])
+    return shared >= SHARE * (len(needed) - 1)
 
 
 def _has(word: str, words: Iterable[str]) -> bool:

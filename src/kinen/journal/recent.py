@@ -314,8 +314,8 @@ def meaning(before: str, request: str) -> str:
         return choice.option or choice.question
     bare = [word.strip(".,;!:").casefold() for word in words]
     agrees = bare[0] in YES or all(word in YES | GO_ON for word in bare)
-    asked = before.rstrip("*_` \n").endswith(("?", "？"))
-    return "" if agrees or (asked and len(words) < ASKED) else request
+    is_reply = before.rstrip("*_` \n").endswith(("?", "？"))
+    return "" if agrees or (is_reply and len(words) < ASKED) else request
 
 
 def paths_in(files: str) -> list[str]:
@@ -377,7 +377,7 @@ class _Left:
     ) -> None:
         self.db = db
         self.latest = latest
-        self._said: dict[str, Statements] = {}
+        self._statements: dict[str, Statements] = {}
         self.now = now
         self.commits = [*commits]
         for session in latest:
@@ -425,18 +425,18 @@ class _Left:
             step_run = runs.Ran(commands[0], session.at)
             if runs.is_cured(self.db, step_run, self.runs):
                 return True
-        wanted = done.Words(step)
-        if any(at > session.at and done.by_commit(wanted, subject) for at, subject in self.commits):
+        words = done.Words(step)
+        if any(at > session.at and done.by_commit(words, subject) for at, subject in self.commits):
             return True
         later = (other for other in self.latest if other.at > session.at and other.work)
-        return any(self._did(other, wanted) for other in later)
+        return any(self._did(other, words) for other in later)
 
     def _did(self, session: Recent, step: done.Words) -> bool:
         """Was a session asked for a step and finished it, or does its outcome say so?"""
-        if session.capsule not in self._said:
-            self._said[session.capsule] = _statements(session)
-        request, said, left = self._said[session.capsule]
-        return done.by_request(step, request) or done.by_outcome(step, said, left)
+        if session.capsule not in self._statements:
+            self._statements[session.capsule] = _statements(session)
+        request, outcome, left = self._statements[session.capsule]
+        return done.by_request(step, request) or done.by_outcome(step, outcome, left)
 
     def _is_cured(self, name: str, session: Recent) -> bool:
         """Did a command succeed after it failed in a session, or after the session?"""
@@ -456,9 +456,9 @@ def _statements(session: Recent) -> Statements:
     """What a session was asked for if it did it, the sentences of its outcome, and its steps."""
     parts = session.parts
     finished = session.outcome and not session.outcome.startswith(LEFT)
-    said = [session.outcome] if finished else []
+    outcome = [session.outcome] if finished else []
     request = session.intent if finished and "Unresolved" not in parts else ""
-    text = "\n".join([*said, *points(parts.get("Earlier", ()))])
+    text = "\n".join([*outcome, *points(parts.get("Earlier", ()))])
     left = [done.Words(point) for point in points(parts.get("Next", ()))]
     return done.Words(request), done.sentences(text), left
 

@@ -102,8 +102,8 @@ def open_failures(commands: Iterable[Ran]) -> list[Ran]:
     failed: list[Ran] = []
     for run in commands:
         bad = run.may_have_failed() and run.succeeded() is False and acts(run.line)
-        known = any(run.line == other.line for other in failed)
-        if bad and not known and not any(_puts_right(run, other) for other in later):
+        repeated = any(run.line == other.line for other in failed)
+        if bad and not repeated and not any(_puts_right(run, other) for other in later):
             failed.append(run)
         elif not bad:
             later.append(run)
@@ -181,8 +181,8 @@ def _may_include(run: Ran, failure: Ran) -> bool:
     Reading a shell line takes more than that.
     """
     names = failure.names
-    wanted = [word.removeprefix("./") for word in failure.line.split()]
+    targets = [word.removeprefix("./") for word in failure.line.split()]
     paths = [word for word in run.line.split() if ("/" in word or "." in word) and word[0] != "-"]
     others = (word for word in paths if word.rpartition("/")[2] not in names)
     bounds = [word.removeprefix("./").removesuffix("...").rstrip("/.") for word in others]
-    return not bounds or any(word.startswith(bound) for bound in bounds for word in wanted)
+    return not bounds or any(word.startswith(bound) for bound in bounds for word in targets)

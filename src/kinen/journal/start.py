@@ -181,10 +181,10 @@ class Start:
         return [*left_by, *points, *learned]
 
     def _memories(self, db: sqlite3.Connection, files: Iterable[str]) -> list[Entry]:
-        known, about = capsules.known_memories(db, self.admission)
+        memories, about = capsules.known_memories(db, self.admission)
         paths = {ref: each[1] for ref, each in about.items()}
         near_task = "\n".join(files)
-        order = ranked(known, near_task or capsules.touched(db), paths)
+        order = ranked(memories, near_task or capsules.touched(db), paths)
         entries = []
         for place, ((ref, text, at, _), near) in enumerate(order[:MEMORIES]):
             type_, own, who = about[ref]

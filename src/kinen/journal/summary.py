@@ -237,7 +237,7 @@ def _is_result_alone(outcome: str) -> bool:
     return size(outcome) < REMARK and count_results(outcome) == len(outcome.splitlines())
 
 
-def _deed(account: Account, said: str) -> Line | None:
+def _deed(account: Account, remark: str) -> Line | None:
     """What a session did whose last message does not say it: its commit, else what it edited."""
     commits = [quote for quote in account.commits[-1:] if quote.text]
     if commits:
@@ -247,8 +247,8 @@ def _deed(account: Account, said: str) -> Line | None:
     if not paths or not words:
         return None
     more = f" and {len(paths) - MIDDLE_FILES} more" if len(paths) > MIDDLE_FILES else ""
-    named = ", ".join(paths[:MIDDLE_FILES])
-    return Line(f"edited {named}{more}: {said or _short(words.text, 100, 30)}", (words.source,))
+    files = ", ".join(paths[:MIDDLE_FILES])
+    return Line(f"edited {files}{more}: {remark or _short(words.text, 100, 30)}", (words.source,))
 
 
 def _ending(account: Account) -> list[Quote]:
@@ -259,13 +259,13 @@ def _ending(account: Account) -> list[Quote]:
     latest = account.turns[-1] if account.turns else Turn()
     words = latest.last_words
     last = account.answered[0] if account.answered else Turn()
-    said = last.reports or last.closings
+    reports = last.reports or last.closings
     # What is done now beats what was not done before.
-    settles = latest.edits or (said and says_open(said[0].text))
+    settles = latest.edits or (reports and says_open(reports[0].text))
     if settles and words and not latest.closings and size(words.text) >= SENTENCE:
         return [words]
     work = _work_before_remark(account)
-    return [*work, *(quote for quote in said if not work or "://" in quote.text)]
+    return [*work, *(quote for quote in reports if not work or "://" in quote.text)]
 
 
 def _work_before_remark(account: Account) -> list[Quote]:

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    Told = tuple[str, frozenset[str], bool]
+    PlainLine = tuple[str, frozenset[str], bool]
     """A line that is told: its plain text, its words, and whether it was cut."""
 
 OPEN = "## Open"
@@ -102,11 +102,11 @@ class Choice:
         """The session whose outcome is told, with what it left open."""
         self._spent: dict[str, float] = {}
         self._heads: set[str] = set()
-        self._lines: list[Told] = []
+        self._lines: list[PlainLine] = []
 
     def add(self, text: str) -> None:
         """Note a text that is told anyway, so that nothing repeats it."""
-        self._lines += told_lines(text)
+        self._lines += plain_lines(text)
 
     def fill(self, entries: Iterable[Entry]) -> None:
         """Take what fits: first each kind up to its share, then the rest by worth."""
@@ -121,7 +121,7 @@ class Choice:
         for place, (entry, text) in enumerate(self.entries):
             # One that was cut gets what the others left.
             if text.endswith("…") or entry.kind == "outcome":
-                own = set(told_lines(text))
+                own = set(plain_lines(text))
                 self._lines = [line for line in self._lines if line not in own]
                 most = estimate(text) + self.left
                 longest = most if entry.kind == "outcome" else LONGEST * breadth(text)
@@ -248,29 +248,29 @@ def shown_ref(ref: str) -> str:
     return short
 
 
-def told_lines(text: str) -> list[Told]:
+def plain_lines(text: str) -> list[PlainLine]:
     """The lines of a text that is told, as `fresh` compares them."""
     return list(map(_words_of, filter(str.strip, text.splitlines())))
 
 
-def fresh(text: str, told: Iterable[Told]) -> str:
+def fresh(text: str, earlier: Iterable[PlainLine]) -> str:
     """A text without the lines and sentences that are told already, and what led in to them."""
-    known = list(told)
+    lines_before = list(earlier)
     lines = [line for line in text.splitlines() if line.strip()]
-    new = [line for line in (_fresh_line(line, known) for line in lines) if line]
+    new = [line for line in (_fresh_line(line, lines_before) for line in lines) if line]
     return "\n".join(new if new == lines else without_lead_ins(new))
 
 
-def _fresh_line(line: str, told: list[Told]) -> str:
-    if not line.strip() or _repeated(line, told):
+def _fresh_line(line: str, earlier: list[PlainLine]) -> str:
+    if not line.strip() or _repeated(line, earlier):
         return ""
     sentences = line.replace(". ", ".\n").splitlines()
     if len(sentences) == 1:
         return line
-    return " ".join(part for part in sentences if not _repeated(part, told))
+    return " ".join(part for part in sentences if not _repeated(part, earlier))
 
 
-def _words_of(text: str) -> Told:
+def _words_of(text: str) -> PlainLine:
     """A text in small letters with a space between its words and nothing else; its words; and
     whether it was cut. The bullet or the number of an item is none of it.
     """
@@ -292,7 +292,7 @@ _SPACES = dict.fromkeys(
 )
 
 
-def _repeated(text: str, lines: Iterable[Told]) -> bool:
+def _repeated(text: str, lines: Iterable[PlainLine]) -> bool:
     """Whether one of the lines has a text in it, or all of its words.
 
     Behind a label, as in `Next: …`, it has to be the same line.

@@ -13,7 +13,7 @@ from kinen.journal.closing import count_results
 from kinen.journal.recent import UNANSWERED
 from kinen.journal.statements import points_back
 from kinen.journal.summary import on_one_line
-from kinen.journal.worth import fresh, told_lines
+from kinen.journal.worth import fresh, plain_lines
 from kinen.recall.clip import cut
 from kinen.recall.tiers import cited, short_id
 from kinen.sources.git.recent import READ
@@ -168,14 +168,14 @@ def handoff_text(report: Report) -> str:
     where = where or report.branch
     state = [f"{report.space}{f', {where}' if where else ''}", *_changed(report)]
     decided = [*_sourced(report.decisions)]
-    told = told_lines("\n".join([*report.next, *(point.text for point in report.decisions)]))
+    listed = plain_lines("\n".join([*report.next, *(point.text for point in report.decisions)]))
     sessions = [
-        replace(session, outcome=fresh(session.outcome, told) or session.outcome)
+        replace(session, outcome=fresh(session.outcome, listed) or session.outcome)
         for session in _with_intents_once(report.sessions)
     ]
     latest = sessions[:1]
     older = sessions[1:]
-    checkpoints = [point for point in report.checkpoints if fresh(point.text, told)]
+    checkpoints = [point for point in report.checkpoints if fresh(point.text, listed)]
     parts = [
         _section("State", state),
         _section("Not pushed", _first(report.not_pushed, NOT_PUSHED)),
