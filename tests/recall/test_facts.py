@@ -136,6 +136,22 @@ def entry(ref: str, text: str, day: int = 1) -> Item:
         ("tables of dev-eu", "dev-eu has tables.", "dev-us has tables."),
         ("lines of lib/cart.ts", "`cart.ts` has lines.", "`app/cart.ts` has lines."),
         ("seats of Acme Search", "Acme Search has seats.", "Acme Billing has seats."),
+        ("port of api-v1", "api-v1 has port 80.", "api-v2 has port 1."),
+        ("port of node 1", "node 1 listens on port 3.", "node 2 listens on port 1."),
+        ("port of eu-west-1", "eu-west-1 uses port 1.", "eu-west-2 uses port 1."),
+        ("tables in s3", "s3 has 3 tables.", "s4 has 3 tables."),
+        ("cost of gpt-4", "gpt-4 has a cost.", "gpt-4o has a cost."),
+        ("limit of team A", "Team A has a limit.", "Team B has a limit."),
+        ("color of A", "Team A has a color.", "Team B has a color."),
+        ("limit of C++", "C++ has a limit.", "C# has a limit."),
+        ("nodes in region US", "Region US has nodes.", "Region EU has nodes, it told us."),
+        ("lines of prices.ts", "prices.ts has lines.", "price.ts has lines."),
+        ("owner of userId", "userId has an owner.", "userID has an owner."),
+        (
+            "certificate of the dev-eu environment",
+            "In dev-eu the certificate is open.",
+            "The certificate of the dev-us environment is renewed.",
+        ),
     ],
 )
 def test_time_does_not_put_another_thing_first(question: str, asked: str, newer: str) -> None:
@@ -148,6 +164,8 @@ def test_time_does_not_put_another_thing_first(question: str, asked: str, newer:
     [
         ("seats of customer Lumen", "Customer Lumen has 5 seats.", "Lumen has 7 seats."),
         ("issues in version 2.1", "Version 2.1 has issues.", "Release 2.1 has no issues."),
+        ("issues in version 2.1", "Version 2.1 has issues.", "v2.1 has no issues."),
+        ("lines of lib/cart.ts", "lib/cart.ts has lines.", "`cart.ts` has 5 lines."),
     ],
 )
 def test_of_two_facts_of_one_name_the_newer_is_first(question: str, older: str, newer: str) -> None:
@@ -183,6 +201,84 @@ def test_of_entries_with_the_same_words_the_newest_is_first_and_a_summary_last()
 def test_nothing_is_linked_to_another_things_fact(older: str, newer: str) -> None:
     items = with_later([entry("a", older, 1), entry("b", newer, 2)])
     assert [item.later for item in items] == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("question", "older", "newer"),
+    [
+        (
+            "which postgres version does the auth service use in staging",
+            "We use Postgres 14 for the auth service in staging.",
+            "We use Postgres 16 for the auth service in staging now.",
+        ),
+        (
+            "where is the auth service deployed",
+            "The auth service is deployed to eu-west-1.",
+            "The auth service is deployed to us-east-1 since today.",
+        ),
+        ("how many tests pass", "All 130 tests pass.", "Now all 90 tests pass."),
+        (
+            "where does the search service keep its data",
+            "The search service keeps its data in Redis.",
+            "Update: `search-service` keeps its data in Postgres.",
+        ),
+        (
+            "state of the migration of the search service",
+            "The migration of the search service is blocked.",
+            "The migration of the search service is done.",
+        ),
+    ],
+)
+def test_a_value_of_the_same_thing_that_changed_is_linked(
+    question: str, older: str, newer: str
+) -> None:
+    items = with_later([entry("b", newer, 2), entry("a", older, 1)], question)
+    assert [item.later for item in items] == ["", "observation:b"]
+
+
+@pytest.mark.parametrize(
+    ("question", "older", "newer"),
+    [
+        (
+            "which postgres does the auth service use",
+            "We use Postgres 14 for the auth service.",
+            "We use Postgres 14 for the mail service.",
+        ),
+        (
+            "is the ticket open in the tracker",
+            "Ticket 4711 is open in the tracker.",
+            "Ticket 4712 is open in the tracker.",
+        ),
+        ("how many tests pass", "All 20 billing tests pass.", "All 187 tests pass."),
+        (
+            "search service",
+            "The search service is written in Go.",
+            "The search service is deployed to Frankfurt.",
+        ),
+        (
+            "licenses of customer Pico",
+            "Customer Quill has a contract with 12 licenses.",
+            "Customer Bolt has a contract with 15 licenses.",
+        ),
+        ("who owns api-v1", "Mira owns api-v1.", "Mira owns api-v2."),
+    ],
+)
+def test_no_other_thing_and_nothing_else_of_the_same_is_linked(
+    question: str, older: str, newer: str
+) -> None:
+    items = with_later([entry("b", newer, 2), entry("a", older, 1)], question)
+    assert [item.later for item in items] == ["", ""]
+
+
+def test_how_often_something_was_said_is_no_word_of_it(kinen: Runner, space: Path) -> None:
+    ports = ("The api-v1 server listens on port 8080.", "The api-v2 server listens on port 9090.")
+    imported(kinen, space, *([("user", "what port"), ("assistant", port)] for port in ports))
+    for question in ("which port does api-v1 listen on", "port of api-v1", "api-v1 server port"):
+        recalled = kinen("recall", question).out
+        assert ports[0] in entries(recalled)[0]
+        assert entries(recalled)[0].rstrip().endswith("(also in 1 more)")
+        first = json.loads(kinen("recall", question, "--json").out)["items"][0]
+        assert (first["text"], first["copies"]) == (ports[0], 1)
 
 
 def test_an_answer_has_the_fact_of_the_thing_that_was_asked_for() -> None:

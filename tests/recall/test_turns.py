@@ -156,6 +156,72 @@ def test_ask_answers_with_a_statement_and_never_with_a_question(kinen: Runner, s
     assert statements.count("\n- ") == 0, "one right statement is better than five"
 
 
+RETRIES = "I would put the retries into the HTTP client rather than each caller."
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Shall I go ahead?",
+        "Shall I go ahead? 🙂",
+        "**Shall I go ahead?**",
+        "要这样做吗？",
+        "هل أبدأ؟",
+        "Να συνεχίσω;",
+        "Շարունակե՞մ",
+    ],
+)
+def test_a_proposal_comes_with_the_reply_that_refused_it_and_what_came_of_it(
+    kinen: Runner, space: Path, question: str
+) -> None:
+    imported(
+        kinen,
+        space,
+        ("user", "Where do retries belong?"),
+        ("assistant", f"{RETRIES} {question}"),
+        ("user", "No, keep them where they are"),
+        ("assistant", "Fine, each of the callers has its own."),
+    )
+    parts = (RETRIES, "] the user: No, keep them", "] Fine, each of the callers")
+    for command in ("ask", "recall"):
+        said = kinen(command, "where do retries belong").out
+        assert -1 < said.find(parts[0]) < said.find(parts[1]) < said.find(parts[2])
+    assert kinen("ask", "where do retries belong").out.startswith(f"- proposed: {RETRIES}")
+
+
+def test_proposals_are_followed_until_one_is_settled(kinen: Runner, space: Path) -> None:
+    imported(
+        kinen,
+        space,
+        ("user", "Where do retries belong?"),
+        ("assistant", f"{RETRIES} Shall I go ahead?"),
+        ("user", "Not there"),
+        ("assistant", "A decorator would hold the retries, too. Is that better?"),
+        ("user", "yes"),
+        ("assistant", "The decorator is in place."),
+    )
+    answer = kinen("ask", "where do retries belong").out.partition("\n\n")[0]
+    assert "the user: Not there" in answer
+    assert "accepted by the user (“yes”): Is that better" in answer
+    assert answer.endswith("The decorator is in place.")
+    assert "?" not in answer
+
+
+def test_an_answer_has_what_was_said_later_in_the_session_about_the_same(
+    kinen: Runner, space: Path
+) -> None:
+    imported(
+        kinen,
+        space,
+        ("user", "Look at the importer."),
+        ("assistant", "The importer overwrites old dates of the files."),
+        ("user", "Change that."),
+        ("assistant", "The importer leaves old dates alone."),
+    )
+    answer = kinen("ask", "does the importer overwrite old dates").out
+    assert "The importer leaves old dates alone." in answer
+
+
 def test_ask_has_no_answer_where_there_are_only_questions(kinen: Runner, space: Path) -> None:
     imported(kinen, space, ("user", PUSH), ("assistant", "¿Qué push? 哪一次推送？"))
     answer = kinen("ask", PUSH)

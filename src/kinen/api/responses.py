@@ -183,7 +183,8 @@ class Item(Response):
     space: str = ""
     by: str = ""
     session: str = ""
-    later: str = Field("", description="a later entry that says the same with other counts")
+    later: str = Field("", description="a later entry that says the same with other values")
+    copies: int = Field(0, description="how many others say the same")
 
 
 class Dropped(Response):

@@ -23,7 +23,8 @@ from kinen.recall.answer import (
 )
 from kinen.recall.clip import compact
 from kinen.recall.excerpts import excerpts
-from kinen.recall.order import fewest
+from kinen.recall.order import REPLY, fewest
+from kinen.recall.turns import replies_of, said_by
 from kinen.text import estimate, excerpt
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class Answers:
         passages = [
             Passage(
                 candidate.hit.record.ref,
-                compact(candidate.text, question, PASSAGE),
+                compact(_whole(candidate), question, PASSAGE),
                 candidate.hit.record.title,
                 candidate.hit.record.at,
             )
@@ -142,13 +143,22 @@ def _title(record: Record) -> str:
 
 def _quotation(question: str, candidates: list[Candidate], room: int) -> Digest:
     """What the candidates state, in lines as of a recall: no more than answers the question."""
-    items = excerpts(question, candidates, room, ENTRIES)
-    items = [item._replace(text=statements(item.text)) for item in items]
+    sessions = {candidate.hit.record.ref: candidate.hit.record.session for candidate in candidates}
+    items = [
+        item._replace(text=statements(item.text), session=sessions.get(item.ref, ""))
+        for item in excerpts(question, candidates, room, ENTRIES)
+    ]
     items = fewest(question, [item for item in items if item.text.strip()])
     refs = {item.ref: _ref_of(item.ref, candidates) for item in items}
     text = quoted(items, refs)
     read = sum(estimate(candidate.text) for candidate in candidates)
     return Digest(text, "extract", tuple(refs.values()), read, estimate(text))
+
+
+def _whole(candidate: Candidate) -> str:
+    """A source as a model reads it: a proposal with the replies that settled it."""
+    replies = (f"{REPLY} {said_by(reply)}{reply.text}" for reply in replies_of(candidate))
+    return "\n".join((candidate.text, *replies))
 
 
 def _ref_of(place: str, candidates: list[Candidate]) -> str:

@@ -10,7 +10,7 @@ from kinen.model.records import Hit, Hits, Query
 from kinen.recall import candidates, typed
 from kinen.recall.lately import prose
 from kinen.recall.order import shared_words
-from kinen.recall.turns import acceptance, turns
+from kinen.recall.turns import acceptance, asks, turns
 
 if TYPE_CHECKING:
     from kinen.index.reader import Reader
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 OWN = ("fulltext", "phrase")
 """Votes for the cited observation of a segment; others are for all of it."""
+
+PROPOSALS = 3
+"""Messages in a row that end in a question, until the reply to the last of them is looked at."""
 
 BESIDE = 4
 """Hits whose segments are looked at for further messages."""
@@ -72,19 +75,32 @@ class _Replies:
             return candidate
         if parent not in self._turns:
             self._turns[parent] = turns(self._reader.messages(parent))
-        turn = self._turns[parent].get(hit.record.ref)
+        every = self._turns[parent]
+        turn = every.get(hit.record.ref)
         if turn is None:
             return candidate
         if about.get("role") == "user":
             asked = self._message(hit, turn.asked)
             decision = acceptance(asked.text, text) if asked else ""
             answer = self._message(hit, turn.final)
-            return candidate._replace(text=decision or text, reply=answer)
-        reply = self._message(hit, turn.following) if hit.record.ref == turn.final else None
-        decision = acceptance(text, reply.text) if reply else ""
-        if reply is None or not decision:
-            return candidate
-        return candidate._replace(reply=reply._replace(text=decision))
+            reply = self._settled(hit, answer, every, PROPOSALS) if answer else None
+            return candidate._replace(text=decision or text, reply=reply)
+        final = hit.record.ref == turn.final
+        return self._settled(hit, candidate, every, PROPOSALS) if final else candidate
+
+    def _settled(self, hit: Hit, final: Candidate, every: dict[str, Turn], depth: int) -> Candidate:
+        """The last message of a turn; one that asks with the user's reply and what came of that.
+
+        A proposal may be refused: what it says holds only with the reply to it.
+        """
+        following = every[final.hit.record.ref].following
+        reply = self._message(hit, following) if depth else None
+        decision = acceptance(final.text, reply.text) if reply else ""
+        if reply is None or not (decision or asks(final.text)):
+            return final
+        then = self._message(hit, every[following].final)
+        settled = self._settled(hit, then, every, depth - 1) if then else None
+        return final._replace(reply=reply._replace(text=decision or reply.text, reply=settled))
 
     def _message(self, hit: Hit, ref: str) -> Candidate | None:
         """Another message of a hit's session as a candidate, if it is not too late."""

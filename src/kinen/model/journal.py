@@ -258,7 +258,9 @@ class Item(NamedTuple):
     """Who wrote it: a colleague, or the author of a commit; empty for one's own and for files."""
     session: str = ""
     later: str = ""
-    """The ref of a later entry that says the same with other counts."""
+    """The ref of a later entry that says the same with other values."""
+    copies: int = 0
+    """How many others say the same."""
 
 
 class Dropped(NamedTuple):

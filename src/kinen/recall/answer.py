@@ -11,7 +11,11 @@ from kinen.model.journal import Item
 from kinen.model.records import Vote
 from kinen.recall.candidates import Candidate
 from kinen.recall.order import is_question
+from kinen.recall.tiers import also
+from kinen.recall.turns import asks, replies_of, said_by
 
+PROPOSED = "proposed: "
+"""Begins what a message states that ended in a question, and that a reply settled."""
 NO_SOURCE = "not among the sources"
 TOO_FAR = "too far from the question"
 SHARED = 0.5
@@ -95,23 +99,38 @@ def answering(candidates: Iterable[Candidate], question: str) -> tuple[list[Cand
     """The candidates that may answer a question, and the refs of the others.
 
     A prompt never does: the message that ended its turn stands in its place. Nor do other texts by
-    what they ask: it is what they state that has to do with the question.
+    what they ask: it is what they state that has to do with the question. What a message states
+    that ends in a question is a proposal, and is answered by the user's reply.
     """
     near: dict[str, Candidate] = {}
     far: list[str] = []
     for candidate in candidates:
         prompt = (candidate.hit.record.metadata or {}).get("role") == "user"
-        answer = candidate.reply if prompt else candidate
-        whole = unwrapped(answer.text) if answer else ""
-        stated = statements(whole, headings=True)
-        text = f"{candidate.text}\n{stated}" if prompt else stated
-        asks = not prompt and stated != whole
-        votes = () if asks else candidate.hit.votes
-        if answer and stated.strip() and supports(votes, text, question):
-            near.setdefault(answer.hit.record.ref, answer._replace(text=stated))
+        answer = _stated(candidate.reply if prompt else candidate)
+        said = [entry.text for entry in (answer, *replies_of(answer))] if answer else []
+        text = "\n".join([candidate.text, *said] if prompt else said)
+        own = unwrapped(candidate.text)
+        questions = not prompt and statements(own, headings=True) != own
+        votes = () if questions else candidate.hit.votes
+        if answer and supports(votes, text, question):
+            near.setdefault(answer.hit.record.ref, answer)
         else:
             far.append(candidate.hit.record.ref)
     return list(near.values()), [ref for ref in far if ref not in near]
+
+
+def _stated(answer: Candidate | None) -> Candidate | None:
+    """What a message and the replies to it state; None if they only ask."""
+    if answer is None:
+        return None
+    text = unwrapped(answer.text)
+    stated = statements(text, headings=True)
+    reply = _stated(answer.reply)
+    if not stated.strip():
+        return reply and reply._replace(text=said_by(reply) + reply.text)
+    if reply and asks(text):
+        stated = f"{PROPOSED}{stated.lstrip()}"
+    return answer._replace(text=stated, reply=reply)
 
 
 def supports(votes: Iterable[Vote], text: str, question: str) -> bool:
@@ -127,6 +146,6 @@ def quoted(items: Iterable[Item], refs: Mapping[str, str]) -> str:
     lines: list[str] = []
     for item in items:
         first, *rest = [line for line in item.text.splitlines() if line.strip()] or [""]
-        lines.append(f"- {first.strip()} [{refs.get(item.ref, item.ref)}]")
+        lines.append(f"- {first.strip()} [{refs.get(item.ref, item.ref)}]{also(item.copies)}")
         lines += [f"  {line}" for line in rest]
     return "\n".join(lines)

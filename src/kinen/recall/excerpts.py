@@ -13,6 +13,7 @@ from kinen.recall.candidates import Candidate, is_output
 from kinen.recall.order import REPLY as REPLY_MARK
 from kinen.recall.order import arranged, with_later
 from kinen.recall.tiers import author_of, cited, item, priced, short_id
+from kinen.recall.turns import replies_of, said_by
 from kinen.text import breadth, estimate, excerpt
 
 COMPACT = 100
@@ -75,9 +76,10 @@ def left_out(candidates: Sequence[Candidate], items: Sequence[Item]) -> list[Ite
     """The candidates that have no item, as they would be shown in a few lines."""
     refs = {candidate.ref for candidate in items}
     replies = {
-        candidate.reply.hit.record.ref
+        reply.hit.record.ref
         for candidate in candidates
-        if candidate.reply and _place(candidate) in refs
+        if _place(candidate) in refs
+        for reply in replies_of(candidate)
     }
     return [
         _item(candidate, excerpt(candidate.text, 4 * COMPACT))
@@ -104,31 +106,30 @@ def _fitted(question: str, candidates: Sequence[Candidate], tokens: int) -> list
     for ref, line in lines:
         grouped.setdefault(ref, []).append(line)
     _add_replies(question, grouped, by_ref, min(REPLY, tokens // 5))
-    items = with_later(
-        [
-            item("hits", _place(by_ref[ref]), "\n".join(texts), like=by_ref[ref].hit)
-            for ref, texts in grouped.items()
-        ]
-    )
-    return [_with_copies(entry, by_ref[ref]) for ref, entry in zip(grouped, items, strict=True)]
+    items = [_item(by_ref[ref], "\n".join(texts)) for ref, texts in grouped.items()]
+    return with_later(items, question)
 
 
 def _add_replies(
     question: str, grouped: dict[str, list[str]], by_ref: dict[str, Candidate], tokens: int
 ) -> None:
-    """Put the reply of each chosen candidate behind its lines, with a ref of its own.
+    """Put the replies of each chosen candidate behind its lines, each with a ref of its own.
 
     A reply that was chosen itself keeps its lines, and the better place of the two.
     """
     refs = list(grouped)
-    for ref in refs:
-        reply = by_ref[ref].reply
-        if reply is None or ref not in grouped:
+    chains = {ref: replies_of(by_ref[ref]) for ref in refs}
+    # The longest first: the replies to a reply are among them.
+    for ref in sorted(filter(chains.get, refs), key=lambda ref: -len(chains[ref])):
+        if ref not in grouped:
             continue
-        own = reply.hit.record.ref
-        place = min(refs.index(ref), refs.index(own) if own in refs else len(refs))
-        first, *others = grouped.pop(own, None) or _reply_lines(question, reply, tokens)
-        lines = [*grouped.pop(ref), f"{REPLY_MARK} [{short_id(own)}] {first}", *others]
+        lines = grouped.pop(ref)
+        place = refs.index(ref)
+        for reply in chains[ref]:
+            own = reply.hit.record.ref
+            place = min(place, refs.index(own) if own in refs else place)
+            first, *others = grouped.pop(own, None) or _reply_lines(question, reply, tokens)
+            lines += [f"{REPLY_MARK} [{short_id(own)}] {said_by(reply)}{first}", *others]
         rest = {other: grouped.pop(other) for other in refs[place:] if other in grouped}
         grouped[ref] = lines
         grouped.update(rest)
@@ -155,9 +156,14 @@ def _compact(text: str) -> int:
 
 def _citation(candidate: Candidate) -> str:
     record = candidate.hit.record
-    also = f" (also in {candidate.copies} more)" if candidate.copies else ""
-    by = author_of(record)
-    return cited(_place(candidate), record.at, candidate.hit.space, by, record.session) + also
+    return cited(
+        _place(candidate),
+        record.at,
+        candidate.hit.space,
+        author_of(record),
+        record.session,
+        copies=candidate.copies,
+    )
 
 
 def _cost(candidate: Candidate) -> int:
@@ -165,13 +171,8 @@ def _cost(candidate: Candidate) -> int:
 
 
 def _item(candidate: Candidate, text: str) -> Item:
-    return _with_copies(item("hits", _place(candidate), text, like=candidate.hit), candidate)
-
-
-def _with_copies(entry: Item, candidate: Candidate) -> Item:
-    if not candidate.copies:
-        return entry
-    return priced(entry._replace(text=f"{entry.text} (also in {candidate.copies} more)"))
+    entry = item("hits", _place(candidate), text, like=candidate.hit)
+    return priced(entry._replace(copies=candidate.copies)) if candidate.copies else entry
 
 
 def _place(candidate: Candidate) -> str:

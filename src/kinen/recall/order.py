@@ -23,16 +23,33 @@ ENOUGH = 0.5
 """The share of the question, by the rarity of its words, from which on an entry may move up."""
 LEAST = 2
 """Words that say which thing a sentence is about, and what of it."""
-QUESTION = ("?", "？", "؟", "\u037e")
-"""Marks that end a question; the last one is Greek."""
-_CLOSING = " \t*_`\"'”’»」』)]"
-"""What may stand behind the mark that ends a sentence."""
+QUESTION = ("?", "？", "؟", "\u037e", "፧", "⁇", "⁈", "⁉", "‽")
+"""Marks that end a question; the fourth one is Greek, which is mostly typed as a semicolon."""
 REPLY = "→"
 """Begins the line of an entry where the reply to what stands above it begins."""
-_WORD = lazy_pattern(r"\d+(?:[.,:]\d+)*+|[^\W\d_]{2,}|[^\W\d_](?!\d)")
-"""A number is one word: `2.1` is not `1.2`. The letter in `v2` says nothing."""
+_WORD = lazy_pattern(
+    r"(?:(?<![^\W_])[^\W\d_])?\d+(?:[.,:]\d+)*+[^\W\d_]*+"
+    r"|[^\W\d_]++(?:\+\++|#(?!\w))?"
+)
+"""A number is one word: `2.1` is not `1.2`, `4` is not `4o`. Signs are of a name: `C++`, `C#`."""
+_JOINTS = "-_/."
+"""What joins the parts of a name."""
+EXACT = "="
+"""Begins a part of a name as it is written, in a set of words without endings."""
+_MARKS = "".join(QUESTION)
+LONGEST_VALUE = 4
+"""Words of a value; more are another statement."""
+MOST_STATEMENTS = 40
+"""Statements with the same words of a question that are compared with each other."""
+NOW = frozenset(
+    """all now today since currently again meanwhile jetzt nun heute seit inzwischen wieder
+    maintenant désormais depuis ahora hoy desde agora hoje já теперь сейчас сегодня уже""".split()
+)
+"""Words of a statement that only say that it holds now, or for all."""
 _TOKEN = lazy_pattern(r"[^\W_]+(?:[.,:/@_'-][^\W_]+)*+%?")
 _COUNT = lazy_pattern(r"\d+(?:,\d{3})*+%?")
+_LABEL = lazy_pattern(r"\*\*[^*\n]{1,40}\*\*")
+_GREEK = lazy_pattern(r"[\u0370-\u03ff\u1f00-\u1fff]")
 
 
 class Word(NamedTuple):
@@ -45,6 +62,12 @@ class Word(NamedTuple):
     """Is it a name, and the word before it only says of what kind, as in `version 3.1`?"""
     inside: bool
     """Is it in a folder that need not be named?"""
+    written: str = ""
+    """As it is written, with its ending; in small letters unless it is in mixed ones."""
+    exact: bool = False
+    """Is it a part of a name (`eu-west-1`, `getUser`), which has no endings?"""
+    tells: bool = False
+    """Does it tell things apart that have the same word before it, as in `node 1` or `dev-eu`?"""
 
 
 class Row(NamedTuple):
@@ -52,6 +75,8 @@ class Row(NamedTuple):
 
     entry: Item
     words: frozenset[str]
+    other: bool
+    """Does it name another thing of the same kind, and not the one that was asked for?"""
 
 
 def arranged(question: str, items: Sequence[Item]) -> list[Item]:
@@ -59,21 +84,26 @@ def arranged(question: str, items: Sequence[Item]) -> list[Item]:
 
     Of those with the same words the newest comes first. Otherwise the order stays.
     """
-    asked = _words(question)
-    if not asked:
+    query = _words(question)
+    if not query:
         return list(items)
-    rows = [Row(entry, _best_words(entry.text, asked)) for entry in items]
+    rows = [_row(entry, query) for entry in items]
     counts = Counter(word for row in rows for word in row.words)
     rarity = {
         word: log(1 + (len(rows) - count + 0.5) / (count + 0.5)) for word, count in counts.items()
     }
     enough = ENOUGH * sum(rarity.values())
+    names = {word.stem for word in query if word.tells}
     order: list[Row] = []
     equal: dict[frozenset[str], list[Row]] = {}
     for row in rows:
         place = len(order)
         if sum(rarity[word] for word in row.words) >= enough:
-            place = next((n for n, other in enumerate(order) if other.words < row.words), place)
+            is_it = names and names <= row.words and not row.other
+            place = next(
+                (n for n, it in enumerate(order) if it.words < row.words or (is_it and it.other)),
+                place,
+            )
             equal.setdefault(row.words, []).append(row)
         order.insert(place, row)
     for same in equal.values():
@@ -98,101 +128,271 @@ def shared_words(question: str, text: str) -> frozenset[str]:
 
 
 def _words(text: str) -> list[Word]:
-    found: list[Word] = []
+    read: list[Word] = []
     before = ""
     common = False
     end = 0
     for match in _WORD.finditer(text):
+        written = match[0]
         gap = text[end : match.start()]
+        begins = end == 0 or ". " in gap or bool(gap.strip(" `'\"*@#" + _JOINTS))
         end = match.end()
-        own = [match[0]] if match[0][0].isdigit() else stems(match[0])
-        if not own and gap and not gap.strip("-_/."):  # a name continues with a function word
-            own = [match[0].lower()]
-        if gap.strip(" `'\"*@-_/.") or ". " in gap:
-            before = ""
-        name = match[0][0].isdigit() or (common and match[0][0].isupper())
-        found += [Word(stem, before, name, "/" in gap) for stem in own]
+        before = "" if begins else before
+        joined = not begins and not gap.strip(_JOINTS)
+        joins = text[end : end + 1] in tuple(_JOINTS) and text[end + 1 : end + 2].isalnum()
+        number = written[0].isdigit() or written[1:2].isdigit()
+        if number:
+            # The letter in `v2.1` says nothing, but `s3` is not `s4`.
+            letter = "" if written[0].isdigit() else written[0].lower()
+            own = [written[len(letter) :].lower()]
+            kind = letter or gap[-1:].strip(" -_/.`'\"*@")
+            before = before if joined and before else kind or before
+        elif not written[-1].isalpha():  # `C++`
+            own = [written.lower()]
+        else:
+            own = stems(written) or _function_name(
+                written, joined or joins, begins, text[end : end + 2]
+            )
+        tells = number or joined or len(written) == 1
+        mixed = not (number or written[1:].islower() or written.islower() or written.isupper())
+        read += [
+            Word(
+                stem,
+                before,
+                name=number or (common and written[0].isupper()),
+                inside="/" in gap,
+                written=stem if n else written if mixed else written.lower(),
+                exact=not n and (joined or joins or mixed),
+                tells=tells and bool(before),
+            )
+            for n, stem in enumerate(own)
+        ]
         before = own[-1] if own else ""
-        common = match[0].islower()
-    return found
+        common = written.islower()
+    return read
 
 
-def _best_words(text: str, asked: Sequence[Word]) -> frozenset[str]:
-    """The words of a question that an entry has: of a prompt and its answer, one of the two."""
-    parts = text.split(f"\n{REPLY} ")
-    return max((_words_of(part, asked) for part in parts), key=len)
+def _function_name(word: str, joined: bool, begins: bool, rest: str) -> list[str]:
+    """A function word that is a name: `worker-a`, `team A`, `region US`; else nothing."""
+    if joined or (word.lower() == "a" and not begins and (word == "A" or not rest.strip(" ?.!"))):
+        return [word.lower()]
+    return [word] if len(word) > 1 and word.isupper() else []
 
 
-def _words_of(text: str, asked: Sequence[Word]) -> frozenset[str]:
+def _row(entry: Item, query: Sequence[Word]) -> Row:
+    """An entry with what it has of a question: of a prompt and its answer, one of the two."""
+    parts = (_words_of(part, query) for part in _parts(entry))
+    words, other = max(parts, key=lambda pair: len(pair[0]))
+    return Row(entry, words, other)
+
+
+def _parts(entry: Item) -> list[str]:
+    """The text of an entry, and each reply to it."""
+    return entry.text.split(f"\n{REPLY} ")
+
+
+def _stems(words: frozenset[str]) -> frozenset[str]:
+    """Words of a question without the parts of names that are written the same."""
+    return frozenset(word for word in words if word[0] != EXACT)
+
+
+def _words_of(text: str, query: Sequence[Word]) -> tuple[frozenset[str], bool]:
     """The words of a question that one block of a text has, with its headings and its lead-in.
 
-    What a text asks is no answer, so that its questions do not count.
+    What a text asks is no answer, so that its questions do not count. Also whether the block names
+    another thing.
     """
     own = list(blocks(text))
-    best: frozenset[str] = frozenset()
+    best: tuple[frozenset[str], bool] = (frozenset(), False)
     for block, above in zip(own, stems_above("", own), strict=True):
-        said = (block.text[begin:end] for begin, end in sentences(block.text))
-        stated = " ".join(sentence for sentence in said if not is_question(sentence))
-        best = max(best, _shared(asked, _words(stated), above), key=len)
+        spoken = (block.text[begin:end] for begin, end in sentences(block.text))
+        stated = _words(" ".join(sentence for sentence in spoken if not is_question(sentence)))
+        match = _shared(query, stated, above), bool(_others(query, stated))
+        best = max(best, match, key=lambda pair: len(pair[0]))
     return best
 
 
-def _shared(asked: Sequence[Word], words: Sequence[Word], above: frozenset[str]) -> frozenset[str]:
+def _others(query: Sequence[Word], words: Sequence[Word]) -> set[str]:
+    """The words of a question in whose place a text has others: `2` of `node 2` for `node 1`."""
+    kinds = {word.before for word in words if word.tells}
+    beside = {(word.before, word.stem) for word in words}
+    # The `1` of `node-1` is of no other name; `version 2.1` may be said without its kind.
+    return {
+        word.stem
+        for word in query
+        if word.tells
+        and (word.before, word.stem) not in beside
+        and (word.before in kinds or (word.exact and word.name))
+    }
+
+
+def _shared(query: Sequence[Word], words: Sequence[Word], above: frozenset[str]) -> frozenset[str]:
     """The words of a question that a text has, or need not have beside a name that it has.
 
     `Lumen` is `customer Lumen`, and `release 3.1` is `version 3.1`: the name decides. A file may be
-    without its folder, but not in another one.
+    without its folder, but not in another one. A part of a name counts once more if it is written
+    the same.
     """
-    own = {word.stem for word in words}
+    own = {word.stem for word in words} - _others(query, words)
     bare = {word.stem for word in words if not word.before}
+    written = {word.written for word in words}
     omitted = {
         word.before
-        for word in asked
+        for word in query
         if (word.name and word.stem in own) or (word.inside and word.stem in bare)
     }
-    return frozenset(word.stem for word in asked if word.stem in own | above | omitted)
+    shared = {word.stem for word in query if word.stem in own | above | omitted}
+    exact = {
+        EXACT + word.written
+        for word in query
+        if word.exact and (word.written in written or word.stem in omitted - own)
+    }
+    return frozenset(shared | exact)
 
 
 def is_question(sentence: str) -> bool:
     """Does a sentence ask something, in any language whose questions have a mark?"""
-    return sentence.rstrip(_CLOSING).endswith(QUESTION)
+    end = len(sentence)
+    while end and not (sentence[end - 1].isalnum() or sentence[end - 1] in ".。…:;" + _MARKS):
+        end -= 1
+    bare = sentence[:end]
+    if bare.endswith(QUESTION) or "՞" in bare:  # Armenian puts its mark into the word
+        return True
+    return bare.endswith(";") and bool(_GREEK.search(bare))
 
 
 def fewest(question: str, items: Sequence[Item]) -> list[Item]:
     """The first entry, and each other that has half of the question and a word that is still open.
 
-    What only repeats words of the question that others have answered would hide the answer.
+    What only repeats words of the question that others have answered would hide the answer, unless
+    it was said later in the same session: the last word on something may be the shortest.
     """
-    asked = _words(question)
-    enough = ENOUGH * len({word.stem for word in asked})
-    chosen = list(items[:1])
-    answered = _best_words(items[0].text, asked) if items else frozenset()
-    for entry in items[1:]:
-        words = _best_words(entry.text, asked)
-        if len(words) >= enough and words - answered:
+    query = _words(question)
+    enough = ENOUGH * len({word.stem for word in query})
+    chosen: list[Item] = []
+    answered: frozenset[str] = frozenset()
+    for entry in items:
+        parts = [_words_of(part, query)[0] for part in _parts(entry)]
+        words = max(parts, key=len)
+        open_ = _stems(words - answered) or any(_settles(entry, other) for other in chosen)
+        if not chosen or (len(_stems(words)) >= enough and open_):
             chosen.append(entry)
-            answered |= words
+            answered = answered.union(*parts)
     return chosen
 
 
-def with_later(items: Sequence[Item]) -> list[Item]:
-    """The entries, each with the ref of the newest that has one of its sentences with other counts.
+def _settles(entry: Item, other: Item) -> bool:
+    """Was an entry said later than another of its session? A summary may only repeat the other."""
+    if not entry.session or entry.session != other.session or entry.at <= other.at:
+        return False
+    now, before = (set(stems(_LABEL.sub("", item.text))) for item in (entry, other))
+    return not _is_derived(entry) or not (before <= now or now <= before)
 
-    All other words of the two sentences are the same, names and versions included.
+
+def with_later(items: Sequence[Item], question: str = "") -> list[Item]:
+    """The entries, each with the ref of the newest that has one of its sentences with other values.
+
+    All other words of the two sentences are the same, names and versions included. Counts are
+    values by themselves; what else is one is told by the question, which both answer.
     """
-    said: dict[frozenset[str], list[tuple[str, str, frozenset[str]]]] = {}
-    for entry in items:
-        if entry.at and not _is_derived(entry):
-            for thing, counts in _counted(entry.text):
-                said.setdefault(thing, []).append((entry.at, entry.ref, counts))
-    later: dict[str, str] = {}
-    for statements in said.values():
+    dated = [entry for entry in items if entry.at and not _is_derived(entry)]
+    by_thing: dict[frozenset[str], list[tuple[str, str, frozenset[str]]]] = {}
+    for entry in dated:
+        for thing, counts in _counted(entry.text):
+            by_thing.setdefault(thing, []).append((entry.at, entry.ref, counts))
+    later = _later_values(question, dated)
+    for statements in by_thing.values():
         at, ref, counts = max(statements, key=lambda statement: statement[:2])
         later.update((other, ref) for then, other, old in statements if then < at and old != counts)
     return [
         priced(entry._replace(later=later[entry.ref])) if entry.ref in later else entry
         for entry in items
     ]
+
+
+def _later_values(question: str, items: Sequence[Item]) -> dict[str, str]:
+    """The refs of entries that answer a question, each with the newest that has another value."""
+    query = _words(question)
+    stems_asked = {word.stem for word in query}
+    names = {word.stem for word in query if word.name or word.tells}
+    groups: dict[frozenset[str], list[tuple[str, str, list[Word]]]] = {}
+    for entry in items if query else ():
+        for words in _stated(entry.text):
+            shared = _stems(_shared(query, words, frozenset()))
+            missing = stems_asked - shared
+            if len(shared) >= LEAST and len(missing) <= 1 and missing.isdisjoint(names):
+                groups.setdefault(shared, []).append((entry.at, entry.ref, words))
+    later: dict[str, str] = {}
+    for shared, group in groups.items():
+        if any(shared < other for other in groups):  # they may be about another thing
+            continue
+        newest = sorted(group, key=lambda statement: statement[:2], reverse=True)[:MOST_STATEMENTS]
+        for place, (at, ref, statement) in enumerate(newest):
+            for then, other, new in newest[:place]:
+                values = _values(statement, new) if then > at else None
+                if values is None:
+                    continue
+                old, changed, rest = values
+                if changed and all(_is_value(words, rest, stems_asked) for words in (old, changed)):
+                    later.setdefault(ref, other)
+                break
+    return later
+
+
+def _stated(text: str) -> Iterator[list[Word]]:
+    """The words of each statement, without those that only say that it holds now."""
+    for block in blocks(text):
+        for begin, end in sentences(block.text):
+            sentence = block.text[begin:end]
+            if is_question(sentence):
+                continue
+            rest = sentence.partition(": ")[2]
+            for statement in filter(None, (sentence, rest)):
+                yield [word for word in _words(statement) if word.written not in NOW]
+
+
+def _values(old: list[Word], new: list[Word]) -> tuple[list[Word], list[Word], list[Word]] | None:
+    """Where two statements differ, and what they share; None unless they differ in one place."""
+    first, second = ([word.stem for word in words] for words in (old, new))
+    head = 0
+    while head < min(len(first), len(second)) and first[head] == second[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(first), len(second)) - head and first[-1 - tail] == second[-1 - tail]:
+        tail += 1
+    if head == len(first) == len(second):
+        return [], [], old
+    rest = old[:head] + old[len(old) - tail :]
+    changed = old[head : len(old) - tail], new[head : len(new) - tail]
+    counts = all(len(words) == 1 and words[0].stem[0].isdigit() for words in changed)
+    if (
+        (head or counts)
+        and all(0 < len(words) <= LONGEST_VALUE for words in changed)
+        and len(rest) >= LEAST
+    ):
+        return *changed, rest
+    return None
+
+
+def _is_value(words: list[Word], rest: list[Word], query: set[str]) -> bool:
+    """Are words the value of what a question asks for, and not the name of another thing?
+
+    Names and numbers are; other words where all that is said of the thing was asked. A number that
+    tells tickets or phases apart is a name of its own, but that of a product is its version.
+    """
+    together = all(word.before == before.stem for before, word in pairwise(words))
+    if not together or any(word.stem in query for word in words):
+        return False
+    if all(word.name or word.tells or word.exact for word in words):
+        kind = words[0].before
+        before = [word.stem for word in rest]
+        if not (kind and words[0].tells and words[0].name and kind in before):
+            return True
+        place = before.index(kind)
+        return place > 0 and (rest[place].name or (kind in query and place > 1))
+    if any(word.name or word.tells or word.exact for word in words) or len(rest) < LEAST + 1:
+        return False
+    return len([word for word in rest if word.stem not in query]) <= 1
 
 
 def _counted(text: str) -> Iterator[tuple[frozenset[str], frozenset[str]]]:

@@ -104,18 +104,29 @@ def author_of(record: Record) -> str:
 
 
 def cited(
-    ref: str, at: str, space: str = "", by: str = "", session: str = "", later: str = ""
+    ref: str,
+    at: str,
+    space: str = "",
+    by: str = "",
+    session: str = "",
+    later: str = "",
+    copies: int = 0,
 ) -> str:
     """The citation of an item: its short ref, with the space if any, its day, author and session.
 
-    `later` is the ref of an entry that says otherwise.
+    `later` is the ref of an entry that says otherwise, `copies` how many others say the same.
     """
     name = short_id(ref)
     label = f"{space}: {name}" if space else name
     author = f"by {by}" if by else ""
     about = [f"[{label}]", at[:10], author, f"in {session[:SHORT_SESSION]}" if session else ""]
     link = f", later: [{short_id(later)}]" if later else ""
-    return visible_line(" ".join(filter(None, about)) + link)
+    return visible_line(" ".join(filter(None, about)) + link + also(copies))
+
+
+def also(copies: int) -> str:
+    """What is said behind an entry that others repeat."""
+    return f" (also in {copies} more)" if copies else ""
 
 
 def tiers(
@@ -242,7 +253,9 @@ def _headings(tiers: Iterable[str]) -> int:
 
 def _block(entry: Item) -> str:
     """An item as a Markdown list item; indented lines keep its markup inside the list."""
-    citation = cited(entry.ref, entry.at, entry.space, entry.by, entry.session, entry.later)
+    citation = cited(
+        entry.ref, entry.at, entry.space, entry.by, entry.session, entry.later, entry.copies
+    )
     lines = entry.text.lstrip("\r\n").rstrip().splitlines()
     if len(lines) < 2:
         return "- " + " ".join([*map(str.strip, lines), citation])

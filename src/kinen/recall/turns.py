@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from kinen.journal.choices import accepted
 from kinen.model.tuples import NamedTuple
-from kinen.recall.order import QUESTION
+from kinen.recall.order import QUESTION, is_question
+
+if TYPE_CHECKING:
+    from kinen.recall.candidates import Candidate
+
+ACCEPTED = "accepted by the user"
 
 
 class Turn(NamedTuple):
@@ -40,10 +46,30 @@ def turns(messages: Iterable[tuple[str, str]]) -> dict[str, Turn]:
     return {ref: turn for turn, refs in zip(every, own, strict=True) for ref in refs}
 
 
+def asks(message: str) -> bool:
+    """Does a message end in a question, so that what it says is settled by the reply to it?"""
+    return is_question(message.strip())
+
+
 def acceptance(question: str, reply: str) -> str:
     """What a reply such as "yes" or "the second one" decides; empty if it is no mere acceptance."""
     choice = accepted(question, reply)
     if choice is None:
         return ""
     what = choice.option or choice.question.rstrip("".join(QUESTION) + " ")
-    return f"accepted by the user (“{' '.join(reply.split())}”): {what}"
+    return f"{ACCEPTED} (“{' '.join(reply.split())}”): {what}"
+
+
+def replies_of(candidate: Candidate) -> tuple[Candidate, ...]:
+    """The messages that a candidate is shown with, in the order in which they were said."""
+    chain: list[Candidate] = []
+    while candidate.reply is not None:
+        candidate = candidate.reply
+        chain.append(candidate)
+    return tuple(chain)
+
+
+def said_by(reply: Candidate) -> str:
+    """What stands before a reply: of a user who did not merely accept something, who says it."""
+    by_user = (reply.hit.record.metadata or {}).get("role") == "user"
+    return "the user: " if by_user and not reply.text.startswith(ACCEPTED) else ""
