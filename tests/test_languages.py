@@ -9,6 +9,7 @@ import pytest
 
 from kinen import Memory, Query
 from kinen.recall.floor import LITTLE_KNOWN, UNKNOWN_SCRIPT
+from kinen.recall.typed import informative
 from kinen.text import identifier_parts, terms
 
 TEXTS = json.loads(
@@ -40,6 +41,41 @@ def test_questions_find_their_note_and_others_find_nothing(language: str, tmp_pa
     assert sum(recalled) <= 1
     remark = UNKNOWN_SCRIPT if foreign else LITTLE_KNOWN
     assert any(note.endswith(remark) for note in notes), "the search says why"
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_words_that_every_question_has_are_no_hit_without_vectors(
+    language: str, tmp_path: Path
+) -> None:
+    texts = TEXTS[language]
+    root = tmp_path / "space"
+    (root / ".kinen").mkdir(parents=True)
+    for name, text in texts["notes"].items():
+        (root / f"{name}.md").write_text(text)
+    settings = {"index.embedding_provider": "none"}
+    with Memory.open(root, home=tmp_path / "home", settings=settings) as memory:
+        memory.sync()
+        for question, name in zip(texts["on"], texts["notes"], strict=True):
+            assert f"{name}.md" in [hit.record.path for hit in memory.search(question)]
+            assert memory.recall(question).items
+        assert sum(bool(memory.search(question)) for question in texts["off"]) <= 1
+        assert sum(bool(memory.recall(question).items) for question in texts["off"]) <= 1
+
+
+@pytest.mark.parametrize(
+    ("question", "telling"),
+    [
+        ("wie wird das Wetter in Wien", ("wetter", "wien")),
+        ("recette de soupe de betteraves", ("recette", "soupe", "betteraves")),
+        ("¿cómo está la caché?", ("caché",)),
+        ("why does the die roll", ("die", "roll")),
+        ("wie ist das", ("wie", "ist", "das")),
+    ],
+)
+def test_the_words_that_tell_what_a_question_is_about(
+    question: str, telling: tuple[str, ...]
+) -> None:
+    assert informative(question) == telling
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from kinen import Memory
 from kinen.recall.typed import subject
 
@@ -68,6 +70,39 @@ def test_a_saved_memory_comes_first_for_its_question_in_60_cases(space: Path) ->
         assert beside != "memory", "a memory without a word of the question gets nothing"
 
 
+@pytest.mark.parametrize(
+    ("saved", "question"),
+    [
+        ("The job queue is Postgres", "which queue do we use for jobs"),
+        ("All jobs go into the queue in Postgres", "which queue do we use for a job"),
+        ("The retry policy is three tries", "what did we decide about retry policies"),
+        ("Die Regel für Branches ist main", "welche Regeln für Branches nehmen wir"),
+    ],
+)
+def test_a_memory_is_found_by_another_form_of_its_words(
+    space: Path, saved: str, question: str
+) -> None:
+    with Memory.open(space) as memory:
+        memory.consolidation.remember(saved, why="it needs no second server")
+        for step in range(NOISE):
+            memory.observe(f"step {step}: {question}, asked of the queue, a job, jobs, policies")
+        memory.sync()
+        assert saved in memory.search(question)[0].chunk.text
+        assert saved in memory.recall(question).items[0].text
+        assert saved in memory.answers.ask(question).text.partition("\n")[0]
+
+
+def test_a_memory_about_a_name_that_begins_the_same_is_no_answer(space: Path) -> None:
+    with Memory.open(space) as memory:
+        memory.consolidation.remember("The frontend service uses MongoDB as its database")
+        memory.observe("The front service uses Postgres as its database.")
+        memory.sync()
+        question = "which database does the front service use"
+        assert "Postgres" in memory.search(question)[0].chunk.text
+        assert "Postgres" in memory.recall(question).items[0].text
+        assert "Postgres" in memory.answers.ask(question).text.partition("\n")[0]
+
+
 def test_only_a_question_that_asks_for_a_memory_has_a_subject() -> None:
     assert subject("what did we decide about the queue") == ("queue",)
     assert subject("queue fails at night") == ()
@@ -75,3 +110,4 @@ def test_only_a_question_that_asks_for_a_memory_has_a_subject() -> None:
     assert subject("¿qué cache usamos?") == ("cache",)
     assert subject("почему мы используем redis") == ("redis",)
     assert subject("what did we decide") == ()
+    assert subject("what did we decide about the van") == ("van",)

@@ -27,7 +27,9 @@ from kinen.recall.floor import (
     CLOSE,
     UNKNOWN,
     by_language,
+    is_compared,
     is_known,
+    is_scripted,
     unknown_note,
     without_weak,
 )
@@ -43,8 +45,9 @@ from kinen.recall.lately import (
 from kinen.recall.passages import shown_text
 from kinen.recall.search import recent
 from kinen.recall.tiers import item
+from kinen.recall.typed import informative
 from kinen.sources.git.messages import readable_message
-from kinen.text import iso, now, terms
+from kinen.text import iso, now
 from kinen.times import milliseconds
 
 if TYPE_CHECKING:
@@ -257,8 +260,9 @@ class Recaller:
         """The hits, or none and a note if they are unrelated to the question."""
         if not hits or any(note.startswith("corrected") for note in hits.notes):
             return hits
-        counts = self._core.reader.document_counts(terms(hits.query.text))
-        if by_language(hits.notes):
+        counts = self._core.reader.document_counts(informative(hits.query.text))
+        by_words = is_scripted(hits.query.text) and not any(map(is_compared, hits))
+        if by_words or by_language(hits.notes):
             known = any(hit.strength >= CLOSE for hit in hits)
         else:
             known = is_known(counts, hits, self._core.reader.chunk_count())

@@ -48,8 +48,10 @@ CLOSE = 35
 STRONG = 65
 FOREIGN = 0.15
 """Fluency of a model below which its vectors say nothing: it does not know the script."""
-FLUENT = 0.65
+FLUENT = 0.8
 """The mean fluency of question and hit below which any two texts are near: words decide, too."""
+FLUENT_IN_ENGLISH = 0.65
+"""The same of a question with function words of English, which may be about code."""
 FLUENT_ENOUGH = 0.9
 """Fluency of a question from which on no hit is looked at: it is in the model's own language."""
 UNKNOWN_SCRIPT = "the model does not know this script"
@@ -148,12 +150,18 @@ def with_strengths(
 
     `counts` says how many chunks have each word of the question.
     """
+    from kinen.recall.typed import informative
+
+    telling = informative(hits.query.text)
     known_terms = set(terms(hits.query.text))
     # Whole words: where an identifier stands as it is, its parts need not.
     query_terms = [word for word in map(str.lower, words(hits.query.text)) if word in known_terms]
     worded = [has_all_words(hit, query_terms) for hit in hits]
-    compared = any(map(_cosine, hits))
+    compared = any(map(is_compared, hits))
     yardstick.by_place = compared and yardstick.mode == "rrf"
+    lexical = not compared and any(map(_is_lexical, hits))
+    by_words = yardstick.by_words or (lexical and is_scripted(hits.query.text))
+    yardstick.by_words = by_words
     if not all(worded) and yardstick.chunks >= LEAST_CHUNKS:
         by_word = counts()
         share = len(missing_words(by_word)) / max(1, len(by_word))
@@ -163,11 +171,16 @@ def with_strengths(
         hit._replace(strength=max(strength(hit.votes, yardstick), CLOSE if has_words else 0))
         for hit, has_words in zip(hits, worded, strict=True)
     )
+    if lexical and len(telling) < len(known_terms):
+        rated = tuple(
+            hit if not _is_lexical(hit) or has_any_word(hit, telling) else _weak(hit)
+            for hit in rated
+        )
     notes = hits.notes
-    if yardstick.by_words or yardstick.fluency:
+    if by_words or yardstick.fluency:
         close = sum(hit.strength >= CLOSE for hit in rated)
         rated = tuple(_in_language(hits.query.text, rated, yardstick, counts))
-        if not yardstick.by_words and sum(hit.strength >= CLOSE for hit in rated) < close:
+        if not by_words and sum(hit.strength >= CLOSE for hit in rated) < close:
             notes = (*notes, LITTLE_KNOWN)
     return Hits(rated, hits.query, hits.mode, notes)
 
@@ -183,10 +196,13 @@ def _in_language(
     All texts of a language that the model hardly knows are near to each other, so that a hit needs
     words of the question, too. Of a script that it does not know, words alone decide.
     """
+    from kinen.recall.typed import english
+
+    fluent = FLUENT_IN_ENGLISH if english(question) > 0 else FLUENT
     asked = yardstick.fluency(question) if yardstick.fluency else 0.0
     by_word: Mapping[str, int] = {}
     for hit in hits:
-        known = yardstick.fluency and asked + yardstick.fluency(hit.chunk.text) >= 2 * FLUENT
+        known = yardstick.fluency and asked + yardstick.fluency(hit.chunk.text) >= 2 * fluent
         if known or (hit.strength < CLOSE and not yardstick.by_words):
             yield hit
             continue
@@ -195,7 +211,18 @@ def _in_language(
         if yardstick.by_words:
             yield hit._replace(strength=shared)
         else:
-            yield hit if shared >= CLOSE else hit._replace(strength=min(hit.strength, CLOSE - 1))
+            yield hit if shared >= CLOSE else _weak(hit)
+
+
+def _weak(hit: Hit) -> Hit:
+    """A hit below the floor."""
+    return hit._replace(strength=min(hit.strength, CLOSE - 1))
+
+
+def is_scripted(text: str) -> bool:
+    """Is most of a text in a script that is not Latin?"""
+    letters = [letter for letter in text if letter.isalpha()]
+    return 2 * sum(letter > "\u024f" for letter in letters) > len(letters)
 
 
 def in_order(hits: Hits) -> Hits:
@@ -233,9 +260,14 @@ def strength(votes: Sequence[Vote], yardstick: Yardstick) -> int:
     return max(by_meaning, by_score)
 
 
-def _cosine(hit: Hit) -> bool:
+def is_compared(hit: Hit) -> bool:
     """Whether a hit was compared by its vector."""
     return any(vote.retriever in ("semantic", "no vector") for vote in hit.votes)
+
+
+def _is_lexical(hit: Hit) -> bool:
+    """Whether a hit was found by its words."""
+    return any(vote.retriever == "fulltext" for vote in hit.votes)
 
 
 def scaled(value: float, ends: tuple[float, float]) -> int:
@@ -250,6 +282,18 @@ def has_all_words(hit: Hit, query_terms: Sequence[str]) -> bool:
     """Whether a hit has every word of a question, perhaps with another ending."""
     stems = {word.lower()[:STEM] for word in words(_text_of(hit))}
     return bool(query_terms) and all(word[:STEM] in stems for word in query_terms)
+
+
+def has_any_word(hit: Hit, query_terms: Sequence[str]) -> bool:
+    """Whether a hit has a word of a question, perhaps with another ending or without accents."""
+    from unicodedata import normalize
+
+    def stem(word: str) -> str:
+        letters = (letter for letter in normalize("NFD", word) if letter.isalnum())
+        return "".join(letters)[:STEM].rstrip("s")
+
+    own = set(map(stem, terms(_text_of(hit), MOST_TERMS)))
+    return not own.isdisjoint(map(stem, query_terms))
 
 
 def _text_of(hit: Hit) -> str:
