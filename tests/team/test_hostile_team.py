@@ -13,6 +13,8 @@ import psycopg
 import pytest
 
 from kinen.errors import StoreError
+from kinen.journal.write import row
+from kinen.model.journal import Scope
 from kinen.model.kinds import REDACTED
 from kinen.model.team import ERASED, Version
 from kinen.postgres.connection import Database
@@ -356,6 +358,18 @@ def test_nobody_else_is_in_a_session_and_its_author_is_on_any_machine(
     assert "evil" not in ada.everything()
     shown = rows.read(ada.db, "observation", "more")
     assert shown and shown.fields["content"] == "typed on the laptop"
+
+
+def test_a_server_takes_no_session_from_its_author(ada: Machine) -> None:
+    claim = forge(redact(SESSION), author="eve", machine="m9")
+    report = sync_with(ada, lambda *_: {"versions": [claim], "cursor": 9, "more": False})
+    assert report.unsent == {}
+    assert report.pushed == len(ENTRIES) - 1  # the session itself is the team's already
+    ada.journal.open_capsule("", "session", Scope(session="s1"), 9, resume=True)
+    cells = row("more of it", "message", 9, session="s1")
+    assert ada.journal.observe(cells).capsule == "ada-d"
+    report = sync_with(ada, lambda *_: {"versions": [], "cursor": 9, "more": False})
+    assert (report.pushed, report.unsent) == (1, {})
 
 
 def test_forged_versions_of_a_page_are_named_and_the_others_taken_over(ada: Machine) -> None:

@@ -191,7 +191,7 @@ class Replica:
             if trace is None:
                 check_session(clean, self._find)
         except InvalidEntry as error:
-            if noun != "summary" or version.fields["written"]:
+            if noun != "summary" or version.fields.get("written", True):
                 self.unsent[version.ref] = error.fact()
             return False
         if clean.fields != version.fields:  # the rules of masking know more than they did
@@ -213,12 +213,20 @@ class Replica:
     def _find(self, noun: str, id_: str) -> Version | None:
         """What is known here of an entry: its author, and whether it is gone."""
         trace = self._trace(noun, id_)
-        row = self._row(noun, id_)
-        if trace is None and row is None:
-            return None
-        author = trace.author if trace else self._author
-        gone = (trace.forgotten if trace else 0) or (row.forgotten if row else 0)
-        return Version(noun, id_, author, forgotten=gone)
+        if trace is None:
+            row = self._row(noun, id_)
+            return Version(noun, id_, self._author, forgotten=row.forgotten) if row else None
+        author = self._author if self._is_own(noun, trace) else trace.author
+        return Version(noun, id_, author, forgotten=trace.forgotten or int(trace.withdrawn))
+
+    def _is_own(self, noun: str, trace: Trace) -> bool:
+        """Whether this person wrote an entry: on this machine, whatever the team says of it.
+
+        A memory that several drew belongs to whoever pushed it first.
+        """
+        if trace.author == self._author or noun == "memory":
+            return trace.author == self._author
+        return trace.machine == self.state.machine
 
     def _row(self, noun: str, id_: str) -> Row | None:
         if noun == "observation" and id_ in self._checkpoints:
@@ -267,7 +275,7 @@ class Replica:
         """Values as they are here, with the stamps that they have had or get now."""
         stamps = trace.bare if trace else {}
         new = (replace(version, stamps=stamps).next_number, machine)
-        own = trace is None or trace.author == self._author or version.noun not in FIXED
+        own = trace is None or version.noun not in FIXED or self._is_own(version.noun, trace)
         for name, value in fields.items():
             before = trace.stamps.get(name) if trace else None
             if before is None or (before[0][0] < ERASED and before[1] != digest(value)):
@@ -403,12 +411,13 @@ class Replica:
 
     def _check_session(self, version: Version, new: Mapping[tuple[str, str], Version]) -> None:
         """Raise InvalidEntry for a part of a session of somebody else that is not here already."""
-        session = version.fields.get(PART_OF.get(version.noun, ""))
-        if not session:
-            return
-        row = self._row(*version.key)
-        if row is None or row.fields[PART_OF[version.noun]] != session:
+        try:
             check_session(version, lambda *key: new.get(key) or self._find(*key))
+        except InvalidEntry:
+            name = PART_OF[version.noun]
+            row = self._row(*version.key)
+            if row is None or row.fields[name] != version.fields[name]:
+                raise
 
     def _is_new(self, version: Version) -> bool:
         """Whether it can be added as it is: nothing here is about it, and nothing follows."""
