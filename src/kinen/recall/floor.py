@@ -48,10 +48,10 @@ CLOSE = 35
 STRONG = 65
 FOREIGN = 0.15
 """Fluency of a model below which its vectors say nothing: it does not know the script."""
-FLUENT = 0.8
+FLUENT = 0.65
 """The mean fluency of question and hit below which any two texts are near: words decide, too."""
-FLUENT_IN_ENGLISH = 0.65
-"""The same of a question with function words of English, which may be about code."""
+FLUENT_ELSEWHERE = 0.8
+"""The same of a question with function words of another language than English."""
 FLUENT_ENOUGH = 0.9
 """Fluency of a question from which on no hit is looked at: it is in the model's own language."""
 UNKNOWN_SCRIPT = "the model does not know this script"
@@ -198,7 +198,7 @@ def _in_language(
     """
     from kinen.recall.typed import english
 
-    fluent = FLUENT_IN_ENGLISH if english(question) > 0 else FLUENT
+    fluent = FLUENT if english(question) >= 0 else FLUENT_ELSEWHERE
     asked = yardstick.fluency(question) if yardstick.fluency else 0.0
     by_word: Mapping[str, int] = {}
     for hit in hits:
