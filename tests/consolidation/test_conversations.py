@@ -5,9 +5,11 @@ from __future__ import annotations
 from itertools import count
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kinen.consolidation.conversations import from_session, rules_of
-from kinen.journal.choices import accepted, options
+from kinen.journal.choices import CHOOSING, ORDINALS, accepted, options, picked
 from kinen.model.journal import Observation, Summary
 
 _ids = count(1)
@@ -237,3 +239,17 @@ def test_the_labelled_headings_of_a_compaction_count() -> None:
     assert [(finding.type, finding.content) for finding in found] == [
         ("decision", "The pool closes stale sockets")
     ]
+
+
+@given(
+    st.dictionaries(st.sampled_from(["A", "B", "1", "2"]), st.text(max_size=8), max_size=3),
+    st.lists(
+        st.sampled_from([*ORDINALS, *CHOOSING, "A", "b", "1", "2", "not", ",", "?", "because"]),
+        max_size=8,
+    ).map(" ".join),
+)
+def test_any_reply_picks_an_option_that_was_offered_or_none(
+    offered: dict[str, str], reply: str
+) -> None:
+    option, _ = picked(offered, reply)
+    assert not option or option in offered.values()

@@ -227,7 +227,7 @@ def _places(offered: Mapping[str, str], clause: str) -> set[str]:
     found = set()
     for word in words:
         place = ORDINALS.get(word.casefold(), 0)
-        if place and place <= len(texts):
+        if place and abs(place) <= len(texts):  # the last is -1
             found.add(texts[place - 1 if place > 0 else place])
         short = len(words) < 4 and word not in "aeo"
         likely = len(words) == 1 or word.isdigit() or word.isupper() or short
