@@ -67,7 +67,7 @@ class Clone:
             file.write_text(text, encoding="utf-8")
         self._git(origin, "init", "-q")
         self._git(origin, "add", "-A")
-        self._git(origin, "commit", "-qm", f"feat: alpha {SPOKEN}\n\nalpha {SPOKEN}")
+        self._git(origin, "commit", "-qm", f"feat: brew alpha {SPOKEN}\n\nalpha {SPOKEN}")
         self._git(folder, "clone", "-q", str(origin), str(self.root))
         self.kinen(["index"], ["consolidate"])
 

@@ -133,7 +133,7 @@ def test_an_answer_names_the_option_that_it_picks_by_letter() -> None:
         "### Q1.4: Full text or semantic?\n\n**Option A: Full text only**\n- fast\n\n"
         "**Option C: Hybrid (both)**\n- best\n\n> [!note] Answer\n> Option C. We need both.\n"
     )
-    assert sure(text) == [("Full text or semantic? Hybrid (both).", 0.8)]
+    assert sure(text) == [("Full text or semantic? Hybrid (both). We need both.", 0.8)]
 
 
 def test_a_ticked_option_is_the_choice_and_its_date_is_not() -> None:

@@ -144,7 +144,8 @@ def _answer(section: str) -> tuple[str, float]:
         return "", 0.0
     option, rest = picked(options(_QUOTE.sub("", section)), texts[0])
     if option:
-        return joined([f"{option}, {rest}" if rest else option, *texts[1:]]), ANSWERED
+        own = [f"{option}, {rest}"] if rest[:1].islower() else [option, *filter(None, [rest])]
+        return joined([*own, *texts[1:]]), ANSWERED
     sure = [text for text in texts if is_sure(text) and stands_alone(text, 1)]
     if agrees(texts[0]) or not sure or _UNKNOWN.match(sure[0]):
         return joined(texts), OPEN

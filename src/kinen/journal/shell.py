@@ -403,6 +403,10 @@ def _without_output(arguments: list[str]) -> list[str]:
     return chosen
 
 
+_VERSIONING = frozenset("git gh glab hg jj".split())
+"""Programs whose messages say nothing about what is run."""
+
+
 def _command(place: str, arguments: list[str]) -> Command:
     arguments = _plain(arguments)
     if arguments[0] in _CARRIERS:
@@ -414,7 +418,7 @@ def _command(place: str, arguments: list[str]) -> Command:
     if head or arguments[0] in _BUILDERS:
         head = head or (arguments[0],)
         return _selection(place, head, arguments[len(head) :])
-    if arguments[0] in ("git", "gh", "glab", "hg", "jj"):
+    if arguments[0] in _VERSIONING:
         arguments = [
             word
             for before, word in zip(["", *arguments], arguments, strict=False)
