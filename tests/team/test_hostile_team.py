@@ -22,12 +22,12 @@ from kinen.postgres.migrations import migrate
 from kinen.team import members, rows
 from kinen.team.accept import FREE, STEP
 from kinen.team.client import HttpTeam
-from kinen.team.merge import change, encode, from_json, redact, to_json, tombstone
+from kinen.team.merge import change, encode, from_json, redact, to_json, tombstone, withdraw
 from kinen.team.postgres import PostgresTeam, connect
 from kinen.team.schema import MIGRATIONS, prepare
 from kinen.team.sync import synchronize
 from team_forgery import ENTRIES, SECRET, hostile_server
-from team_machines import Machine, template
+from team_machines import Dictionary, Machine, template
 from team_service import observation, token
 
 if TYPE_CHECKING:
@@ -358,6 +358,19 @@ def test_nobody_else_is_in_a_session_and_its_author_is_on_any_machine(
     assert "evil" not in ada.everything()
     shown = rows.read(ada.db, "observation", "more")
     assert shown and shown.fields["content"] == "typed on the laptop"
+
+
+def test_a_redaction_counts_for_what_its_author_took_back_before_it_came(ada: Machine) -> None:
+    assert "deploy needs approval" in ada.everything()
+    sync_with(ada, lambda *_: {"versions": [], "cursor": 0, "more": False})
+    gone = [to_json(withdraw(redact(entry), "m1")) for entry in (ENTRY, GENERATED, CAPSULE)]
+    sync_with(ada, lambda *_: {"versions": gone, "cursor": 9, "more": False})
+    assert "deploy needs approval" not in ada.everything()
+    shown = rows.read(ada.db, "observation", "ada-1")
+    assert shown and (shown.fields["content"], shown.forgotten) == (REDACTED, 0)
+    ada.replica().rejoin()
+    report = synchronize(ada.replica(), Dictionary().member("ada"), "other")
+    assert (report.unsent, ada.replica().waiting()) == ({}, 0)
 
 
 def test_a_server_takes_no_session_from_its_author(ada: Machine) -> None:

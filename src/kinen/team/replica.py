@@ -448,12 +448,7 @@ class Replica:
         elif trace is not None or row is not None:
             local = self._local(*version.key, trace, row, machine)
         here = trace.machine == machine if trace else row is not None
-        if local is None:
-            merged = version
-        elif local.forgotten or version.author == self._author:
-            merged = join(local, version)
-        else:  # as the team would answer
-            merged = join(version, permitted(version, local, self._author, self._find))
+        merged = self._joined(local, version)
         if local is not None and here:
             merged = keep(row.fields if row else {}, local, merged)
         # the team decides who wrote an entry: two machines may have drawn the same memory
@@ -469,12 +464,35 @@ class Replica:
         if trace is not None and _same(merged, trace) and local == merged:
             return False
         self._remember(merged, pending=pending)
-        own = merged.withdrawn and (here or merged.author == self._author)
-        if merged != local and not own:
+        if merged.withdrawn and (here or merged.author == self._author):
+            self._redact_own(merged, row)
+        elif merged != local:
             if merged.erased and row is not None and version.erased:
                 self.erased.append(version.ref)
             self._write(merged, row)
         return True
+
+    def _joined(self, local: Version | None, version: Version) -> Version:
+        """The team's version with what this machine may add to it."""
+        if local is None:
+            return version
+        if local.forgotten or version.author == self._author:
+            return join(local, version)
+        # as the team would answer
+        return join(version, permitted(version, local, self._author, self._find))
+
+    def _redact_own(self, version: Version, row: Row | None) -> None:
+        """What a person took back stays on their machine, but for what was redacted."""
+        if (
+            not version.redacted
+            or not row
+            or row.forgotten
+            or is_redacted(version.noun, row.fields)
+        ):
+            return
+        bare = replace(version, fields=row.fields, stamps=dict.fromkeys(row.fields, HERE))
+        self.erased.append(version.ref)
+        self._write(redact(bare), row)
 
     def _is_news(self, merged: Version, version: Version) -> bool:
         """Whether the team would take something of what is here over its version."""
