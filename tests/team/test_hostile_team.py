@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -458,16 +459,20 @@ def test_what_waits_is_not_sent_when_its_level_is_no_longer_shared(
     assert nouns == {"capsule", "summary", "memory", "tag"}
 
 
+MEMBER = f"team_member_{os.getpid()}"
+"""A role of its own for each process: roles belong to the whole server."""
+
+
 @pytest.fixture
 def login(database: Database, url: str, request: pytest.FixtureRequest) -> Iterator[str]:
     """The address of the database for somebody with a login and no right."""
     with database.transaction() as connection:
-        connection.execute("DROP ROLE IF EXISTS team_member_test")
-        connection.execute("CREATE ROLE team_member_test LOGIN PASSWORD 'pw'")
+        connection.execute(f"DROP ROLE IF EXISTS {MEMBER}")
+        connection.execute(f"CREATE ROLE {MEMBER} LOGIN PASSWORD 'pw'")
     parts = psycopg.conninfo.conninfo_to_dict(url)
-    yield f"postgresql://team_member_test:pw@{parts['host']}:{parts['port']}/{parts['dbname']}"
+    yield f"postgresql://{MEMBER}:pw@{parts['host']}:{parts['port']}/{parts['dbname']}"
     with database.transaction() as connection:
-        connection.execute("DROP OWNED BY team_member_test; DROP ROLE team_member_test")
+        connection.execute(f"DROP OWNED BY {MEMBER}; DROP ROLE {MEMBER}")
 
 
 WRITES = (
@@ -487,7 +492,7 @@ def test_a_login_to_the_database_reads_and_says_how_to_write(
     database: Database, login: str, kinen: Any, space: Path
 ) -> None:
     PostgresTeam(database, "members", "ada").push([GOOD])
-    members.add(database, "team_member_test", "members", "eve")
+    members.add(database, MEMBER, "members", "eve")
     with psycopg.connect(login, autocommit=True) as person:
         for statement in WRITES:
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
@@ -511,10 +516,9 @@ def test_rights_to_write_of_an_older_version_are_taken_back(
     with Database(postgres_url) as older:
         migrate(older, "team", MIGRATIONS[:2])
         with older.transaction() as connection:
-            connection.execute("GRANT kinen_member TO team_member_test")
+            connection.execute(f"GRANT kinen_member TO {MEMBER}")
             connection.execute(
-                "INSERT INTO kinen.team_member VALUES"
-                " ('team_member_test', 'members', 'eve', true, true)"
+                f"INSERT INTO kinen.team_member VALUES ('{MEMBER}', 'members', 'eve', true, true)"
             )
             connection.execute("INSERT INTO kinen.team_space VALUES ('members', 5)")
             connection.execute(
@@ -532,7 +536,7 @@ def test_rights_to_write_of_an_older_version_are_taken_back(
                     person.execute(statement)
             assert person.execute("SELECT id FROM kinen.team_entry").fetchall() == [("good",)]
         with older.transaction() as connection:
-            connection.execute("DROP OWNED BY team_member_test")
+            connection.execute(f"DROP OWNED BY {MEMBER}")
 
 
 def test_a_stolen_token_ends_when_it_is_revoked(server: str, database: Database) -> None:

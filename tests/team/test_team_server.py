@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from typing import TYPE_CHECKING, Any
 
@@ -110,12 +111,13 @@ def test_another_space_is_not_readable_by_api_by_sql_or_by_guessing_ids(
         )
         page = client.get("/v1/team/pull", headers=mine).json()
         assert "the salary is 7" not in str(page)
+    reader = f"team_reader_{os.getpid()}"  # roles belong to the whole server
     with database.transaction() as connection:
-        connection.execute("DROP ROLE IF EXISTS team_reader_test")
-        connection.execute("CREATE ROLE team_reader_test LOGIN PASSWORD 'pw'")
-    members.add(database, "team_reader_test", SPACE, "eve")
+        connection.execute(f"DROP ROLE IF EXISTS {reader}")
+        connection.execute(f"CREATE ROLE {reader} LOGIN PASSWORD 'pw'")
+    members.add(database, reader, SPACE, "eve")
     login = psycopg.conninfo.conninfo_to_dict(url)
-    login |= {"user": "team_reader_test", "password": "pw"}
+    login |= {"user": reader, "password": "pw"}
     with psycopg.connect(psycopg.conninfo.make_conninfo(**login), autocommit=True) as person:
         spaces = person.execute("SELECT DISTINCT space FROM kinen.team_entry").fetchall()
         assert spaces == [(SPACE,)]
@@ -136,7 +138,7 @@ def test_another_space_is_not_readable_by_api_by_sql_or_by_guessing_ids(
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 person.execute(statement)
     with database.transaction() as connection:
-        connection.execute("DROP OWNED BY team_reader_test; DROP ROLE team_reader_test")
+        connection.execute(f"DROP OWNED BY {reader}; DROP ROLE {reader}")
 
 
 def test_two_people_share_by_server_and_by_database(
