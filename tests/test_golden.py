@@ -36,3 +36,8 @@ def test_messages_in_an_empty_space_fit_a_terminal_and_count_well() -> None:
         assert not re.search(r"(?<![\d,.:-])1 [a-z]{3,}s\b", output), line
         wide = [row for row in output.splitlines() if columns(row[2:]) > COLUMNS]
         assert [row for row in wide if "/scratch" not in row] == [], line
+
+
+def test_no_command_ends_in_a_bug() -> None:
+    for path in GOLDEN.glob("*.txt"):
+        assert "this is a bug" not in path.read_text(), path.name
