@@ -551,3 +551,5 @@ def test_an_error_without_a_command_is_settled_with_the_one_that_failed_before_i
     assert "UnicodeDecodeError" in summary(*events).partition("Unresolved")[2]
     assert "Unresolved" not in summary(*events, ran("pytest -q tests/labels", 0, "2 passed"))
     assert "Unresolved" in summary(*events, ran("pytest -q tests/other", 0, "2 passed"))
+    unknown = seen("command", "$ pytest -q tests/labels\nthe template has a mark")
+    assert "Unresolved" not in summary(unknown, *events[1:], ran("pytest -q tests/labels"))

@@ -140,6 +140,8 @@ class Account:
     files: dict[str, tuple[int, Source]] = field(default_factory=dict)
     edited: dict[str, Source] = field(default_factory=dict)
     runs: dict[str, Run] = field(default_factory=dict)
+    unproven: str = ""
+    """The last command line, unless it is known to have succeeded."""
     tests: Run | None = None
     whole_tests: Run | None = None
     """The run of all tests before it, if the last was a run of some of them."""
@@ -320,11 +322,10 @@ def _take_message(account: Account, event: Observation, speaker: Role, source: S
 def _take_failure(account: Account, event: Observation, source: Source) -> None:
     """A failure that comes again is the same trouble; what seemed to fix it did not.
 
-    An error that names no command is told of the one that failed before it.
+    An error that names no command is that of the last one, unless that succeeded.
     """
     deed = events.deed(event)
-    failed = (trouble.deed for trouble in reversed(account.troubles) if trouble.name)
-    key = deed[: shell.LONGEST] or next(failed, "") or events.same_error(event)
+    key = deed[: shell.LONGEST] or account.unproven or events.same_error(event)
     rest = [
         trouble
         for trouble in account.troubles
@@ -386,6 +387,7 @@ def _take_run(account: Account, event: Observation, source: Source, succeeded: b
     line = events.command(event)
     if not line:
         return
+    account.unproven = "" if succeeded else line[: shell.LONGEST]
     key = digest(" ".join(line.split()))
     run = Run(excerpt(line, LONGEST), events.exit_code(event), succeeded, source)
     if key in account.runs or len(account.runs) < TRACKED:
