@@ -26,18 +26,17 @@ ENDINGS = frozenset("s es x e n en ns ern d ed ing ment".split())
 OTHERS = frozenset({("e", "ing"), ("y", "ies"), ("y", "ied"), ("o", "i")})
 """Endings that stand for each other: `policy`, `policies`."""
 ASKS = frozenset(
-    term
-    for word in """
+    """
     decide decided decides decision decisions choose chose chosen choice pick picked agree agreed
     use used uses using prefer preferred learn learned learnt lesson lessons rule rules convention
     conventions entscheiden entschieden entscheidung entscheidungen nutzen benutzen verwenden nehmen
     gelernt regel regeln décider décidé décision décisions utiliser utilisons utilise choisi appris
     règle règles decidir decidimos decidido decisión decisiones usar usamos usa elegimos aprendimos
-    regla reglas decisão decisões escolhemos aprendemos regra regras решили решение используем
-    выбрали правило правила 决定 使用 选择 规则 決定 使う 使って 決めた ルール""".split()
-    for term in terms(word)
+    regla reglas decisão decisões escolhemos aprendemos regra regras решил решен испол выбра прави
+    决定 使用 选择 规则 決定 使う 使っ って 決め めた ルー ール""".split()
 )
-"""Words by which a question asks for a memory, and which say nothing about its subject."""
+"""Terms by which a question asks for a memory, and which say nothing about its subject: words, and
+pairs of letters of scripts without spaces."""
 
 FUNCTION = frozenset(
     """
