@@ -36,6 +36,7 @@ LAYERS = (
     {"journal", "index", "postgres"},
     {"sources", "worklog", "agents", "transfer", "team", "recall", "distill", "consolidation"},
     {"memory", "render"},
+    {"verbs"},
     {"api"},
     {
         "frameworks",

@@ -92,7 +92,7 @@ def without_numbers(text: str) -> str:
 
 
 def test_every_command_has_a_help_with_what_it_does() -> None:
-    from kinen.cli.commands import COMMANDS
+    from kinen.verbs.catalogue import COMMANDS
 
     for _, name, _, _ in COMMANDS:
         run = subprocess.run(

@@ -115,7 +115,7 @@ for module in pkgutil.walk_packages(kinen.__path__, "kinen.", onerror=lambda nam
 def test_every_command_shows_its_help(bare: dict[str, str]) -> None:
     program = """
 import click
-from kinen.cli.commands import COMMANDS
+from kinen.verbs.catalogue import COMMANDS
 from kinen.cli.groups import root, run
 
 def show(words, command):

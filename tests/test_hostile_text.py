@@ -166,6 +166,7 @@ def words_of(hostile: Hostile) -> dict[str, list[list[str]]]:
         "standup": [["--since", "3000d"], ["--json"]],
         "handoff": [[], ["--json"]],
         "fix": [[f"ValueError: alpha {EVIL}"], [f"ValueError: alpha {EVIL}", "--json"]],
+        "friction": [["--sessions", "2"], ["--sessions", "2", "--json"]],
         "how": [["alpha"], ["Bash", "--json"]],
         "ledger": [[], ["--json"]],
         "ledger show": [["01"], ["01", "--json"]],

@@ -16,9 +16,10 @@ import click
 
 import kinen
 from kinen.agents.client import clients
-from kinen.cli.commands import COMMANDS, overview
+from kinen.cli.commands import overview
 from kinen.cli.groups import root
 from kinen.config import keys
+from kinen.verbs.catalogue import COMMANDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

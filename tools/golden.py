@@ -44,8 +44,8 @@ from typing import Any, NamedTuple
 import click
 
 import kinen
-from kinen.cli.commands import COMMANDS
 from kinen.cli.groups import root
+from kinen.verbs.catalogue import COMMANDS
 
 REPOSITORY = Path(__file__).parents[1]
 GOLDEN = REPOSITORY / "tests" / "golden"

@@ -304,7 +304,8 @@ def test_colours_are_for_terminals_only(ready, space: Path) -> None:
 
 def test_overview_lists_every_command_and_version_is_told(kinen) -> None:
     from kinen import __version__
-    from kinen.cli.commands import COMMANDS, DAILY
+    from kinen.cli.commands import DAILY
+    from kinen.verbs.catalogue import COMMANDS
 
     overview = kinen("help", "all").out
     assert all(f"  {name} " in overview for _, name, _, _ in COMMANDS)

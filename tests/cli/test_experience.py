@@ -341,3 +341,37 @@ def test_how_does_not_look_into_what_is_quoted(session: Callable[..., None], kin
     assert "make test" in out
     assert "git commit" not in out
     assert "git commit" in kinen("how", "git", "commit").out
+
+
+def _fail_and_fix(memory: Memory, session: str, number: int) -> None:
+    """A session in which a command fails with the same error as in others, and passes."""
+    scope = {"session": session}
+    memory.journal.open_capsule("start the server", scope=scope)
+    line = f"make serve PORT={number}"
+    failed = f"$ {line}\nOSError: [Errno 98] Address already in use: ('0.0.0.0', {number})"
+    memory.observe(
+        failed, kind="error", scope=scope, provenance={"command": "make serve", **FAILED}
+    )
+    kill = "docker compose down"
+    about = {"command": kill, "exitCode": 0}
+    memory.observe(f"$ {kill}", kind="command", scope=scope, provenance=about)
+    about = {"command": "make serve", "exitCode": 0}
+    memory.observe("$ make serve\nlistening", kind="command", scope=scope, provenance=about)
+
+
+def test_friction_lists_errors_of_three_sessions_with_what_helped(
+    space: Path, kinen: Kinen
+) -> None:
+    with Memory.open(space, settings={"index.embedding_provider": "none"}) as memory:
+        for number in range(2):
+            _fail_and_fix(memory, f"s{number}", 8000 + number)
+    assert kinen("friction").code == 1
+    with Memory.open(space, settings={"index.embedding_provider": "none"}) as memory:
+        _fail_and_fix(memory, "s2", 8002)
+    (error,) = json.loads(kinen("friction", "--json").out)["errors"]
+    assert (error["sessions"], error["count"]) == (3, 3)
+    assert "Address already in use" in error["error"]
+    assert [fix["steps"][0]["text"] for fix in error["helped"]] == ["docker compose down"] * 3
+    text = kinen("friction").out
+    assert "3 times in 3 sessions" in text
+    assert text.count("passed after: ran: docker compose down") == 3

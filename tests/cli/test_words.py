@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
-from kinen.cli.commands import COMMANDS
 from kinen.cli.groups import root
+from kinen.verbs.catalogue import COMMANDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

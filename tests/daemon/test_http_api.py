@@ -135,8 +135,19 @@ def test_every_endpoint_answers_in_the_form_that_it_declares(ask: Asked) -> None
     assert ask("GET", "/related", params={"ref": NOTE})["ref"] == f"note:{NOTE}"
     assert "orphans" in ask("GET", "/orphans")
     assert "edges" in ask("GET", "/broken-links")
-    assert len(ask("GET", "/history", params={"path": NOTE})["revisions"]) == 2
-    assert ask("GET", "/cochange", params={"path": NOTE})["files"][0]["count"] == 2
+    requests = {
+        "cochange": {"path": NOTE},
+        "files": {},
+        "fix": {"error": "KeyError: 'tea'"},
+        "friction": {},
+        "history": {"path": NOTE},
+        "how": {"command": "make tea"},
+    }
+    by_post = {name: ask("POST", f"/{name}", json=fields) for name, fields in requests.items()}
+    by_get = {name: ask("GET", f"/{name}", params=fields) for name, fields in requests.items()}
+    assert by_get == by_post
+    assert len(by_get["history"]["revisions"]) == 2
+    assert by_get["cochange"]["files"][0]["count"] == 2
     first = ask("GET", "/artifact", params={"path": NOTE, "ref": "HEAD~1"})
     latest = ask("GET", "/artifact", params={"path": NOTE})
     assert (len(first["commits"]), len(latest["commits"])) == (1, 2)

@@ -326,7 +326,7 @@ BAD = (
     ("kinen_get_artifact", {"ref": "HEAD"}, "path is required"),
     ("kinen_get_artifact", {"path": NOTE, "ref": "v99"}, "v99"),
     ("kinen_get_provenance", {"path": "nope.py"}, "kinen_list_artifacts lists those"),
-    ("kinen_get_cochange", {}, "path is required · give path, or paths"),
+    ("kinen_get_cochange", {}, "no paths · give paths, or staged for the staged files"),
     ("kinen_checkpoint", {"description": " "}, "description: "),
     ("kinen_checkpoint", {"text": "x", "type": "poem"}, "unknown type 'poem' · use one of"),
     ("kinen_checkpoint", {"text": "x", "confidence": 9}, "confidence: "),

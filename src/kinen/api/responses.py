@@ -303,42 +303,6 @@ class Revision(RevisionFields, Response):
     pass
 
 
-class CommitRevision(RevisionFields, Response):
-    commit: str
-
-
-class History(Response):
-    path: str
-    revisions: list[CommitRevision]
-    by_hand: list[str]
-
-
-class RevisionPage(OffsetPage, Response):
-    path: str
-    revisions: list[Revision]
-    by_hand: list[str] = []
-
-
-class Commit(Response):
-    ref: str
-    subject: str
-
-
-class Companion(Response):
-    ref: str
-    path: str
-    count: int
-    jaccard: float
-    weight: float
-    score: float
-    commits: list[Commit] = []
-
-
-class Companions(Response):
-    paths: list[str]
-    files: list[Companion]
-
-
 class Tag(Response):
     tag: str
     count: int
@@ -352,20 +316,6 @@ class Tags(OffsetPage, Response):
 
 class TagPage(CursorPage, Response):
     tags: list[Tag]
-
-
-class File(Response):
-    ref: str
-    path: str
-    tags: list[str] = []
-    last_modified: str = ""
-    alive: bool = True
-    commits: int = 0
-
-
-class Files(OffsetPage, Response):
-    files: list[File]
-    offset: int = 0
 
 
 class Artifact(Response):
@@ -408,52 +358,6 @@ class IndexReport(Response):
     notes: list[str] = []
     failure: str = ""
     counts: dict[str, int]
-
-
-class Step(Response):
-    kind: str = Field(description="edit or run")
-    text: str
-    ref: str
-    named: bool = Field(False, description="whether the error names what it touches")
-
-
-class Fix(Response):
-    error: str
-    ref: str
-    at: str
-    session: str = ""
-    command: str = Field("", description="what failed")
-    likeness: float
-    pasted: bool = Field(False, description="a user pasted it into a prompt")
-    answer: str = Field("", description="what the agent said about it at the end of its turn")
-    fixed_at: str = Field("", description="when the same command succeeded")
-    steps: list[Step] = []
-    cured: bool = Field(False, description="whether the error names something that was changed")
-    more_steps: int = 0
-    success: str = ""
-    commit: str = ""
-    came_back: str = Field("", description="when the same error was seen again")
-
-
-class Fixes(Response):
-    fixes: list[Fix]
-    omitted: int = Field(0, description="similar failures that were not followed")
-    search: list[Hit] = []
-
-
-class Invocation(Response):
-    invocation: str
-    succeeded: int
-    failed: int
-    unknown: int = Field(0, description="runs of which nobody knows how they ended")
-    at: str
-    session: str = ""
-    ref: str
-
-
-class Invocations(Response):
-    invocations: list[Invocation]
-    latest: int = Field(0, description="how many were looked at, the latest; 0: all")
 
 
 class Status(Response):

@@ -10,22 +10,11 @@ from kinen.cli.fastargs import Option, items
 
 
 class AliasedOption(click.Option):
-    """An option of click, made from a row. Help does not show its aliases."""
+    """An option of click with further names that the help leaves out."""
 
-    def __init__(self, row: Option) -> None:
-        super().__init__(
-            [*row.names, *row.aliases, row.key],
-            help=row.help,
-            type=_type(row),
-            default=_default(row),
-            is_flag=row.is_flag,
-            multiple=row.many,
-            metavar=row.metavar or None,
-            show_default=bool(row.default) and row.default != -1,
-            hidden=row.hidden,
-            callback=_split if row.split else None,
-        )
-        self.aliases = row.aliases
+    def __init__(self, names: list[str], aliases: tuple[str, ...] = (), **attributes: Any) -> None:
+        super().__init__([*names[:-1], *aliases, names[-1]], **attributes)
+        self.aliases = aliases
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         names = self.opts
@@ -50,12 +39,27 @@ def _default(row: Option) -> Any:
     return None if row.choices or row.many else row.default
 
 
-def _split(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
+def split(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
     return items(texts)
 
 
 def click_options(rows: tuple[Option, ...]) -> list[click.Option]:
-    return [AliasedOption(row) for row in rows]
+    return [
+        AliasedOption(
+            [*row.names, row.key],
+            row.aliases,
+            help=row.help,
+            type=_type(row),
+            default=_default(row),
+            is_flag=row.is_flag,
+            multiple=row.many,
+            metavar=row.metavar or None,
+            show_default=bool(row.default) and row.default != -1,
+            hidden=row.hidden,
+            callback=split if row.split else None,
+        )
+        for row in rows
+    ]
 
 
 def click_command(

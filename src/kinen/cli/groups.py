@@ -10,8 +10,9 @@ import click
 
 from kinen.characters import storable
 from kinen.cli.command import NearestGroup
-from kinen.cli.commands import COMMANDS, overview
+from kinen.cli.commands import overview
 from kinen.cli.run import ERROR, fail, guarded
+from kinen.verbs.catalogue import COMMANDS
 
 FORMER_OPTIONS = {
     "--engine": "it goes after `kinen search` or `kinen index`; for the entries of a team set"
@@ -32,7 +33,7 @@ class Root(NearestGroup):
             if name == cmd_name:
                 module, _, attribute = target.partition(":")
                 value = getattr(import_module(module), attribute or "command")
-                command: click.Command = value if isinstance(value, click.Command) else value()
+                command = _command(name, value)
                 if "_KINEN_COMPLETE" in os.environ:
                     from kinen.cli.complete import add_completion
 
@@ -42,6 +43,18 @@ class Root(NearestGroup):
 
     def get_help(self, ctx: click.Context) -> str:  # noqa: ARG002
         return overview()
+
+
+def _command(name: str, value: Any) -> click.Command:
+    """What the table names: a command, a function that makes one, or a verb."""
+    if isinstance(value, click.Command):
+        return value
+    if isinstance(value, type):
+        from kinen.cli.verbs import command
+
+        return command(value, name)
+    made: click.Command = value()
+    return made
 
 
 class Text(click.types.StringParamType):

@@ -29,7 +29,6 @@ from kinen.memory.federation import recall_spaces, search_spaces
 from kinen.model.records import GIT_KINDS, JOURNAL_KINDS
 from kinen.model.records import Query as MemoryQuery
 from kinen.query import kinds_of, recall_query
-from kinen.render import history as history_render
 from kinen.render.graph import edges_json, related_json
 from kinen.render.journal import recall_json, recall_text
 from kinen.render.json import hits_json, record_json, status_json, tag_json
@@ -260,28 +259,6 @@ def orphans(memory: OpenMemory) -> Any:
 def broken_links(memory: OpenMemory) -> Any:
     """Links of notes that lead nowhere."""
     return {"edges": edges_json(memory.records.broken_links())}
-
-
-@router.get("/history", response_model=responses.History)
-@with_memory()
-def history(memory: OpenMemory, path: File) -> Any:
-    """The commits of a file, oldest first, through renames, with its tags."""
-    full = memory.git.inside(path)
-    revisions = [history_render.revision_json(revision) for revision in memory.git.history(full)]
-    return {"path": path, "revisions": revisions, "by_hand": memory.git.tagged_by_hand(full)}
-
-
-@router.get("/cochange", response_model=responses.Companions)
-@with_memory()
-def cochange(
-    memory: OpenMemory,
-    path: Annotated[list[requests.Place], Query(min_length=1, max_length=100)],
-    limit: Annotated[int, Query(ge=1, le=1000)] = 10,
-) -> Any:
-    """Files that usually change together with these, and the commits that show it."""
-    companions = memory.git.cochanged([memory.git.inside(name) for name in path], limit)
-    files = [history_render.companion_json(companion) for companion in companions]
-    return {"paths": path, "files": files}
 
 
 @router.get("/tags", response_model=responses.TagPage)

@@ -17,7 +17,7 @@ from mcp.server.caching import CacheHint
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from kinen import __version__, paths
 from kinen.api.complaints import complaint, system_error
@@ -26,8 +26,7 @@ from kinen.errors import KinenError
 from kinen.journal.brief import HEAD
 from kinen.mcp import prompts
 from kinen.mcp.tool import Answer, Tool
-from kinen.mcp.tools_experience import FixError, HowTo
-from kinen.mcp.tools_git import GetArtifact, GetCochange, GetProvenance, ListArtifacts, ListTags
+from kinen.mcp.tools_git import GetArtifact, ListTags
 from kinen.mcp.tools_reports import CorrectMemory, Handoff, Memories, Standup
 from kinen.mcp.tools_search import (
     Context,
@@ -39,6 +38,8 @@ from kinen.mcp.tools_search import (
     report_progress,
 )
 from kinen.mcp.tools_write import Checkpoint, Observe, Pin, Plan, Remember
+from kinen.mcp.verbs import in_parameters
+from kinen.mcp.verbs import tools as verb_tools
 from kinen.memory import Memory
 from kinen.memory.pool import MemoryPool
 from kinen.privacy.quote import marked, quoted, quoted_values
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
     CallResult = types.CallToolResult | types.InputRequiredResult
 
+VERBS = verb_tools()
 TOOLS: tuple[type[Tool], ...] = (
     Search,
     Recall,
@@ -56,13 +58,13 @@ TOOLS: tuple[type[Tool], ...] = (
     Links,
     IndexStatus,
     IndexRebuild,
-    ListArtifacts,
+    VERBS["kinen_list_artifacts"],
     GetArtifact,
-    GetProvenance,
+    VERBS["kinen_get_provenance"],
     ListTags,
-    GetCochange,
-    FixError,
-    HowTo,
+    VERBS["kinen_get_cochange"],
+    VERBS["kinen_fix"],
+    VERBS["kinen_how"],
     Standup,
     Handoff,
     Memories,
@@ -187,7 +189,7 @@ async def run_tool(
             return await pool.call_apart(roots, partial(record_answer, tool, answer))
         return await pool.call(roots, partial(record_answer, tool, tool.answer), lane=tool.lane)
     except KinenError as error:
-        return failure(in_tools(error.line()))
+        return failure(in_parameters(in_tools(error.line())))
     except OSError as error:
         return failure(system_error(error))
     except Exception as error:
@@ -226,7 +228,9 @@ def tool_result(answer: Answer) -> types.CallToolResult:
     Every answer passes through here: nothing in it is taken for the client's own words.
     """
     text = visible(answer.text)
-    value = answer.value.model_dump(mode="json", exclude_defaults=True)
+    value = answer.value
+    if isinstance(value, BaseModel):
+        value = value.model_dump(mode="json", exclude_defaults=True)
     if value.get("next_offset") and "with offset" not in text:
         text += f"\n… of {value.get('total', 'more')}: continue with offset {value['next_offset']}"
     values: Any = quoted_values(readable(value, lines=True))
@@ -335,7 +339,7 @@ def _omitted(name: str, value: object) -> bool:
 
 _CHECKED_HERE = (
     *("anyOf", "examples", "additionalProperties", "default"),
-    *("minimum", "maximum", "exclusiveMinimum", "minLength", "maxLength"),
+    *("minimum", "maximum", "exclusiveMinimum", "minLength", "maxLength", "minItems", "maxItems"),
 )
 """Keywords of a schema that are left out of definitions."""
 

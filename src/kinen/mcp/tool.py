@@ -1,12 +1,10 @@
 """The base of all tools: a request whose fields are the parameters, and the answer to it."""
 
-import json
-import re
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
-from kinen.api.responses import Response
+from kinen.api.verbs import listed
 from kinen.memory import Memory
 from kinen.memory.pool import ASK
 from kinen.model.tuples import NamedTuple
@@ -15,7 +13,8 @@ from kinen.model.tuples import NamedTuple
 class Answer(NamedTuple):
     """The result of a tool: as a value, and as text for clients that read no values."""
 
-    value: Response
+    value: Any
+    """A response, or the JSON values of a verb's result."""
     text: str
 
 
@@ -40,20 +39,8 @@ class Tool(BaseModel):
         raise NotImplementedError
 
 
-def _split(value: Any, separator: str) -> Any:
-    """Some clients send a list as one text: JSON, or its items."""
-    if not isinstance(value, str):
-        return value
-    if value.lstrip().startswith("["):
-        try:
-            return json.loads(value)
-        except ValueError:
-            pass
-    return [item.strip() for item in re.split(separator, value) if item.strip()]
-
-
-Names = Annotated[list[str], BeforeValidator(lambda value: _split(value, r"[,\n]"))]
-Texts = Annotated[list[str], BeforeValidator(lambda value: _split(value, r"\n"))]
+Names = Annotated[list[str], BeforeValidator(lambda value: listed(value, ","))]
+Texts = Annotated[list[str], BeforeValidator(lambda value: listed(value, ""))]
 AsOf = Annotated[str, Field(description="what was known at a time, or in a commit")]
 Limit = Annotated[int, Field(ge=1, le=500)]
 Offset = Annotated[int, Field(ge=0)]

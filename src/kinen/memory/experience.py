@@ -11,10 +11,12 @@ from kinen.characters import storable
 from kinen.errors import KinenError, QueryError
 from kinen.journal import events
 from kinen.journal.account import commit_subject
+from kinen.journal.queries import EntryFilter
 from kinen.model.journal import Observation
 from kinen.model.records import Hits, Query
-from kinen.recall import errors
+from kinen.recall import errors, friction
 from kinen.recall.errors import Fix, Fixes, Outcome, normalised
+from kinen.recall.friction import Friction
 from kinen.recall.invocations import Invocations, fold
 from kinen.text import iso
 
@@ -31,6 +33,9 @@ FOLLOWED = 2_000
 """Observations after an error that are read for what came of it."""
 FOLLOWED_IN_ALL = 20_000
 """The same for all similar errors together; the most similar come first."""
+FAILING = ("error", "node_error", *events.ACTIONS)
+READ = 20_000
+"""The newest events that are read for errors that came back."""
 WORDS = 24
 """Words of an error that are looked for."""
 NEAREST = 3
@@ -88,7 +93,7 @@ class Experience:
         """Recorded failures and prompts that share words with some lines of an error."""
         words = dict.fromkeys(word for line in lines for word in normalised(line).split())
         terms = [word for word in words if len(word) > 2][:WORDS]
-        kinds = ("error", "node_error", *events.ACTIONS, "message")
+        kinds = (*FAILING, "message")
         query = Query(" ".join(terms), events=kinds)
         matches = self._core.reader.match(terms, query, CANDIDATES)
         loaded = self._core.reader.load([id_ for id_, _ in matches])
@@ -180,6 +185,36 @@ class Experience:
                     if revision.at >= moment:
                         return f"{revision.subject} ({revision.ref.partition(':')[2][:7]})"
         return ""
+
+    def friction(self, least: int = 3, limit: int = 10) -> tuple[list[Friction], int]:
+        """Errors of at least so many sessions with what helped, and how many failures were read."""
+        store = self._core.store
+        if not store.exists:
+            return [], 0
+        chosen = EntryFilter(kinds=FAILING, limit=READ, redacted=False)
+        recorded, _ = store.entries("observations", chosen)
+        failures = [event for event in recorded if events.failed(event)]
+        groups = friction.recurring(failures, least)
+        rows = iter(range(FOLLOWED_IN_ALL))
+        recurrences = [self._recurrence(group, rows) for group in groups[: limit or None]]
+        return recurrences, len(failures)
+
+    def _recurrence(self, group: list[Observation], rows: Iterator[int]) -> Friction:
+        """An error with what was done after its last failure in each session, where it passed."""
+        latest = {event.capsule or event.scope.session: event for event in reversed(group)}
+        fixes = []
+        for event in sorted(latest.values(), key=lambda event: event.ts, reverse=True):
+            line = errors.identifying_lines(events.body(event))[0]
+            fixes.append(self._fix(event, line, 1.0, (), rows))
+        return Friction(
+            error=fixes[0].error,
+            sessions=len(latest),
+            failures=len(group),
+            first=group[-1].ts,
+            last=group[0].ts,
+            ref=group[0].ref,
+            helped=[fix for fix in fixes if fix.fixed_at],
+        )
 
     def how(
         self, name: str, limit: int = LIMIT_INVOCATIONS, *, failed: bool = False

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from kinen.characters import visible_line
 from kinen.journal.short import beginnings
 from kinen.model.documents import Companion, Revision
-from kinen.model.records import Record
 from kinen.render.style import PLAIN, Style, readable
 from kinen.render.text import counted, size_text
 from kinen.text import excerpt
@@ -24,29 +22,6 @@ SUBJECT = 100
 LEAST_SUBJECT = 30
 BESIDE_SUBJECT = len("2026-01-01 0123456789 , :  ")
 _STATUS = {"A": "added", "M": "changed", "T": "retyped", "D": "deleted", "R": "renamed"}
-
-
-def file_json(record: Record) -> dict[str, Any]:
-    metadata = record.metadata or {}
-    return {
-        "ref": record.ref,
-        "path": record.path,
-        "tags": list(record.tags),
-        "last_modified": record.at or None,
-        "alive": metadata.get("alive", True),
-        "commits": metadata.get("commits", 0),
-    }
-
-
-def files_text(records: Sequence[Record], style: Style = PLAIN) -> str:
-    """A path per line, with its tags."""
-    lines = []
-    for record in records:
-        alive = (record.metadata or {}).get("alive", True)
-        deleted = "" if alive else style("warn", "  (deleted)")
-        tags = style("dim", visible_line("  " + ", ".join(record.tags))) if record.tags else ""
-        lines.append(f"{style('path', visible_line(record.path))}{deleted}{tags}")
-    return "\n".join(lines)
 
 
 def revision_json(revision: Revision) -> dict[str, Any]:
@@ -66,14 +41,14 @@ def revisions_text(revisions: Sequence[Revision], style: Style = PLAIN) -> str:
     return "\n".join(reversed(revision_lines(revisions, style)))
 
 
-def messages_text(revisions: Sequence[Revision]) -> str:
+def message_texts(revisions: Sequence[Revision]) -> list[str]:
     """Each commit, oldest first as given: the line of `revisions_text`, then the whole message."""
     texts = []
     for line, revision in zip(revision_lines(revisions), revisions, strict=True):
         message = readable(revision, lines=True).message
         body = message.strip().partition("\n")[2].strip("\n")
         texts.append("\n".join([line, *(f"  {row}".rstrip() for row in body.splitlines())]))
-    return "\n".join(texts)
+    return texts
 
 
 def revision_lines(
@@ -104,18 +79,6 @@ def revision_lines(
 def _room(width: int, beside: int) -> int:
     """Characters for a subject in a line, by the width of the terminal."""
     return min(SUBJECT, max(LEAST_SUBJECT, width - beside)) if width else SUBJECT
-
-
-def companion_json(companion: Companion) -> dict[str, Any]:
-    return {
-        "ref": f"file:{companion.path}",
-        "path": companion.path,
-        "count": companion.support,
-        "jaccard": round(companion.jaccard, 6),
-        "weight": round(companion.weight, 6),
-        "score": round(companion.score, 6),
-        "commits": [{"ref": ref, "subject": subject} for ref, subject in companion.commits],
-    }
 
 
 def companions_text(companions: Sequence[Companion], style: Style = PLAIN, width: int = 0) -> str:

@@ -1,0 +1,1 @@
+"""What kinen does, each thing declared once."""

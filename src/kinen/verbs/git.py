@@ -1,0 +1,317 @@
+"""`files`, `history` and `cochange`: what git knows about the files of a space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kinen.errors import QueryError
+from kinen.render import history as render
+from kinen.verbs.verb import Result, Verb, View, limit, next_offset, offset, param
+
+if TYPE_CHECKING:
+    from kinen.memory import Memory
+    from kinen.model.documents import Companion, Revision
+    from kinen.model.records import Record
+
+
+@dataclass(frozen=True, slots=True)
+class File(Result):
+    ref: str
+    path: str
+    tags: list[str] = field(default_factory=list)
+    last_modified: str | None = None
+    alive: bool = True
+    commits: int = 0
+
+    @classmethod
+    def of(cls, record: Record) -> File:
+        about = record.metadata or {}
+        return cls(
+            record.ref,
+            record.path,
+            list(record.tags),
+            record.at or None,
+            about.get("alive", True),
+            about.get("commits", 0),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FileList(Result):
+    files: list[File]
+    total: int
+    offset: int = 0
+    next_offset: int = 0
+    """of the next page; 0 on the last"""
+
+
+class Files(Verb):
+    """List the files of the repository at HEAD with their tags. Exit 1 if there are none.
+
+    \b
+    Examples:
+      kinen files --tag auth --tag session
+      kinen files -l0 --tag auth | xargs -0 wc -l
+      kinen files --deleted --json | jq -r '.files[] | select(.alive | not).path'
+    """
+
+    result = FileList
+    route = "files"
+    tool = "kinen_list_artifacts"
+    title = "List files by tag"
+    guide = "List the repository's files by tag, with tags and last change."
+    lists_files = True
+
+    tags: tuple[str, ...] = param(
+        "--tag",
+        "tag that files must have",
+        many=True,
+        aliases=("--tags", "-t"),
+        metavar="TAG",
+        guide="all of these",
+        example=["auth"],
+    )
+    deleted: bool = param("--deleted", "include deleted files", default=False)
+    ignored: bool = param(
+        "--ignored", "include tracked files that match .gitignore", default=False, unlisted=True
+    )
+    source_only: bool = param(
+        "--source-only",
+        "only files below a folder named src",
+        default=False,
+        guide="only below src",
+        unlisted=True,
+    )
+    limit: int = limit(0, "files", tool=50)
+    offset: int = param(
+        "--offset", "skip the first N files", 0, least=0, metavar="N", unlisted=True
+    )
+
+    def run(self, memory: Memory) -> FileList:
+        records, total = memory.git.files(
+            tags=self.tags,
+            deleted=self.deleted,
+            ignored=self.ignored,
+            source_only=self.source_only,
+            limit=self.limit,
+            offset=self.offset,
+        )
+        following = next_offset(total, self.offset, self.limit)
+        return FileList([File.of(record) for record in records], total, self.offset, following)
+
+    def text(self, result: FileList, view: View) -> str:
+        lines = []
+        for file in result.files:
+            deleted = "" if file.alive else view.style("warn", "  (deleted)")
+            tags = view.style("dim", "  " + ", ".join(file.tags)) if file.tags else ""
+            lines.append(f"{view.style('path', view.place(file.path))}{deleted}{tags}")
+        return "\n".join(lines)
+
+    def notes(self, result: FileList) -> Iterable[str]:
+        if not result.files:
+            yield "no file matches"
+        elif len(result.files) < result.total:
+            shown = f"{len(result.files):,} of {result.total:,}"
+            yield f"{shown}; use --limit and --offset to see the others"
+
+    def files_in(self, result: FileList) -> Iterable[str]:
+        return [file.path for file in result.files]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitOfFile(Result):
+    ref: str
+    at: str
+    author: str
+    subject: str
+    status: str
+    path: str
+    before: str | None
+    tags: list[str]
+    message: str
+    commit: str
+    patch: str = ""
+    """what it changed in the file, where that was asked for"""
+
+    @classmethod
+    def of(cls, revision: Revision, patch: str = "") -> CommitOfFile:
+        fields: dict[str, Any] = {
+            **revision._asdict(),
+            "tags": list(revision.tags),
+            "before": revision.before or None,
+        }
+        return cls(**fields, commit=revision.ref.partition(":")[2], patch=patch)
+
+
+@dataclass(frozen=True, slots=True)
+class FileHistory(Result):
+    path: str
+    revisions: list[CommitOfFile]
+    """oldest first"""
+    by_hand: list[str] = field(default_factory=list)
+    """tags that people added and removed"""
+    total: int = 0
+    next_offset: int = 0
+    """of the next page; 0 on the last"""
+
+
+class History(Verb):
+    """Show the commits of a file, newest first, across renames, with its tags.
+
+    PATH may be an earlier name of the file. In JSON the commits are oldest first.
+
+    \b
+    Examples:
+      kinen history src/auth/session.py
+      kinen history -n 3 -p src/auth/session.py
+      kinen history src/auth/session.py --json | jq -r '.revisions[].commit'
+    """
+
+    result = FileHistory
+    route = "history"
+    tool = "kinen_get_provenance"
+    title = "History of a file"
+    guide = """Commits of a file through renames, oldest first: who, when and why (the whole
+    message), and its tags after each."""
+
+    path: str = param(
+        "", "the file, by any name it had", required=True, path=True, example="src/auth.py"
+    )
+    limit: int = limit(0, "commits", tool=50)
+    offset: int = offset("commits, the newest")
+    patch: bool = param(
+        "--patch -p", "show what each commit changed in the file", default=False, unlisted=True
+    )
+    revisions: list[Revision]
+    """All commits of the file."""
+
+    def run(self, memory: Memory) -> FileHistory:
+        self.revisions = memory.git.history(self.path)
+        page = self.revisions[self._page]
+        patches = [memory.git.patch(item) if self.patch else "" for item in page]
+        return FileHistory(
+            memory.git.current_name(self.path),
+            [CommitOfFile.of(*pair) for pair in zip(page, patches, strict=True)],
+            memory.git.tagged_by_hand(self.path),
+            len(self.revisions),
+            next_offset(len(self.revisions), self.offset, self.limit),
+        )
+
+    @property
+    def _page(self) -> slice:
+        """The newest commits, after those that are skipped."""
+        end = max(0, len(self.revisions) - self.offset)
+        return slice(max(0, end - self.limit) if self.limit else 0, end)
+
+    def text(self, result: FileHistory, view: View) -> str:
+        lines = render.revision_lines(self.revisions, view.style, view.screen.width)[self._page]
+        rows = zip(lines, result.revisions, strict=True)
+        texts = [f"{line}\n{row.patch}" if self.patch else line for line, row in rows]
+        by_hand = [f"by hand: {' '.join(result.by_hand)}"] if result.by_hand else []
+        return "\n".join([*reversed(texts), *by_hand])
+
+    def agent_text(self, result: FileHistory) -> str:  # noqa: ARG002
+        return "\n".join(render.message_texts(self.revisions)[self._page])
+
+    def empty(self, result: FileHistory) -> bool:  # noqa: ARG002
+        return False
+
+    def notes(self, result: FileHistory) -> Iterable[str]:
+        if not result.total:
+            yield "no commit of this file: it was added by a merge"
+
+
+@dataclass(frozen=True, slots=True)
+class CommitSubject(Result):
+    ref: str
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class CompanionFile(Result):
+    ref: str
+    path: str
+    count: int
+    """commits that they share"""
+    jaccard: float
+    weight: float
+    score: float
+    commits: list[CommitSubject]
+    """those that show it best"""
+
+
+@dataclass(frozen=True, slots=True)
+class Companions(Result):
+    paths: list[str]
+    files: list[CompanionFile]
+
+
+class Cochange(Verb):
+    """List the files that usually change together with PATHS. Exit 1 if there are none.
+
+    A commit of n files counts 1/(n-1) for each pair in it, so large commits count little.
+
+    \b
+    Examples:
+      kinen cochange src/auth/session.py
+      kinen cochange --staged
+      kinen cochange -l src/auth/session.py | xargs less
+    """
+
+    result = Companions
+    route = "cochange"
+    tool = "kinen_get_cochange"
+    title = "What changes together"
+    guide = """Files that usually change together with a file, and the commits that show it: look
+    here before and after an edit."""
+    lists_files = True
+
+    paths: tuple[str, ...] = param(
+        "", "files", many=True, path=True, separator="", example=["src/auth.py"]
+    )
+    staged: bool = param("--staged", "use the staged files", default=False, unlisted=True)
+    limit: int = limit(10, "files", least=1)
+    companions: list[Companion]
+    tracked: list[str]
+
+    def run(self, memory: Memory) -> Companions:
+        if bool(self.paths) == self.staged:
+            fact = "paths and the staged files" if self.staged else "no paths"
+            raise QueryError(fact, "give paths, or --staged for the staged files")
+        paths = memory.git.staged() if self.staged else list(self.paths)
+        self.tracked = [path for path in paths if not self.staged or memory.git.tracks(path)]
+        self.companions = memory.git.cochanged(self.tracked, self.limit) if self.tracked else []
+        names = paths if self.staged else [memory.git.relative(path) for path in paths]
+        return Companions(names, [_companion(item) for item in self.companions])
+
+    def text(self, result: Companions, view: View) -> str:  # noqa: ARG002
+        rows = [item._replace(path=view.place(item.path)) for item in self.companions]
+        return render.companions_text(rows, view.style, view.screen.width)
+
+    def empty(self, result: Companions) -> bool:
+        return not result.files
+
+    def notes(self, result: Companions) -> Iterable[str]:
+        if not result.paths:
+            yield "nothing is staged: run `git add` first"
+        elif not self.tracked:
+            yield "the staged files are new: no commit contains them yet"
+        elif not result.files:
+            yield "no file changes with it"
+
+    def files_in(self, result: Companions) -> Iterable[str]:
+        return [file.path for file in result.files]
+
+
+def _companion(item: Companion) -> CompanionFile:
+    return CompanionFile(
+        f"file:{item.path}",
+        item.path,
+        item.support,
+        round(item.jaccard, 6),
+        round(item.weight, 6),
+        round(item.score, 6),
+        [CommitSubject(*commit) for commit in item.commits],
+    )

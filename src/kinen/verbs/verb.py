@@ -1,0 +1,201 @@
+"""What a verb is: one declaration, from which the command, the tool, the endpoint and their
+reference are made.
+
+A verb is a class. Its parameters are attributes made by `param`, `run` answers with a dataclass,
+and the fields of that are the JSON of every surface; a docstring below a field describes it in the
+API. The docstring of a verb is the help of its command. `kinen.verbs.catalogue` lists the verbs.
+
+    class Greet(Verb):
+        result = Greeting
+        name: str = param("", "whom to greet")
+
+        def run(self, memory: Memory) -> Greeting:
+            return Greeting(f"hello {self.name}")
+
+        def text(self, result: Greeting, view: View) -> str:
+            return result.text
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from kinen.memory.pool import ASK
+from kinen.render.screen import Screen
+from kinen.render.style import Style
+
+if TYPE_CHECKING:
+    from kinen.memory import Memory
+
+MOST = 1000
+"""The largest limit of a request; a command may ask for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A parameter of a verb, on every surface."""
+
+    names: tuple[str, ...]
+    """Its options on the command line; none for an argument."""
+    help: str
+    default: Any = ""
+    aliases: tuple[str, ...] = ()
+    """Further options, which the help leaves out."""
+    type: type = str
+    many: bool = False
+    """A repeatable option, or an argument that takes all words that are left."""
+    joined: bool = False
+    """An argument of many words that are one text, which may begin with dashes."""
+    required: bool = False
+    choices: tuple[str, ...] = ()
+    metavar: str = ""
+    path: bool = False
+    """The name of a file: its bytes stay as they are, and of a request it is inside the space."""
+    ref: bool = False
+    """With `path`: the name of any record."""
+    separator: str = ","
+    """What separates several values that a request sends as one text."""
+    least: int | None = None
+    most: int | None = None
+    longest: int = 4096
+    """Characters of each text in a request."""
+    unbounded: bool = False
+    """A limit of which 0 means all, which a request may not ask for."""
+    guide: str = ""
+    """Its description for agents, where its name does not say enough."""
+    tool_default: Any = None
+    unlisted: bool = False
+    """Whether the tool accepts it without listing it, which saves tokens."""
+    hidden: bool = False
+    """Whether the help of the command leaves it out."""
+    piped: str = ""
+    """Standard input is taken where the argument is missing; the error if that is empty."""
+    example: Any = None
+    """A value for the reference of the API."""
+    local: bool = False
+    """Whether only the command line has it."""
+
+
+def param(names: str, help: str, default: Any = "", **more: Any) -> Any:  # noqa: A002
+    """A parameter by the names of its option, or for "" an argument; see `Param`."""
+    kind = str if more.get("many") or default is None else type(default)
+    return Param(tuple(names.split()), help, default, **{"type": kind, **more})
+
+
+def words(help: str, **more: Any) -> Any:  # noqa: A002
+    """The text of a verb: all words of the command line that are no options."""
+    return param("", help, many=True, joined=True, **{"required": True, **more})
+
+
+def offset(noun: str, **more: Any) -> Any:
+    """`--offset`, which skips the first entries of a list."""
+    about = {"least": 0, "most": 1 << 31, "metavar": "N", "unlisted": True}
+    return param("--offset", f"skip the first N {noun}", 0, **about | more)
+
+
+def limit(default: int, noun: str, *, tool: int = 0, **more: Any) -> Any:
+    """`--limit`, of which 0 means all on the command line."""
+    description = f"maximum number of {noun} (0 = all)"
+    bounds = {"least": 0, "most": MOST, "unbounded": True, "metavar": "N", "unlisted": True}
+    return param("--limit -n", description, default, tool_default=tool or None, **bounds | more)
+
+
+class Result:
+    """The base of what verbs answer: frozen dataclasses with slots."""
+
+    __slots__ = ()
+    __pydantic_config__ = {  # noqa: RUF012
+        "extra": "forbid",
+        "json_schema_serialization_defaults_required": True,
+        "use_attribute_docstrings": True,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Where a result is shown."""
+
+    screen: Screen = field(default_factory=Screen)
+    place: Callable[[str], str] = str
+    """A path of the space as the reader can open it."""
+
+    @property
+    def style(self) -> Style:
+        return self.screen.style
+
+
+PLAIN_VIEW = View()
+
+
+class Verb:
+    """One thing that kinen does."""
+
+    result: ClassVar[type[Any]]
+    route: ClassVar[str] = ""
+    """Its endpoint below /v1: GET and POST if it reads, POST if it writes; none if empty."""
+    tool: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    guide: ClassVar[str] = ""
+    """What tells an agent when to use the tool."""
+    writes: ClassVar[bool] = False
+    lane: ClassVar[str] = ASK
+    lists_files: ClassVar[bool] = False
+    """Whether the command has -l, which prints `files_in` only."""
+    spaces: ClassVar[bool] = False
+    """Whether the command can answer for several spaces."""
+    params: ClassVar[dict[str, Param]] = {}
+
+    def __init_subclass__(cls) -> None:
+        own = {name: value for name, value in vars(cls).items() if isinstance(value, Param)}
+        cls.params = {**cls.params, **own}
+
+    def __init__(self, **values: Any) -> None:
+        unknown = values.keys() - self.params.keys()
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no {', '.join(sorted(unknown))}")
+        for name, row in self.params.items():
+            default = () if row.many and not row.joined else row.default
+            value = values.get(name, default)
+            setattr(self, name, default if value is None else value)
+
+    def run(self, memory: Memory) -> Any:
+        raise NotImplementedError
+
+    def text(self, result: Any, view: View) -> str:
+        """The result as people and agents read it."""
+        raise NotImplementedError
+
+    def agent_text(self, result: Any) -> str:
+        """The result for agents that read no JSON, where it differs."""
+        return self.text(result, PLAIN_VIEW)
+
+    def empty(self, result: Any) -> bool:
+        """Whether there is no result, which decides the exit code: its first field is empty."""
+        return not getattr(result, fields(result)[0].name)
+
+    def notes(self, result: Any) -> Iterable[str]:  # noqa: ARG002
+        """Remarks on the result: what is missing, what to do. Options are written `--name`."""
+        return ()
+
+    def files_in(self, result: Any) -> Iterable[str]:
+        """The files in the result, as the space has them."""
+        raise NotImplementedError
+
+
+def plain(value: Any) -> Any:
+    """A result as JSON values."""
+    if is_dataclass(value):
+        return {row.name: plain(getattr(value, row.name)) for row in fields(value)}
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value
+
+
+def next_offset(total: int, offset: int, size: int) -> int:
+    """Where the next page of a list begins; 0 after the last."""
+    end = offset + size
+    return end if size and end < total else 0

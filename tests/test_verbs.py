@@ -1,0 +1,118 @@
+"""A verb is declared once, and every surface has it with the same answer."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from starlette.testclient import TestClient
+
+from kinen.http.app import create_app
+from kinen.http.events import Hub
+from kinen.http.guard import Access
+from kinen.mcp.server import create_server
+from kinen.memory import Memory
+from kinen.memory.pool import MemoryPool
+from kinen.verbs.catalogue import verbs
+from kinen.verbs.verb import Verb, plain
+from mcp import Client
+from sources.repositories import Repository
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from conftest import Ran
+
+VERBS = dict(verbs())
+ASKED: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "cochange": (["a.py"], {"paths": ["a.py"]}),
+    "files": (["--tag", "tea"], {"tags": ["tea"]}),
+    "fix": (["KeyError: 'tea'"], {"error": "KeyError: 'tea'"}),
+    "friction": (["--sessions", "2"], {"sessions": 2}),
+    "history": (["a.py"], {"path": "a.py"}),
+    "how": (["make", "tea"], {"command": "make tea"}),
+}
+"""The words of a command line for each verb, and the same as a request."""
+
+
+@pytest.fixture
+def folder(space: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with two commits, and two sessions with the same error."""
+    repository = Repository(space, "existing")
+    repository.git("init", "-q", "-b", "main")
+    repository.commit("feat: tea\n\ntags: tea", {"a.py": "1\n", "b.py": "1\n"})
+    repository.commit("fix: tea", {"a.py": "2\n", "b.py": "2\n"})
+    monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
+    with Memory.open(repository.root) as memory:
+        for session in ("s1", "s2"):
+            scope = {"session": session}
+            memory.journal.open_capsule("make tea", scope=scope)
+            about = {"command": "make tea", "exitCode": 1}
+            text = "$ make tea\nKeyError: 'tea' is not in the kettle"
+            memory.observe(text, kind="error", scope=scope, provenance=about)
+            about = {"command": "make tea", "exitCode": 0}
+            memory.observe("$ make tea\nok", kind="command", scope=scope, provenance=about)
+        memory.sync(embed=False)
+    return repository.root
+
+
+@pytest.fixture
+def client(folder: Path) -> Iterator[TestClient]:
+    pool = MemoryPool(lambda _: Memory.open(folder))
+    app = create_app(pool, hub=Hub(), state=dict, access=Access("t", 7), default=str(folder))
+    with TestClient(app, base_url="http://127.0.0.1:7") as client:
+        client.headers["Authorization"] = "Bearer t"
+        yield client
+    anyio.run(pool.close)
+
+
+def test_every_verb_is_asked_here() -> None:
+    assert set(ASKED) == set(VERBS)
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_command_line_http_and_python_answer_the_same(
+    folder: Path, client: TestClient, kinen: Callable[..., Ran], name: str
+) -> None:
+    words, request = ASKED[name]
+    verb = VERBS[name]
+    run = kinen(*name.split(), *words, "--json")
+    assert run.code == 0, run.err
+    answer = json.loads(run.out)
+    route = f"/v1/{verb.route}"
+    assert client.post(route, json=request).json() == answer
+    assert client.get(route, params=request).json() == answer
+    with Memory.open(folder) as memory:
+        called: Verb = verb(**request)
+        assert plain(called.run(memory)) == answer
+
+
+@pytest.mark.parametrize("name", [name for name, verb in VERBS.items() if verb.tool])
+def test_the_tool_of_a_verb_answers_with_its_fields(folder: Path, name: str) -> None:
+    _, request = ASKED[name]
+
+    async def call() -> Any:
+        with Memory.open(folder) as memory:
+            async with Client(create_server(memory)) as client:
+                return await client.call_tool(VERBS[name].tool, request)
+
+    result = anyio.run(call)
+    assert not result.is_error, result.content
+    fields = set(VERBS[name].result.__dataclass_fields__)
+    assert set(result.structured_content) - {"notice"} <= fields
+    assert len(result.structured_content) > 1
+
+
+def test_a_path_outside_the_space_is_refused_by_every_verb(client: TestClient) -> None:
+    for path in ("../secret", "/etc/passwd", "a/../../b"):
+        answer = client.get("/v1/history", params={"path": path})
+        assert answer.status_code in (400, 404), answer.text
+
+
+def test_unknown_fields_and_limits_without_bound_are_refused(client: TestClient) -> None:
+    assert client.get("/v1/how", params={"command": "make", "nope": 1}).status_code == 400
+    assert client.post("/v1/how", json={"command": "make", "limit": 0}).status_code == 400
+    assert client.post("/v1/how", json={"command": ""}).status_code == 400
