@@ -170,19 +170,31 @@ def _prompt(session: Session) -> str:
         return ""
     prompt = intent(event.text)
     session.keep(event, sieve, lambda db: capsules.call(db, session.capsule, prompt))
-    if not session.prompted:
+    asks = session.asks == "stop"
+    if not (session.prompted or asks):
         return ""
     from kinen.hooks.injection import Context
 
     context = Context(session)
-    context.load()
+    request = _correction(session, context, event.text) if asks else ""
     injection = context.injection("UserPromptSubmit")
     try:
-        _relevant(event.text, session, sorted(context.refs), injection)
+        if session.prompted:
+            context.load()
+            _relevant(event.text, session, sorted(context.refs), injection)
     except TimeoutError:
         _spawn(session)  # the index is far behind: it is there for the next prompt
-        return ""
-    return _response(context, injection)
+    return _response(context, injection, request)
+
+
+def _correction(session: Session, context: Context, prompt: str) -> str:
+    """The request to save what a prompt corrects, if it does and that could be noted."""
+    from kinen.hooks import saving
+
+    injection = context.injection("UserPromptSubmit")
+    injection.subject = saving.CORRECTION
+    injection.tell(saving.at_prompt(session, context, prompt), [])
+    return injection.text if context.record(injection) else ""
 
 
 def _start(session: Session) -> str:
@@ -513,13 +525,12 @@ def _output(context: Context, event: str, text: str, candidates: list[str]) -> s
     return _response(context, injection)
 
 
-def _response(context: Context, injection: Injection) -> str:
-    text = injection.text
-    if not text:
-        return ""
+def _response(context: Context, injection: Injection, request: str = "") -> str:
+    """The response with an injection, and before it a request that is in the ledger already."""
     context.record(injection)
+    text = "\n".join(filter(None, (request, injection.text)))
     session = context.session
-    return answer(text, session.client_event, session.client.answer)
+    return answer(text, session.client_event, session.client.answer) if text else ""
 
 
 def answer(text: str, event: str, form: str) -> str:

@@ -135,21 +135,48 @@ def has_intent(db: sqlite3.Connection, id_: str) -> bool:
     return bool(row) and row[0] != UNNAMED
 
 
-def worked(db: sqlite3.Connection, id_: str, since: int) -> bool:
-    """Was a file edited or something committed in the turn of a capsule, and nothing saved?
-
-    The turn begins with the last prompt; what was done up to `since` does not count.
-    """
-    prompted = db.execute(
+def last_prompt(db: sqlite3.Connection, id_: str, before: int = 1 << 62) -> int:
+    """When the user last wrote in a capsule, before some moment; 0 for never."""
+    row = db.execute(
         "SELECT IFNULL(MAX(ts), 0) FROM observations WHERE capsule = ? AND kind = 'message'"
-        " AND json_extract(provenance, '$.role') = 'user'",
-        (id_,),
-    ).fetchone()[0]
-    begin = max(prompted, since + 1)
+        " AND json_extract(provenance, '$.role') = 'user' AND ts < ?",
+        (id_, before),
+    ).fetchone()
+    return int(row[0])
+
+
+class Deed:
+    """An observation of a turn: what was done, or what the agent said."""
+
+    __slots__ = ("at", "file", "interrupted", "kind", "text")
+
+    def __init__(self, kind: str, text: str, at: int, files: str, interrupted: int) -> None:
+        self.kind = kind
+        self.text = text
+        self.at = at
+        self.file = next(iter(files.split('"')[1:2]), "")
+        self.interrupted = bool(interrupted)
+
+
+def turn_before(db: sqlite3.Connection, id_: str, prompt_at: int) -> list[Deed]:
+    """What an agent edited, ran and said between the last two prompts of a capsule, in order."""
+    rows = db.execute(
+        "SELECT kind, content, ts, files, IFNULL(json_extract(provenance, '$.interrupted'), 0)"
+        " FROM observations WHERE capsule = ? AND ts >= ? AND ts < ?"
+        " AND (kind IN ('file_diff', 'command', 'error')"
+        "  OR kind = 'message' AND json_extract(provenance, '$.role') = 'assistant')"
+        f" AND {_ALIVE} ORDER BY ts, rowid",
+        (id_, last_prompt(db, id_, prompt_at), prompt_at),
+    )
+    return [Deed(*row) for row in rows]
+
+
+def worked(db: sqlite3.Connection, id_: str, since: int) -> bool:
+    """Was a file edited or something committed in a capsule since a moment, and nothing saved?"""
     rows = db.execute(
         "SELECT kind, IFNULL(json_extract(provenance, '$.command'), '') FROM observations"
         " WHERE capsule = ? AND ts >= ? AND kind IN ('file_diff', 'command')",
-        (id_, begin),
+        (id_, since),
     ).fetchall()
     if not any(kind == "file_diff" or "git commit" in command for kind, command in rows):
         return False
@@ -157,7 +184,7 @@ def worked(db: sqlite3.Connection, id_: str, since: int) -> bool:
     saved = db.execute(
         "SELECT 1 FROM observations WHERE ts >= ?"
         " AND json_extract(provenance, '$.event') = 'remember' LIMIT 1",
-        (begin,),
+        (since,),
     ).fetchone()
     return saved is None
 

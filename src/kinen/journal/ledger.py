@@ -59,7 +59,8 @@ class Injection:
         self.at = at
         """Epoch milliseconds."""
         self.subject = ""
-        """The MCP tool, or the file or command that a tool was about to be used on."""
+        """The MCP tool, the file or command that a tool was about to be used on, or `correction`
+        for a request to save what a prompt corrects."""
         self.text = ""
         self.entries: list[str] = []
         """Refs that the text cites."""
@@ -179,11 +180,14 @@ def has_told(db: sqlite3.Connection, event: str, agent: str, session: str) -> bo
     return row is not None
 
 
-def last_told(db: sqlite3.Connection, event: str, agent: str, session: str) -> int:
+def last_told(
+    db: sqlite3.Connection, event: str, agent: str, session: str, subject: str = ""
+) -> int:
     """When a session was last told something at an event, in epoch milliseconds; 0 for never."""
     row = db.execute(
-        "SELECT IFNULL(MAX(at), 0) FROM injections WHERE event = ? AND agent = ? AND session = ?",
-        (event, entrance.name(agent), entrance.name(session)),
+        "SELECT IFNULL(MAX(at), 0) FROM injections WHERE event = ? AND agent = ? AND session = ?"
+        " AND subject = ?",
+        (event, entrance.name(agent), entrance.name(session), subject),
     ).fetchone()
     return int(row[0])
 

@@ -49,6 +49,8 @@ GO_ON = frozenset(
     " 続けて".split()
 )
 """Words that ask to go on, besides those that agree."""
+SIGNS = ".,;!:"
+"""What may stand at the end of such a word."""
 UNANSWERED = "not answered: "
 """Begins the outcome of a session whose last request has no answer."""
 UNFINISHED = "not finished: "
@@ -312,10 +314,18 @@ def meaning(before: str, request: str) -> str:
     choice = accepted(before, request)
     if choice:
         return choice.option or choice.question
-    bare = [word.strip(".,;!:").casefold() for word in words]
-    agrees = bare[0] in YES or all(word in YES | GO_ON for word in bare)
+    agrees = words[0].strip(SIGNS).casefold() in YES or goes_on(request)
     is_reply = before.rstrip("*_` \n").endswith(("?", "？"))
     return "" if agrees or (is_reply and len(words) < ASKED) else request
+
+
+def goes_on(request: str) -> bool:
+    """Is a request nothing but words that agree or ask to go on?"""
+    from kinen.journal.choices import YES
+
+    words = request.split()
+    bare = {word.strip(SIGNS).casefold() for word in words} if len(words) <= REPLY else {""}
+    return bare <= YES | GO_ON
 
 
 def paths_in(files: str) -> list[str]:
