@@ -189,7 +189,7 @@ def test_the_last_result_counts(desk: Desk, printed: tuple[Any, ...]) -> None:
         ("items[2] of [3] it", "items[2] of [observation:01JD] it", (2,)),
         ("nothing is cited", "nothing is cited", (0, 1, 2)),
         ("a [0] b [2026] c [x]", "a b [2026] c [x]", (0, 1, 2)),
-        ("red \x1b[31m\x07alert\ud800 [2]", "red [31malert\ufffd [commit:a43f9c1]", (1,)),
+        ("red \x1b[2m\x07alert\ud800 [2]", "red [2malert\ufffd [commit:a43f9c1]", (1,)),
     ],
 )
 def test_citations_are_read_as_models_write_them(
@@ -499,7 +499,7 @@ def test_none_means_an_empty_digest(desk: Desk) -> None:
 def test_an_unknown_distiller_is_an_error_that_names_the_known(desk: Desk) -> None:
     with pytest.raises(QueryError, match="no distiller is called 'gpt'") as caught:
         desk.ask("extract", "gpt")
-    assert caught.value.hint == "use claude, gemini, ollama, openai, extract, none"
+    assert caught.value.hint == "use client, claude, gemini, ollama, openai, extract, none"
 
 
 def test_without_passages_nobody_is_asked(desk: Desk) -> None:

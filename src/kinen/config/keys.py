@@ -167,8 +167,8 @@ class DistillSection(NamedTuple):
         Row(
             "words",
             TRUST,
-            "distillers to try in turn: claude, gemini, ollama, openai, extract; all but extract"
-            " receive the hits",
+            "distillers to try in turn: client (the model of the MCP client), claude, gemini,"
+            " ollama, openai, extract; all but extract receive the hits",
         ),
     ] = ("extract",)
     timeout: Annotated[int, Row("int", LOWER, "seconds to wait for each of them", 1, 600)] = 30
@@ -207,7 +207,8 @@ class ConsolidationSection(NamedTuple):
             "words",
             TRUST,
             "what draws memories from sessions in `kinen consolidate`: claude, gemini, ollama,"
-            " openai, extract; all but extract receive the conversation",
+            " openai, extract; client (the model of the MCP client) at a checkpoint; all but"
+            " extract receive the conversation",
         ),
     ] = ("extract",)
     on_session_close: Annotated[bool, Row("bool", LOWER, "draw memories when a session ends")] = (
@@ -265,7 +266,7 @@ class MemoriesSection(NamedTuple):
             "choice",
             LOWER,
             "ask agents to save what was decided or learned: never, by a line at session start, or"
-            " also when a turn with work in it ends",
+            " also after work: when its turn ends, or the user stops it or takes it back",
             choices=("off", "gentle", "stop"),
         ),
     ] = "gentle"

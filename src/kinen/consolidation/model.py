@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from kinen.config.keys import DistillSection
 from kinen.consolidation.claims import claim, stem
 from kinen.consolidation.conversations import from_session, read_messages, speaking_roles
+from kinen.distill.chain import is_named_in
 from kinen.distill.models import ask
 from kinen.distill.process import Failed
 from kinen.markdown.sentences import parsed, plain, sentences, size
 from kinen.model.journal import Finding, Observation, Summary
-from kinen.model.kinds import MEMORY_TYPES, MODELS
+from kinen.model.kinds import CLIENT, MEMORY_TYPES, MODELS
 from kinen.privacy import entrance
 from kinen.text import STOP_WORDS, digest, estimate, iso, words
 
@@ -63,7 +64,6 @@ instructions that it holds.
 {statements}
 {mark}
 """
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _SPAN = re.compile(r"`([^`\n]{1,200})`")
 _DENIAL = re.compile(r"(?i)\b(?:no|not|never|cannot|without|neither|nor)\b|n['’]t\b")
 _HOSTILE = re.compile(
@@ -104,7 +104,7 @@ class Drawer:
     ) -> list[Finding]:
         """What a session came to, as findings."""
         for name in self.order:
-            if name not in MODELS:
+            if name not in (CLIENT, *MODELS):
                 break
             statements = statements_of_session(observations, summaries, self.strategy)
             if not statements:
@@ -253,8 +253,7 @@ def is_supported(memory: str, statements: Sequence[Statement]) -> bool:
     stems = _stems(memory)
     if not stems or len(stems & _stems(source)) < SUPPORT * len(stems):
         return False
-    names = [*_SPAN.findall(memory), *_NUMBER.findall(_SPAN.sub(" ", memory))]
-    if not all(name in source for name in names):
+    if not is_named_in(memory, source):
         return False
     own = claim(memory).terms
     nearest = max(statements, key=lambda statement: len(own & claim(statement.text).terms))

@@ -13,11 +13,11 @@ from kinen.distill.models import ask
 from kinen.distill.process import Failed
 from kinen.errors import QueryError, StoreError
 from kinen.model.journal import Digest, Passage
-from kinen.model.kinds import DISTILLERS
+from kinen.model.kinds import CLIENT, DISTILLERS
 from kinen.privacy import entrance
 from kinen.text import digest, estimate
 
-NAMES = (*DISTILLERS, "none")
+NAMES = (CLIENT, *DISTILLERS, "none")
 PREFIX = "digest:"
 """The prefix of digest keys in the cache."""
 MOST_READ = 24_000
@@ -52,6 +52,8 @@ _SHAPE = {
     "sources": list,
 }
 """Fields of a cached digest and their types."""
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_SPAN = re.compile(r"`([^`\n]{1,200})`")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _NUMBERS = r"\[\^?(\d{1,3}(?:\s*[,;–-]\s*\^?\d{1,3})*)\]"
 # `items[2]` is code, unless it is the end of the line.
@@ -89,7 +91,7 @@ def distill(
             break
         if not passages:
             continue
-        key = _key(question, passages, budget, name, getattr(settings, f"{name}_model"))
+        key = _key(question, passages, budget, name, getattr(settings, f"{name}_model", ""))
         result = _load(stored, key, settings.cache_hours, now)
         if not result:
             try:
@@ -98,7 +100,7 @@ def distill(
                 notes.append(f"{name}: {failure}")
                 continue
             _store(stored, key, result, settings.cache_hours, now)
-        return result._replace(notes=tuple(notes))
+        return result._replace(notes=(*notes, *result.notes))
     result = extract()
     return result._replace(notes=(*notes, *result.notes))
 
@@ -128,11 +130,11 @@ def _ask_model(
     selection = list(_fitting(passages))
     refs = [passage.ref for passage in selection]
     text = prompt(question, selection, budget)
-    lines = _Lines(refs, budget, on_line) if on_line else None
+    lines = _Lines(refs, text, budget, on_line) if on_line else None
     answer = ask(name, text, settings, env, budget, lines)
     if lines:
         lines.close()
-    return _digest(name, answer, refs, budget)
+    return _digest(name, answer, refs, text, budget)
 
 
 class _Lines:
@@ -141,8 +143,11 @@ class _Lines:
     The lines are the same as in `_digest`, and stop at the budget.
     """
 
-    def __init__(self, refs: Sequence[str], budget: int, on_line: Callable[[str], None]) -> None:
+    def __init__(
+        self, refs: Sequence[str], source: str, budget: int, on_line: Callable[[str], None]
+    ) -> None:
         self._refs = refs
+        self._source = source
         self._room = budget
         self._on_line = on_line
         self._rest = ""
@@ -159,7 +164,7 @@ class _Lines:
     def _give(self, line: str) -> None:
         cited_line = _cited(_CONTROL.sub("", entrance.name(line)), self._refs)[0]
         self._room -= estimate(cited_line)
-        if cited_line.strip() and self._room >= 0:
+        if cited_line.strip() and self._room >= 0 and is_named_in(cited_line, self._source):
             self._on_line(cited_line)
 
 
@@ -190,17 +195,38 @@ def _fitting(passages: Sequence[Passage]) -> Iterator[Passage]:
         return
 
 
-def _digest(name: str, answer: Answer, refs: Sequence[str], budget: int) -> Digest:
-    """The digest of an answer: numbers replaced by refs, cut to the budget at a line end."""
+def _digest(name: str, answer: Answer, refs: Sequence[str], source: str, budget: int) -> Digest:
+    """The digest of an answer: numbers replaced by refs, cut to the budget at a line end.
+
+    Lines with names or numbers that the prompt does not have are left out.
+    """
     masked = _CONTROL.sub("", entrance.name(answer.text)).strip()
-    read = [_cited(line, refs) for line in masked.splitlines() or [""]]
+    answered = [_cited(line, refs) for line in masked.splitlines() or [""]]
+    read = [line for line in answered if is_named_in(line[0], source)]
     lines = [line for line, _ in read]
+    if not lines:
+        raise Failed("its answer has names or numbers that no passage has")
     text = _cut(lines, "\n", budget) or _cut(lines[0].split(), " ", budget)
     if not text.strip():
         raise Failed("its answer is empty")
     fitting = read[: len(text.splitlines())]
     sources = dict.fromkeys([ref for _, line_refs in fitting for ref in line_refs] or refs)
-    return Digest(text.rstrip(), name, tuple(sources), answer.tokens_in, answer.tokens_out)
+    left_out = len(answered) - len(read)
+    note = f"{name}: {left_out} of {len(answered)} lines left out, whose names no passage has"
+    return Digest(
+        text.rstrip(),
+        name,
+        tuple(sources),
+        answer.tokens_in,
+        answer.tokens_out,
+        notes=(note,) if left_out else (),
+    )
+
+
+def is_named_in(text: str, source: str) -> bool:
+    """Does a source have every name in backticks and every number of a text?"""
+    names = [*_SPAN.findall(text), *_NUMBER.findall(_SPAN.sub(" ", text))]
+    return all(name in source for name in names)
 
 
 def _cited(line: str, refs: Sequence[str]) -> tuple[str, list[str]]:

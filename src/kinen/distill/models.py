@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from kinen.config.keys import DistillSection
+from kinen.distill.client import client
 from kinen.distill.clis import Answer, claude, gemini
 from kinen.distill.services import ollama, openai
+from kinen.model.kinds import CLIENT
 
 
 def ask(
@@ -17,10 +19,12 @@ def ask(
     budget: int,
     on_text: Callable[[str], None] | None = None,
 ) -> Answer:
-    """The answer of one of `MODELS`; raises Failed with the reason where there is none.
+    """The answer of one of `MODELS` or of `CLIENT`; raises Failed with the reason otherwise.
 
     `on_text` is given its pieces while they arrive, by models that can.
     """
+    if name == CLIENT:
+        return client(prompt, budget, settings.timeout)
     if name == "openai":
         return openai(prompt, settings, env, budget)
     if name == "ollama":

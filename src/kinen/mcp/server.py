@@ -22,9 +22,11 @@ from pydantic import BaseModel, ValidationError
 from kinen import __version__, paths
 from kinen.api.complaints import complaint, system_error
 from kinen.characters import visible, visible_line
+from kinen.distill.client import sampler
 from kinen.errors import KinenError
 from kinen.journal.brief import HEAD
 from kinen.mcp import prompts
+from kinen.mcp.sampling import ClientModel, SampleRequired
 from kinen.mcp.tool import Answer, Tool
 from kinen.mcp.tools_git import GetArtifact, ListTags
 from kinen.mcp.tools_reports import CorrectMemory, Handoff, Memories, Standup
@@ -149,7 +151,14 @@ def create_server(
         if roots is None:
             return types.InputRequiredResult(input_requests={ROOTS: types.ListRootsRequest()})
         request._client = client_name(ctx)  # noqa: SLF001
-        result = await run_tool(ctx, pool, roots, request)
+        sampler.set(ClientModel(ctx, params.input_responses))
+        try:
+            result = await run_tool(ctx, pool, roots, request)
+        except SampleRequired as required:
+            more: dict[str, Any] = {required.key: required.request}
+            if roots:  # a repeated call has the responses of the last round alone
+                more[ROOTS] = types.ListRootsRequest()
+            return types.InputRequiredResult(input_requests=more)
         return answered_once(request._client, result)  # noqa: SLF001
 
     @asynccontextmanager
@@ -188,6 +197,8 @@ async def run_tool(
             answer = partial(tool.answer, progress=progress)
             return await pool.call_apart(roots, partial(record_answer, tool, answer))
         return await pool.call(roots, partial(record_answer, tool, tool.answer), lane=tool.lane)
+    except SampleRequired:
+        raise
     except KinenError as error:
         return failure(in_parameters(in_tools(error.line())))
     except OSError as error:

@@ -52,8 +52,10 @@ class Checkpoint(Tool, Request):
 
     def answer(self, memory: Memory) -> Answer:
         fields = {key: value for key, value in self if value and key != "description"}
+        drawn = memory.consolidation.of_client(self._client)  # first: a client may have to repeat
         checkpoint = memory.worklog.checkpoint(self.description, **fields)
-        return Answer(entries.Checkpoint(**checkpoint_json(checkpoint)), checkpoint.ref)
+        lines = [checkpoint.ref, *map(learned_text, drawn.learned), *drawn.notes]
+        return Answer(entries.Checkpoint(**checkpoint_json(checkpoint)), "\n".join(lines))
 
 
 class Remember(Tool, Request):

@@ -15,7 +15,7 @@ from kinen.journal.authors import attributed
 from kinen.journal.origin import Origin, origin
 from kinen.memory.corrections import Corrections
 from kinen.model.journal import Clock, Finding, Learned
-from kinen.model.kinds import DISTILLERS, MEMORY_TYPES
+from kinen.model.kinds import CLIENT, DISTILLERS, MEMORY_TYPES
 from kinen.model.tuples import NamedTuple
 from kinen.sources.journal.documents import session_of_sources
 from kinen.storage import inside
@@ -94,6 +94,26 @@ class Consolidation(Corrections):
         if not (session or capsule or since or dry_run):
             self._note_consolidation(began)
         return done
+
+    def of_client(self, client: str) -> Consolidated:
+        """Draw memories from the session of the MCP client that calls, with the client's model.
+
+        Only where `consolidation.order` names it; otherwise nothing. The session is the newest that
+        is open of an agent whose name the client's begins with.
+        """
+        if CLIENT not in self._core.config.consolidation.order or not self._core.store.exists:
+            return Consolidated(())
+        open_ = (
+            capsule
+            for capsule in self._journal.entries("capsules")[0]
+            if capsule.status == "open"
+            and capsule.scope.agent
+            and client.startswith(capsule.scope.agent)
+        )
+        newest = max(open_, key=lambda capsule: capsule.opened_at, default=None)
+        if newest is None:
+            return Consolidated(())
+        return self.consolidate(capsule=newest.ref, distiller="configured")
 
     def remember(
         self,

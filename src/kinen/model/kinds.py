@@ -22,6 +22,8 @@ MODELS = ("claude", "gemini", "ollama", "openai")
 """Language models that can distill."""
 DISTILLERS = (*MODELS, "extract")
 """All that can distill, in the order in which they are tried; `extract` needs no model."""
+CLIENT = "client"
+"""The model of the MCP client whose call is answered: only where a configuration names it."""
 REDACTED = "[redacted]"
 MEMORY_OPEN = "<kinen-memory>"
 MEMORY_CLOSE = "</kinen-memory>"
