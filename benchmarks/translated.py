@@ -1,9 +1,10 @@
 """Does a session tell as much in other languages as in English?
 
-    python benchmarks/translated.py [--verbose] [--no-save]
+    python benchmarks/translated.py [--texts FILE] [--verbose] [--no-save]
 
 `translated_sessions.json` has six sessions in six languages: a prompt, what was done (an edit, a
-command that fails, the same one that passes, a commit), a closing message and a question. The
+command that fails, the same one that passes, a commit), a closing message and a question. Another
+file may have other sessions, each with `events` in place of those: commands and edits. The
 messages have headings, labels in bold, plain labels, check lists or only prose; `[[next|…]]` marks
 what is a fact in them, and of which kind. Each language is a space of its own. After each session,
 `handoff` and the brief of the next one are asked for; at the end each question is recalled.
@@ -36,7 +37,7 @@ BEGIN = round(time.time() * 1000) - 8 * HOUR
 SURFACES = ("handoff", "brief", "recall", "section")
 
 
-def played(memory: Memory, deeds: dict[str, str], session: dict[str, str], number: int) -> str:
+def played(memory: Memory, deeds: dict[str, Any], session: dict[str, str], number: int) -> str:
     """Record a session as hooks do; returns the id of its capsule."""
     journal = memory.journal
     at = BEGIN + number * HOUR
@@ -52,19 +53,33 @@ def played(memory: Memory, deeds: dict[str, str], session: dict[str, str], numbe
         seen(f"$ {command}\n{output}", "command", command=command, exitCode=code)
 
     seen(session["prompt"], "message", role="user")
-    ran(deeds["run"], 1, deeds["fails"])
-    path = deeds["edit"]
-    seen(f"Tool: Edit\nFile: {path}\n@@", "file_diff", path, toolName="Edit", filePath=path)
-    ran(deeds["run"], 0, deeds["passes"])
-    message = deeds["commit"]
-    ran(f'git commit -am "{message}"', 0, f"[main {number:07x}] {message}")
+    for event in deeds.get("events") or written(deeds, number):
+        if path := event.get("edit"):
+            seen(f"Tool: Edit\nFile: {path}\n@@", "file_diff", path, toolName="Edit", filePath=path)
+        else:
+            ran(event["command"], event["code"], event["output"])
     seen(FACT.sub(r"\2", session["final"]), "message", role="assistant")
     journal.close_capsule(capsule, at=at)
     return capsule
 
 
+def written(deeds: dict[str, str], number: int) -> list[dict[str, Any]]:
+    """The events of a session that was written for this."""
+    message = deeds["commit"]
+    return [
+        {"command": deeds["run"], "code": 1, "output": deeds["fails"]},
+        {"edit": deeds["edit"]},
+        {"command": deeds["run"], "code": 0, "output": deeds["passes"]},
+        {
+            "command": f'git commit -am "{message}"',
+            "code": 0,
+            "output": f"[main {number:07x}] {message}",
+        },
+    ]
+
+
 def measured(
-    deeds: list[dict[str, str]], sessions: list[dict[str, str]], verbose: bool = False
+    deeds: list[dict[str, Any]], sessions: list[dict[str, str]], verbose: bool = False
 ) -> dict[str, Any]:
     """The facts of one language that each surface has, by kind."""
     from kinen import Memory
@@ -108,10 +123,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
+    parser.add_argument("--texts", type=Path, default=TEXTS, help="another file of sessions")
     parser.add_argument("--verbose", action="store_true", help="facts that are missing")
     parser.add_argument("--no-save", action="store_true", help="print only")
     chosen = parser.parse_args()
-    texts = json.loads(TEXTS.read_text())
+    texts = json.loads(chosen.texts.read_text())
     deeds = texts.pop("sessions")
     figures: dict[str, Any] = {}
     heads = "".join(f"{name:>15}" for name in SURFACES)
@@ -126,10 +142,10 @@ def main() -> None:
         print(f"{cells}{row['memories']:>10}", flush=True)
     print(f"\n{'section':<10}" + "".join(f"{kind:>10}" for kind in KINDS))
     for language, row in figures.items():
-        shares = (f"{row['section'].get(kind, 0)}/{row['all'][kind]}" for kind in KINDS)
+        shares = (f"{row['section'].get(kind, 0)}/{row['all'].get(kind, 0)}" for kind in KINDS)
         print(f"{language:<10}" + "".join(f"{share:>10}" for share in shares))
     if not chosen.no_save:
-        save("translated", figures)
+        save("translated" if chosen.texts == TEXTS else "translated-real", figures)
 
 
 if __name__ == "__main__":

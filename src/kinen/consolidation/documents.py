@@ -174,8 +174,9 @@ def from_checkpoint(checkpoint: Checkpoint, ref: str) -> list[Finding]:
     elif checkpoint.type in ("learning", "incident"):
         type_ = "lesson"
         lessons = [plain(text) for what, text in parts if what in ("cause", "lesson")]
-        content = statement(
-            title, joined(lessons) or plain(checkpoint.impact), "" if lessons else why
+        # Its impact says what is better now, and its title what was done: neither is a lesson.
+        content = (
+            statement(title, joined(lessons), "" if lessons else why) if lessons or why else ""
         )
         entries = [entry for entry in entries if entry.type != "lesson"]
         sure = own or (LABELLED if lessons else TOLD)

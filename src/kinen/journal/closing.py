@@ -79,7 +79,7 @@ _UNDONE = lazy_pattern(
     r"|\bstill (?:needs?|to do|open|missing|pending|has to|have to|to be)\b"
     r"|\bnot (?:yet )?(?:done|implemented|started|finished|pushed|committed|tested|verified)\b"
     r"|\bnot (?:yet \w{1,20}(?:ed|en)|\w{1,20}(?:ed|en) yet)\b|n't (?:\w+ ){0,3}yet\b"
-    r"|\buncommitted\b|\b(?:left|things) to do\b|(?-i:^TODO\b|\bTODO:)"
+    r"|\buncommitted\b|\b(?:left|things) to do\b|(?-i:^TODO\b(?!\.)|\bTODO:)"
     r"|\bfollow[- ]?ups?\b|\boutstanding\b|\bdeferred\b|\bout of scope\b"
     r"|\b(?:is|are|still|remains?) pending\b"
     r"|\bpending (?:\w+ )?(?:changes?|tasks?|work|items?|review)\b"

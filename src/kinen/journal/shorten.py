@@ -117,9 +117,11 @@ def _ranks(lines: list[str]) -> list[int]:
     """
     ranks: list[int] = []
     place = 0
-    for line in lines:
+    for n, line in enumerate(lines, 1):
         place = place + 1 if line.startswith(BULLETS) else 0
-        if not ranks or _is_result(line):
+        # What closes a text after a list tells a result, too, if it has a figure.
+        closes = n == len(lines) and not place and any(map(str.isdigit, line))
+        if not ranks or closes or _is_result(line):
             ranks.append(0)
         else:
             ranks.append(DETAIL if line.startswith("  ") else min(max(1, place), DETAIL - 1))

@@ -24,7 +24,7 @@ KINDS = {
     "own": ("## This session so far", "", 0.5, 60),
     "next": (OPEN, "Next: ", 0.6, 22),
     "failed": (OPEN, "Failed: ", 0.15, 30),
-    "outcome": (LAST, "", 0.16, 0),
+    "outcome": (LAST, "", 0.2, 0),
     "rule": ("## Decided and learned", "", 0.19, 24),
     "state": (LAST, "State: ", 0, 30),
     "recent": ("## Earlier sessions", "", 0, 30),
@@ -38,7 +38,7 @@ KINDS = {
 }
 """The kinds, the most needed first: section, label, share of the budget that all of the kind have
 before every other kind had its share, and tokens of one entry, which may have more of what is left
-at the end; 0 is the whole share."""
+at the end; 0 is the whole share, which is wider for scripts that take more tokens."""
 LONGEST = 90
 """Tokens of an entry at the end, but for an outcome."""
 SECTIONS = tuple(
@@ -137,6 +137,7 @@ class Choice:
         if self._repeats(entry.text):
             return True
         head = self._head_cost(entry)
+        share *= 1 if most else breadth(entry.text)
         allowed = share * self.budget - self._spent.get(entry.kind, 0) if shared else self.left
         room = min(self.left, allowed) - head - estimate(label) - 2
         # One that is cut to two words says nothing: rather fewer of them, in some scripts.

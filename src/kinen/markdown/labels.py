@@ -265,6 +265,8 @@ _TEMPLATE = lazy_pattern(
     r"|\bTBD\b|\A\W{0,9}TODO\b"
 )
 """A placeholder: `<what was decided>`, `{title of option 1}`, `[describe it]`."""
+_FILLED_IN = lazy_pattern(r"\{\{ ?[A-Z][A-Z0-9_]* ?\}\}")
+"""A name in capitals for which a program puts in a text."""
 _UNDONE = lazy_pattern("^\\W*[\u23f3\u231b\u2753\u274c\U0001f6a7]")
 """Hourglass, question mark, cross, barrier: the mark before an item that is not settled."""
 _ASIDE = lazy_pattern(r"[(（](?P<text>[^()（）]{1,40})[)）]\W*$")
@@ -314,8 +316,11 @@ def label_of(text: str) -> str:
 
 
 def labelled(text: str) -> list[Labelled]:
-    """The labelled statements of a markdown text, in order; none if its own status is open."""
-    if len(text) > LARGEST:
+    """The labelled statements of a markdown text, in order.
+
+    None if its own status is open, or if it is a template with `{{names}}` to be filled in.
+    """
+    if len(text) > LARGEST or _FILLED_IN.search(text):
         return []
     from markdown_it.tree import SyntaxTreeNode
 
