@@ -207,3 +207,9 @@ def test_a_table_of_figures_and_the_introduction_of_a_page_are_no_statements() -
     assert labelled(figures) == []
     page = "# Decisions\n\nOne page each, with what was measured.\n\n| page | about |\n|---|---|\n"
     assert labelled(f"{page}| 0001 | the structure |\n") == []
+
+
+def test_a_template_states_nothing() -> None:
+    text = "## Rules\n\n- Return at most ten issues\n"
+    assert labelled(text)
+    assert labelled(f"{text}\nCategory: {{{{CATEGORY}}}}\n") == []
