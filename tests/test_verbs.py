@@ -28,12 +28,14 @@ if TYPE_CHECKING:
 
 VERBS = dict(verbs())
 ASKED: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "ask": (["what does tea need"], {"question": "what does tea need"}),
     "cochange": (["a.py"], {"paths": ["a.py"]}),
     "files": (["--tag", "tea"], {"tags": ["tea"]}),
     "fix": (["KeyError: 'tea'"], {"error": "KeyError: 'tea'"}),
     "friction": (["--sessions", "2"], {"sessions": 2}),
     "history": (["a.py"], {"path": "a.py"}),
     "how": (["make", "tea"], {"command": "make tea"}),
+    "related": (["tea.md"], {"ref": "tea.md"}),
 }
 """The words of a command line for each verb, and the same as a request."""
 
@@ -44,6 +46,8 @@ def folder(space: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     repository = Repository(space, "existing")
     repository.git("init", "-q", "-b", "main")
     repository.commit("feat: tea\n\ntags: tea", {"a.py": "1\n", "b.py": "1\n"})
+    notes = {"tea.md": "# Tea\n\nTea needs a [[kettle]].\n", "kettle.md": "# Kettle\n\nIt boils.\n"}
+    repository.commit("docs: tea", notes)
     repository.commit("fix: tea", {"a.py": "2\n", "b.py": "2\n"})
     monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
     with Memory.open(repository.root) as memory:

@@ -132,20 +132,22 @@ def test_every_endpoint_answers_in_the_form_that_it_declares(ask: Asked) -> None
     assert ask("GET", f"/records/file:{NOTE}")["edges"]
     assert ask("GET", f"/records/{NOTE}:1") == ask("GET", f"/records/{NOTE}?line=1")
     assert ask("GET", "/links", params={"ref": NOTE, "depth": 2})["edges"]
-    assert ask("GET", "/related", params={"ref": NOTE})["ref"] == f"note:{NOTE}"
     assert "orphans" in ask("GET", "/orphans")
     assert "edges" in ask("GET", "/broken-links")
     requests = {
+        "ask": {"question": "why drop redis"},
         "cochange": {"path": NOTE},
         "files": {},
         "fix": {"error": "KeyError: 'tea'"},
         "friction": {},
         "history": {"path": NOTE},
         "how": {"command": "make tea"},
+        "related": {"ref": NOTE},
     }
     by_post = {name: ask("POST", f"/{name}", json=fields) for name, fields in requests.items()}
     by_get = {name: ask("GET", f"/{name}", params=fields) for name, fields in requests.items()}
     assert by_get == by_post
+    assert by_get["related"]["ref"] == f"note:{NOTE}"
     assert len(by_get["history"]["revisions"]) == 2
     assert by_get["cochange"]["files"][0]["count"] == 2
     first = ask("GET", "/artifact", params={"path": NOTE, "ref": "HEAD~1"})

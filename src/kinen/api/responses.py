@@ -266,12 +266,6 @@ class RelatedRecord(RecordFields, Response):
     reasons: list[str] = []
 
 
-class RelatedRecords(Response):
-    ref: str
-    related: list[RelatedRecord]
-    notes: list[str] = []
-
-
 class Orphans(Response):
     orphans: list[Record]
 

@@ -1,4 +1,4 @@
-"""`kinen graph` and `kinen related`: links between notes, and what belongs together."""
+"""`kinen graph`: links between notes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from kinen.cli.command import (
     choice_option,
     files_command,
     group,
-    list_option,
     listing,
     memory_command,
     number_option,
@@ -31,8 +30,6 @@ from kinen.render.graph import (
     graph_dot,
     graph_mermaid,
     links_text,
-    related_json,
-    related_text,
 )
 from kinen.render.json import record_json, to_json
 from kinen.render.text import records_text
@@ -108,36 +105,6 @@ def orphans(memory: Memory) -> Output:
         "no orphans: every note is linked",
     )
     return replace(output, paths=[record.path for record in rows])
-
-
-@click.command()
-@click.argument("note", type=FILE_NAME)
-@number_option("--limit -n", "maximum number of records", 10, least=1)
-@list_option("--type -t", "types", "TYPE", "only records of this type, as in `kinen search`")
-@files_command
-def related(memory: Memory, note: str, limit: int, types: tuple[str, ...]) -> Output:
-    """Show what is related to a note: by links, by meaning and by tags. Exit 1 if nothing is.
-
-    \b
-    Examples:
-      kinen related docs/auth.md
-      kinen related docs/auth.md --type checkpoints --type memories
-    """
-    from kinen.query import kinds_of
-
-    record, items, notes = memory.relations.related(note, limit, kinds_of(types))
-    if not items:
-        hint = "`kinen search` finds what is close to a question"
-        notes = [*notes, f"nothing is related to {record.path or record.ref}: {hint}"]
-    records = openable_records(memory, [item.record for item in items])
-    rows = [item._replace(record=place) for item, place in zip(items, records, strict=True)]
-    return Output(
-        {**related_json(record, items), "notes": notes},
-        related_text(rows, colours()),
-        found=bool(items),
-        notes=notes,
-        paths=[item.record.path for item in rows if item.record.path],
-    )
 
 
 @graph.command()

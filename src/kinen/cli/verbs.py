@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import click
@@ -16,6 +18,7 @@ from kinen.cli.command import (
     opener,
     spaces_command,
 )
+from kinen.cli.daemon_answer import daemon_started
 from kinen.cli.run import piped, screen
 from kinen.memory import Memory
 from kinen.verbs.verb import Param, Verb, View, plain
@@ -63,7 +66,10 @@ def command(verb: type[Verb], name: str) -> click.Command:
 
 
 def _output(verb: Verb, memory: Memory) -> Output:
-    result = verb.run(memory)
+    if sys.stdout.isatty() and not click.get_current_context().params["as_json"]:
+        verb.on_line = partial(print, flush=True)
+    with daemon_started(memory) if verb.embeds else nullcontext():
+        result = verb.run(memory)
     view = View(screen(), opener(memory))
     return Output(
         lambda: plain(result),

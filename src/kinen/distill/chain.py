@@ -54,6 +54,7 @@ _SHAPE = {
 """Fields of a cached digest and their types."""
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _SPAN = re.compile(r"`([^`\n]{1,200})`")
+_BRACKETED = re.compile(r"\[[^\[\]\n]{1,400}\]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _NUMBERS = r"\[\^?(\d{1,3}(?:\s*[,;–-]\s*\^?\d{1,3})*)\]"
 # `items[2]` is code, unless it is the end of the line.
@@ -224,8 +225,9 @@ def _digest(name: str, answer: Answer, refs: Sequence[str], source: str, budget:
 
 
 def is_named_in(text: str, source: str) -> bool:
-    """Does a source have every name in backticks and every number of a text?"""
-    names = [*_SPAN.findall(text), *_NUMBER.findall(_SPAN.sub(" ", text))]
+    """Does a source have every name in backticks and every number of a text, citations aside?"""
+    stated = _BRACKETED.sub(" ", text)
+    names = [*_SPAN.findall(stated), *_NUMBER.findall(_SPAN.sub(" ", stated))]
     return all(name in source for name in names)
 
 

@@ -28,8 +28,8 @@ from kinen.memory import Memory
 from kinen.memory.federation import recall_spaces, search_spaces
 from kinen.model.records import GIT_KINDS, JOURNAL_KINDS
 from kinen.model.records import Query as MemoryQuery
-from kinen.query import kinds_of, recall_query
-from kinen.render.graph import edges_json, related_json
+from kinen.query import recall_query
+from kinen.render.graph import edges_json
 from kinen.render.journal import recall_json, recall_text
 from kinen.render.json import hits_json, record_json, status_json, tag_json
 from kinen.render.text import search_text
@@ -231,20 +231,6 @@ def links(
     """The edges around a record, both directions."""
     entry = memory.records.get(resolve(memory, ref)[0])
     return {"ref": entry.ref, "edges": edges_json(memory.records.links(entry.ref, depth))}
-
-
-@router.get("/related", response_model=responses.RelatedRecords)
-@with_memory()
-def related(
-    memory: OpenMemory,
-    ref: Annotated[requests.Place, Query(examples=["note:docs/sessions.md"])],
-    limit: Annotated[int, Query(ge=1, le=100)] = 10,
-    types: Annotated[str, Query(max_length=200, description="several with commas")] = "",
-) -> Any:
-    """Records related to one: by links, by meaning and by tags, the closest first."""
-    name = resolve(memory, ref)[0]
-    entry, items, notes = memory.relations.related(name, limit, kinds_of([types]))
-    return {**related_json(entry, items), "notes": notes}
 
 
 @router.get("/orphans", response_model=responses.Orphans)

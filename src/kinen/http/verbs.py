@@ -35,7 +35,7 @@ def _add(routes: APIRouter, name: str, verb: type[Verb]) -> None:
                 space.publish(verb.route, memory, value)
             return json_response(value)
 
-        return await space.call(call, lane=verb.lane)
+        return await space.call(call, apart=verb.slow, lane=verb.lane)
 
     async def read(space: CurrentSpace, request: Any) -> Response:
         return await answer(space, request)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 COMMANDS = (
     ("Search", "search", "kinen.cli.search", "search by word and by meaning"),
     ("Search", "recall", "kinen.cli.recall", "what an agent should know, within a token budget"),
-    ("Search", "ask", "kinen.cli.ask:ask", "answer a question, with sources"),
+    ("Search", "ask", "kinen.verbs.search:Ask", "answer a question, with sources"),
     ("Search", "session", "kinen.cli.session:session", "list, show, start and close sessions"),
     ("Search", "context", "kinen.cli.context:context", "what relates to a file, session or change"),
     ("Search", "standup", "kinen.cli.context:standup", "what was done, decided and comes next"),
@@ -26,7 +26,7 @@ COMMANDS = (
     ("Search", "list", "kinen.cli.list_:list_", "list observations, capsules, summaries, pins"),
     ("Search", "ledger", "kinen.cli.ledger:ledger", "what kinen sent to agents, and when"),
     ("Search", "show", "kinen.cli.show:show", "show a record, a file or a part of it"),
-    ("Search", "related", "kinen.cli.graph:related", "notes related by link, meaning and tag"),
+    ("Search", "related", "kinen.verbs.search:Related", "notes related by link, meaning and tag"),
     ("Search", "open", "kinen.cli.open_:open_", "open a hit in your editor"),
     ("Search", "graph", "kinen.cli.graph:graph", "links between notes, and broken links"),
     ("Search", "files", "kinen.verbs.git:Files", "list the repository's files by tag"),

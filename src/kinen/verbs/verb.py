@@ -145,7 +145,13 @@ class Verb:
     """Whether the command has -l, which prints `files_in` only."""
     spaces: ClassVar[bool] = False
     """Whether the command can answer for several spaces."""
+    slow: ClassVar[bool] = False
+    """Whether it takes so long that other requests should not wait for it."""
+    embeds: ClassVar[bool] = False
+    """Whether it asks by meaning: a daemon, which has the model loaded, is started for the next."""
     params: ClassVar[dict[str, Param]] = {}
+    on_line: Callable[[str], None] | None = None
+    """Gets the lines of an answer as they arrive, where a surface can show them."""
 
     def __init_subclass__(cls) -> None:
         own = {name: value for name, value in vars(cls).items() if isinstance(value, Param)}
