@@ -95,10 +95,10 @@ def offset(noun: str, **more: Any) -> Any:
     return param("--offset", f"skip the first N {noun}", 0, **about | more)
 
 
-def limit(default: int, noun: str, *, tool: int = 0, **more: Any) -> Any:
-    """`--limit`, of which 0 means all on the command line."""
-    description = f"maximum number of {noun} (0 = all)"
-    bounds = {"least": 0, "most": MOST, "unbounded": True, "metavar": "N", "unlisted": True}
+def limit(default: int, noun: str, *, tool: int = 0, least: int = 0, **more: Any) -> Any:
+    """`--limit`, of which 0 means all on the command line, unless `least` is more."""
+    description = f"maximum number of {noun}{'' if least else ' (0 = all)'}"
+    bounds = {"least": least, "most": MOST, "unbounded": True, "metavar": "N", "unlisted": True}
     return param("--limit -n", description, default, tool_default=tool or None, **bounds | more)
 
 
