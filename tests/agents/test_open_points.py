@@ -117,6 +117,25 @@ def test_a_failure_of_one_branch_is_open_after_a_success_on_another(day: Day) ->
     assert "Failed:" not in day.start("n2")
 
 
+def test_the_absolute_path_of_the_project_is_its_folder(day: Day) -> None:
+    broken = failed("pytest -q", "KeyError")
+    day.session("s1", "Fix it", "Half of it is fixed.", day.edit("a.py"), broken)
+    inner = ran(f"cd {day.root}/docs && pytest -q", "1 passed in 1s")
+    day.session("s2", "Go on", "The docs are tested.", day.edit("a.py"), inner)
+    assert "Failed: `pytest -q`" in day.start("n1")
+    whole = ran(f"cd {day.root} && pytest -q", "9 passed in 1s")
+    day.session("s3", "Go on", "Everything is tested.", day.edit("a.py"), whole)
+    assert "Failed:" not in day.start("n2")
+
+
+def test_a_step_that_is_ticked_off_is_done_whatever_it_says(day: Day) -> None:
+    step = "The cache is not cleaned up; add a step that does it"
+    day.session("s1", "Cache it", f"Cached.\n\nNext steps:\n\n- {step}", day.edit("a.py"))
+    assert f"Next: {step}" in day.start("n1")
+    day.session("s2", "go on", f"What was left:\n\n- [x] {step}", day.edit("a.py"))
+    assert "Next:" not in day.start("n2")
+
+
 def test_a_failure_is_put_right_also_if_hundreds_of_commands_followed(day: Day) -> None:
     day.session("s1", "Fix it", "Half fixed.", day.edit("a.py"), failed("make parser", "error: x"))
     day.session("s2", "Go on", "Parser is built.", day.edit("a.py"), ran("make parser", "ok"))
@@ -235,7 +254,7 @@ def test_a_session_killed_in_its_second_turn_is_stopped_before_and_after_its_sum
     first = day.start("n1")
     summaries(day)
     for told in (first, day.start("n2"), kinen("handoff", cwd=day.root).out):
-        assert "stopped in the middle: edited worker.py; `pytest -q 2>&1 | tail -3` failed" in told
+        assert "stopped in the middle: edited worker.py; `pytest -q` failed" in told
         assert "Before that: Structlog is in place in log.py." in told
         assert "Now do the same for the worker" in told
 

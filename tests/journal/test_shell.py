@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinen.journal.shell import covers
+from kinen.journal.shell import acting, commands, covers, uncovered, without_filters
 
 COVERED = [
     ("npm test", "npm test"),
@@ -20,6 +20,9 @@ COVERED = [
     (".venv/bin/python -m pytest -q", "uv run pytest tests/a.py::test_b -x"),
     ("bash -lc 'pytest -q'", "pytest -q tests/a"),
     ("bun run test", "wrap bun run test"),
+    ("wrap test bun run test", "wrap bun run test"),
+    ("bun run lint", "bun run lint:fix"),
+    ("git commit --no-verify -m 'a'", "git commit -m 'a'"),
     ("git commit -m 'b c'", "git add -A && git commit -m 'a'"),
     ("make -j2", "make"),
     ("make lint test", "make test"),
@@ -105,3 +108,27 @@ def test_whatever_a_line_is_it_can_be_compared(words: list[str]) -> None:
 @given(st.text(alphabet="abc sh-'\"`$()|&;<>\\\n E OF#", max_size=60))
 def test_any_text_can_be_compared(line: str) -> None:
     assert covers(line, line) in (True, False)
+
+
+def test_what_failed_together_may_succeed_one_by_one() -> None:
+    left = uncovered("npm run lint", commands("npm test && npm run lint"))
+    assert left
+    assert not uncovered("npm test 2>&1", left)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("pytest -q 2>&1 | tail -5", "pytest -q"),
+        ("go test ./a/... | grep FAIL | head", "go test ./a/..."),
+        ("make | ./deploy", "make | ./deploy"),
+        ("make", "make"),
+    ],
+)
+def test_a_line_is_told_without_what_shortens_its_output(line: str, told: str) -> None:
+    assert without_filters(line) == told
+
+
+def test_git_in_another_folder_looks_around_as_it_does_here() -> None:
+    assert not acting("git -C /srv/app log --oneline")
+    assert acting("git -C /srv/app push")

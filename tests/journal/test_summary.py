@@ -159,7 +159,7 @@ def test_an_error_is_told_until_the_same_command_passes(
         (seen("error", ""), "an error"),
         (seen("command", "$ x\nboom", hasError=True), "`x`: boom"),
         (seen("command", "$ x\n", exitCode="7"), "`x` (exit 7)"),
-        (ran("pytest -q | tail -3", 0, "2 failed, 3 passed"), "`pytest -q | tail -3`: 2 failed, 3"),
+        (ran("pytest -q | tail -3", 0, "2 failed, 3 passed"), "`pytest -q`: 2 failed, 3"),
     ],
 )
 def test_what_counts_as_an_error(observation: Observation, line: str) -> None:
@@ -553,3 +553,37 @@ def test_an_error_without_a_command_is_settled_with_the_one_that_failed_before_i
     assert "Unresolved" in summary(*events, ran("pytest -q tests/other", 0, "2 passed"))
     unknown = seen("command", "$ pytest -q tests/labels\nthe template has a mark")
     assert "Unresolved" not in summary(unknown, *events[1:], ran("pytest -q tests/labels"))
+
+
+COMMIT = "git commit -m 'Group the cards by file'"
+MADE = "[main 1f3a9c0] Group the cards by file"
+
+
+def test_a_message_about_the_commit_is_not_the_outcome() -> None:
+    text = summary(
+        seen("message", "Group the cards", role="user"),
+        edited("cards.py"),
+        seen("message", "Cards of one file now stand below its name.", role="assistant"),
+        seen("message", "commit", role="user"),
+        ran(COMMIT, 0, MADE),
+        seen("message", "Committed as `1f3a9c0`. Pre-commit hooks all passed.", role="assistant"),
+    )
+    outcome = text.partition("**Outcome**: ")[2].partition("\n\n")[0]
+    assert "stand below its name" in outcome
+    assert "hooks" not in outcome
+
+
+def test_an_outcome_begins_with_the_commit_that_has_the_last_edit() -> None:
+    told = "Committed as `1f3a9c0`. Pre-commit hooks (tests, lint, types) all passed."
+    work = (seen("message", "Do it", role="user"), edited("cards.py"), ran(COMMIT, 0, MADE))
+    text = summary(*work, seen("message", told, role="assistant"))
+    assert "**Outcome**: Group the cards by file (1f3a9c0)\n" in text
+    later = summary(*work, edited("b.py"), seen("message", "b.py has the icons.", role="assistant"))
+    assert "**Outcome**: b.py has the icons." in later
+
+
+def test_what_was_done_to_a_file_is_not_learned() -> None:
+    told = "Updated `README.md:108` to say that a patch does not include any binary files."
+    work = (seen("message", "Say so", role="user"), edited("README.md"))
+    assert "**Learned**" not in summary(*work, seen("message", told, role="assistant"))
+    assert "**Learned**" in summary(*work, seen("message", f"Lesson: {told}", role="assistant"))

@@ -294,3 +294,19 @@ def test_a_failure_after_the_count_is_one() -> None:
 def test_a_commit_whose_hook_logs_errors_is_known_by_its_code() -> None:
     output = LOGGED + "[main 11469d4] Redesign the summary\n 2 files changed\n"
     assert verdict("git commit -m x", output, 0) is True
+
+
+@pytest.mark.parametrize(
+    ("line", "output", "code", "expected"),
+    [
+        ("bun run lint 2>&1 | tail -5", "Checked 290 files in 101ms.", 0, True),
+        ("bun run lint 2>&1 | tail -5", 'error: script "lint" exited with code 1', 0, False),
+        ("bun run lint 2>&1 | head -5", "Checked 290 files in 101ms.", 0, None),
+        ("git commit -m x", "error: a test provokes it\n[main ce4ac64] x", None, True),
+        ("git commit -m x", "error: pathspec 'x' did not match", None, False),
+    ],
+)
+def test_a_program_that_tells_its_failure_at_the_end_is_believed(
+    line: str, output: str, code: int | None, expected: bool | None
+) -> None:
+    assert verdict(line, output, code) is expected

@@ -294,7 +294,7 @@ def _subagent(use: ToolUse, sieve: Sieve) -> Draft | None:
 
 
 def _command(use: ToolUse, line: str, sieve: Sieve) -> Draft:
-    command = clip(sieve.clean(line), COMMAND)
+    command = clip(sieve.clean(_placed(line, sieve)), COMMAND)
     draft = Draft("command", f"$ {command}", {"command": command})
     exit_code = use.exit_code
     if use.failed and not exit_code:
@@ -304,6 +304,26 @@ def _command(use: ToolUse, line: str, sieve: Sieve) -> Draft:
     words = line.replace("=", " ").split()[:MANY_WORDS]
     draft.mentions = [word.strip(QUOTES) for word in words]
     return draft
+
+
+def _placed(line: str, sieve: Sieve) -> str:
+    """A line whose first `cd` has an absolute path, with the folder as the space knows it.
+
+    So `cd /home/me/project && make` is known as what `make` does there.
+    """
+    start = line.lstrip()
+    target = start.removeprefix("cd ").lstrip()
+    ends = [at for at in map(target.find, ("&&", ";", "\n")) if at >= 0]
+    written = target[: min(ends, default=len(target))].rstrip()
+    path = written.strip("'\"")
+    if target == start or not path.startswith("/") or len(path) > LONGEST_PATH:
+        return line
+    # The place of a folder itself is not known, that of what is in it is.
+    folder = sieve.place(f"{path.rstrip('/')}/.kinen").rpartition("/")[0] or "."
+    if folder.startswith("/"):
+        return line
+    quote = written[:1] if written[:1] in ("'", '"') else ""
+    return f"cd {quote}{folder}{quote}{target[len(written) :]}"
 
 
 def _reported_exit(result: str) -> int | None:

@@ -32,9 +32,12 @@ HEADS = 200
 """The latest commits that are remembered as checked out."""
 STATEMENTS = 200
 """The latest statements that are remembered."""
+SUBJECT = 3
+"""Words at the beginning of a sentence among which stands what it is about."""
 History = Callable[[str, Sequence[str], int], "list[tuple[str, str]] | None"]
 """Gives the commits that git has: those that lead to some commits and not to the first, made since
 a time in epoch milliseconds, each with its subject, oldest first. None if git cannot say it."""
+_FILE = re.compile(r"\W*(?:[^\s`]*/)?([\w.-]+\w)(?::\d+)?")
 _REDIRECTED = re.compile(r"\d?[<>|]|&>")
 _SUBJECT = re.compile(r"(?m)^\[[^\]\n]{1,200} ([0-9a-f]{7,40})\] ([^\n]{1,300})")
 _MESSAGE = re.compile(r"""-\w*m\s+(?:"\$\(cat <<'?EOF'?\n([^\n]+)|"([^"\n]+)|'([^'\n]+))""")
@@ -92,6 +95,11 @@ class Turn:
         return [quote for quote in self.closings if not on_the_way(quote.text)]
 
     @property
+    def only_commits(self) -> bool:
+        """Was something committed for it, and nothing edited? Its message is about the commit."""
+        return bool(self.changes and not self.edits)
+
+    @property
     def goes_on(self) -> bool:
         """Does the last message announce what is done next?"""
         return bool(self.last_words and ends_in_step(self.last_words.text))
@@ -108,6 +116,8 @@ class Trouble:
     code: int | None
     error: str
     source: Source
+    left: tuple[shell.Command, ...] = ()
+    """Its commands, without those that succeeded since."""
     trivial: bool = False
     """Whether it only looked around, or a tool was refused."""
     resolved: bool = False
@@ -209,10 +219,20 @@ class Account:
     def stated(self, *kinds: str) -> list[Claim]:
         """Statements of some kinds, the latest first, each once."""
         chosen: dict[frozenset[str], Claim] = {}
+        names = {path.rpartition("/")[2] for path in self.edited}
         for claim in reversed(self.claims):
-            if claim.statement.kind in kinds:
+            if claim.statement.kind in kinds and not _reports_edit(claim.statement, names):
                 chosen.setdefault(frozenset(terms(claim.statement.text)), claim)
         return list(chosen.values())
+
+
+def _reports_edit(statement: Statement, edited: set[str]) -> bool:
+    """Does a sentence begin with a file that was edited? `Updated README.md:108 to say …`
+
+    It tells what was done to the file, unless somebody labelled it as more.
+    """
+    words = (_FILE.match(word) for word in statement.text.split()[:SUBJECT])
+    return not statement.labelled and any(word and word[1] in edited for word in words)
 
 
 def read_account(observations: Iterable[Observation], history: History | None = None) -> Account:
@@ -329,11 +349,7 @@ def _take_failure(account: Account, event: Observation, source: Source) -> None:
     rest = [
         trouble
         for trouble in account.troubles
-        if trouble.resolved
-        or not (
-            trouble.deed == key
-            or (shell.covers(key, trouble.deed) and shell.covers(trouble.deed, key))
-        )
+        if trouble.resolved or not (trouble.deed == key or shell.repeats(key, trouble.deed))
     ]
     trouble = Trouble(
         deed=key,
@@ -341,6 +357,7 @@ def _take_failure(account: Account, event: Observation, source: Source) -> None:
         code=events.exit_code(event),
         error=excerpt(events.error_line(event), LONGEST),
         source=source,
+        left=shell.commands(key) if deed or account.unproven else (),
         trivial=events.looks_around(event),
     )
     account.troubles = [*rest, trouble]
@@ -355,8 +372,10 @@ def _take_success(account: Account, event: Observation) -> None:
     if not deed:
         return
     for trouble in account.troubles:
-        if not trouble.resolved:
-            trouble.resolved = deed == trouble.deed or shell.covers(deed, trouble.deed)
+        if not trouble.resolved and trouble.left:
+            trouble.left = shell.uncovered(deed, trouble.left)
+            trouble.resolved = not trouble.left
+        trouble.resolved = trouble.resolved or deed == trouble.deed
 
 
 def _take_tests(account: Account, run: Run) -> None:

@@ -100,11 +100,17 @@ def by_outcome(step: Words, outcome: Iterable[Words], left: Iterable[Words] = ()
 
 
 def sentences(text: str) -> list[Words]:
-    """The sentences of an outcome."""
-    text = text[:LONGEST]
-    for end in (". ", "; ", "! ", "。", "！"):
-        text = text.replace(end, f"{end}\n")
-    return [Words(line.strip()) for line in text.splitlines() if line.strip()]
+    """The sentences of an outcome; an item that is ticked off is one, whatever it says."""
+    parts: list[str] = []
+    for line in text[:LONGEST].splitlines():
+        for end in () if _is_ticked(line) else (". ", "; ", "! ", "。", "！"):
+            line = line.replace(end, f"{end}\n")  # noqa: PLW2901
+        parts += line.splitlines()
+    return [Words(part.strip()) for part in parts if part.strip()]
+
+
+def _is_ticked(line: str) -> bool:
+    return line.lstrip("-*+•0123456789. ")[:4].casefold() == "[x] "
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -121,6 +127,8 @@ def _is_question(text: str) -> bool:
 
 def _is_open(sentence: str) -> bool:
     """Does a sentence ask, or say that something is not done?"""
+    if _is_ticked(sentence):
+        return False
     if _is_question(sentence) or sentence.endswith((":", "：")) or "[ ]" in sentence:
         return True
     low = sentence.casefold()

@@ -142,7 +142,7 @@ def looks_around(event: Observation) -> bool:
     line = command(event)
     if not line:
         return bool(_tool(event))
-    return all(program.split()[0] in shell.READING for program in programs(line))
+    return not shell.acting(line)
 
 
 def deed(event: Observation) -> str:

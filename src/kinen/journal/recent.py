@@ -44,6 +44,8 @@ REPLY = 8
 """Words of a request that may be a mere reply to what was said before it."""
 ASKED = 4
 """Words from which on a reply to a question says by itself what is wanted."""
+HASH = 8
+"""Characters of the id of a commit in a summary, with its bracket."""
 GO_ON = frozenset(
     "on continue proceed next more weiter continuez continue sigue continúa продолжай дальше 继续"
     " 続けて".split()
@@ -274,10 +276,9 @@ def _describe(session: Recent, events: _Events) -> None:
     parts = session.parts
     if session.intent or request:
         parts["Intent"] = [session.intent or request]
-    failures = [
-        f"{code_span(run.line)}: {excerpt(run.text.strip().rpartition(chr(10))[2], LONGEST)}"
-        for run in failed
-    ]
+    errors = [excerpt(run.text.strip().rpartition("\n")[2], LONGEST) for run in failed]
+    lines = [code_span(runs.shown(run.line)) for run in failed]
+    failures = [f"{line}: {error}" for line, error in zip(lines, errors, strict=True)]
     if failures:
         parts["Unresolved"] = failures
     before = [line for line in events.before.splitlines() if line.strip()]
@@ -360,6 +361,11 @@ def entries(
         common = (session.ref, session.who, session.at, session.capsule)
         chosen += [Entry("next", point, *common, near=near) for point in left.steps(session)]
         chosen += [Entry("failed", point, *common, near=near) for point in left.failures(session)]
+        if place and session.outcome.startswith(STOPPED):
+            # Who it was says that it stopped, and what failed is told by itself.
+            edited = session.outcome.removeprefix(STOPPED).partition("; ")[0]
+            chosen.append(Entry("stopped", edited, *common, near=near))
+            continue
         chosen += _results(session, place, common, near=near)
     for session in latest:
         if session.running:
@@ -392,7 +398,8 @@ class _Left:
         self.commits = [*commits]
         for session in latest:
             state = "; ".join(session.parts.get("State", ()))
-            self.commits += [(session.at, subject) for subject in _subjects(state)]
+            subjects = [*_subjects(state), *filter(_is_subject, session.outcome.splitlines()[:1])]
+            self.commits += [(session.at, subject) for subject in subjects]
         open_ = [session for session in latest if self._is_open(session)]
         since = min((session.begun for session in open_), default=0)
         self.runs: list[runs.Ran] = []
@@ -413,7 +420,8 @@ class _Left:
         if not self._is_open(session):
             return []
         return [
-            point
+            # A request that announces a plan is known by the title of the plan.
+            session.intent if session.intent and session.intent in point else point
             for point in points(session.parts.get("Next", ()))
             if not self._is_done(point, session)
         ]
@@ -482,7 +490,6 @@ def _results(
         kind = "recent" if place < MANY else "older"
         first = next((line for line in outcome.splitlines() if line.strip("#*- ")), "")
         request = excerpt(session.intent, 80)
-        first = first.removeprefix(STOPPED)  # who it was says that it stopped
         text = f"{request} → {first}" if request else first
         return [Entry(kind, text, *common, near=near)] if first else []
     parts = session.parts
@@ -507,6 +514,12 @@ def _subjects(state: str) -> list[str]:
     """The subjects of the commits that a summary names: `2 commits (a (1f3); b (2e4)), pushed`."""
     inside = state.partition(" commit")[2].partition("(")[2]
     return [part for part in inside.split("; ") if part]
+
+
+def _is_subject(line: str) -> bool:
+    """Does a line end as the subject of a commit in a summary: `Add a cache (1f3a9c0)`?"""
+    id_ = line.rpartition(" (")[2]
+    return len(id_) == HASH and id_[-1] == ")" and set(id_[:-1]) <= set("0123456789abcdef")
 
 
 def _commands(point: str) -> list[str]:

@@ -103,7 +103,7 @@ def open_failures(commands: Iterable[Ran]) -> list[Ran]:
     for run in commands:
         bad = run.may_have_failed() and run.succeeded() is False and acts(run.line)
         repeated = any(run.line == other.line for other in failed)
-        if bad and not repeated and not any(_puts_right(run, other) for other in later):
+        if bad and not repeated and not _puts_right(run, later):
             failed.append(run)
         elif not bad:
             later.append(run)
@@ -115,6 +115,13 @@ def acts(line: str) -> bool:
     from kinen.journal.shell import acting
 
     return bool(acting(line))
+
+
+def shown(line: str) -> str:
+    """A line as it is told: see `shell.without_filters`."""
+    from kinen.journal.shell import without_filters
+
+    return without_filters(line)
 
 
 def latest(db: sqlite3.Connection, since: int, failures: Iterable[Ran]) -> list[Ran]:
@@ -144,35 +151,46 @@ def latest(db: sqlite3.Connection, since: int, failures: Iterable[Ran]) -> list[
 
 
 def is_cured(db: sqlite3.Connection, failure: Ran, later: Iterable[Ran]) -> bool:
-    """Whether a command that covers a failed one is known to have succeeded after it.
+    """Whether commands that cover a failed one are known to have succeeded after it.
 
     Only on the same branch: on another one it is another thing.
     """
-    for run in later:
-        if run.failed or run.at <= failure.at or not _covers(run, failure):
-            continue
-        if not run.text:
+    after = [run for run in later if run.at > failure.at and not run.failed]
+    for run in after:
+        if not run.text and _may_cover(run, failure):
             sql = "SELECT content FROM observations WHERE id = ?"
             run.text = db.execute(sql, (run.id,)).fetchone()[0]
-        if run.succeeded():
-            return True
+    return _puts_right(failure, after)
+
+
+def _puts_right(failure: Ran, later: Iterable[Ran]) -> bool:
+    """Whether the same line succeeded, or others that ran all of its commands."""
+    left = None
+    for run in later:
+        if not _may_cover(run, failure):
+            continue
+        if failure.line == run.line:
+            if run.succeeded():
+                return True
+            continue
+        from kinen.journal.shell import commands, uncovered
+
+        left = commands(failure.line) if left is None else left
+        rest = uncovered(run.line, left)
+        if rest != left and run.succeeded():
+            left = rest
+            if not left:
+                return True
     return False
 
 
-def _puts_right(failure: Ran, run: Ran) -> bool:
-    return _covers(run, failure) and run.succeeded() is True
-
-
-def _covers(run: Ran, failure: Ran) -> bool:
+def _may_cover(run: Ran, failure: Ran) -> bool:
+    """Whether a run may have a command of a failed one in it: reading a shell line takes more."""
     if failure.branch and run.branch and failure.branch != run.branch:
         return False
-    if failure.line == run.line:
-        return True
-    if not (failure.names & run.names and _may_include(run, failure)):
-        return False
-    from kinen.journal.shell import covers
-
-    return covers(run.line, failure.line)
+    return failure.line == run.line or bool(
+        failure.names & run.names and _may_include(run, failure)
+    )
 
 
 def _may_include(run: Ran, failure: Ran) -> bool:

@@ -167,7 +167,8 @@ def program(command: list[str]) -> str:
     name = command[0].rstrip("/").rsplit("/", 1)[-1] if command else ""
     if name.startswith("python") and command[1:2] == ["-m"] and len(command) > 2:
         return program(command[2:])
-    options = (word for word in command[1:3] if word[:1].isalpha())
+    words = command[3:] if command[1:2] == ["-C"] else command[1:]  # git in another folder
+    options = (word for word in words[:2] if word[:1].isalpha())
     return f"{name} {next(options, '')}".strip()
 
 
@@ -225,6 +226,16 @@ def hidden(line: str) -> list[list[str]]:
 def acting(line: str) -> list[list[str]]:
     """The words of each command of a line that does more than looking around."""
     return [command for part in parts(line) if acts(command := words(part.text))]
+
+
+def without_filters(line: str) -> str:
+    """A line without what only shortens its output: `pytest 2>&1 | tail -5` is `pytest`."""
+    every = _split(line)
+    last = len(every)
+    while last > 1 and every[last - 1].before == "|" and not acts(words(every[last - 1].text)):
+        last -= 1
+    end = line.rfind(every[last - 1].text) if last < len(every) else -1
+    return line[: end + len(every[last - 1].text)].removesuffix(" 2>&1") if end >= 0 else line
 
 
 def _is_forgiven(rest: tuple[Part, ...], stops: bool) -> bool:
@@ -321,25 +332,44 @@ def covers(success: str, failed: str) -> bool:
     command in another folder is another one.
     """
     failure = commands(failed)
-    ran = commands(success)
-    if not failure or not ran:
-        return False
-    if _includes_all(ran, failure):
+    return bool(failure) and not uncovered(success, failure)
+
+
+def repeats(line: str, earlier: str) -> bool:
+    """Whether a line runs the same as an earlier one, or that without a wrapper."""
+    again = commands(line)
+    before = commands(earlier)
+    if covers(line, earlier) and covers(earlier, line):
         return True
-    # A wrapper that does not know its command: `rtk bun run test`, then `bun run test`.
-    head = failure[0].head if len(failure) == 1 else ()
-    inner = commands(" ".join(head[1:])) if len(head) > 2 else ()
-    return bool(inner) and _includes_all(ran, inner)
+    return len(again) == len(before) and all(map(_is_wrapped, again, before))
 
 
-def _includes_all(ran: tuple[Command, ...], failure: tuple[Command, ...]) -> bool:
+def uncovered(success: str, failure: tuple[Command, ...]) -> tuple[Command, ...]:
+    """Those of some commands that failed together which a line that succeeded has not run."""
+    ran = commands(success)
+    left = []
     for command in failure:  # called often: without generators
         for other in ran:
-            if _includes(other, command):
+            if _includes(other, command) or _is_wrapped(other, command):
                 break
         else:
-            return False
-    return True
+            left.append(command)
+    return tuple(left)
+
+
+def _is_wrapped(ran: Command, failure: Command) -> bool:
+    """Whether a command failed behind a program that did not know it, and ran in another way.
+
+    `rtk bun run test` failed, then `bun run test` or `rtk test bun run test` did not.
+    """
+    inner = failure.head[1:]
+    if len(inner) < 2 or ran.place != failure.place:
+        return False
+    words = (*ran.head, *ran.targets)
+    if ran.head[0] == failure.head[0] and ran.head != failure.head:
+        return words[-len(inner) :] == inner
+    plain = commands(" ".join(inner))
+    return len(plain) == 1 and _includes(ran, plain[0]._replace(place=ran.place))
 
 
 @lru_cache(maxsize=512)
@@ -418,6 +448,8 @@ def _command(place: str, arguments: list[str]) -> Command:
     if head or arguments[0] in _BUILDERS:
         head = head or (arguments[0],)
         return _selection(place, head, arguments[len(head) :])
+    if arguments[:2] == ["git", "commit"]:
+        return Command(place, ("git", "commit"))  # whatever it says, it commits what is there
     if arguments[0] in _VERSIONING:
         arguments = [
             word
@@ -448,6 +480,8 @@ def _plain(arguments: list[str]) -> list[str]:
         and arguments[1] in ("run", "run-script")
     ):
         arguments = [arguments[0], *arguments[2:]]
+    # As with `--fix`: what is left after a repair is what the check finds.
+    arguments = [word.removesuffix(":fix") for word in arguments]
     if arguments[:2] == ["npm", "t"]:
         arguments[1] = "test"
     if arguments[:2] == ["vitest", "run"]:

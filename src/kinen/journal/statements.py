@@ -105,6 +105,8 @@ class Statement(NamedTuple):
 
     kind: str
     text: str
+    labelled: bool = False
+    """Whether its author said what it is: `Lesson: …`."""
 
 
 def is_step(sentence: str) -> bool:
@@ -149,7 +151,8 @@ def statements(role: Role, text: str) -> Iterator[Statement]:
     if len(text) > LONGEST[role]:
         return
     for entry in labelled(text):
-        yield Statement("lesson" if entry.type == "insight" else entry.type, entry.text)
+        kind = "lesson" if entry.type == "insight" else entry.type
+        yield Statement(kind, entry.text, labelled=True)
     for sentence in spoken(text) if role == "assistant" else ():
         claim = _FILLER.sub("", sentence, count=1)
         if size(claim) not in WORDS or is_step(claim) or not _is_stated(claim):

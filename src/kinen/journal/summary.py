@@ -35,6 +35,7 @@ from kinen.journal.closing import (
     without_open,
 )
 from kinen.journal.recent import STOPPED, UNANSWERED, UNFINISHED, meaning
+from kinen.journal.shell import without_filters
 from kinen.journal.timeline import headline
 from kinen.markdown.sentences import size
 from kinen.model.journal import Capsule, Observation
@@ -209,7 +210,8 @@ def _outcome(account: Account, size: int) -> list[Line]:
     if account.stopped:
         return _stopped(account)
     lines: list[Line] = []
-    room = size
+    subject = _last_subject(account)
+    room = size - estimate(subject)
     mentioned = {word for point in account.next for word in terms(point.text)}
     for quote in _ending(account):
         text = condensed(_without_known(quote.text, mentioned), room) or condensed(quote.text, room)
@@ -220,7 +222,7 @@ def _outcome(account: Account, size: int) -> list[Line]:
             lines.append(Line(text, (quote.source,)))
             mentioned |= set(terms(text))
             room -= estimate(text)
-        if room <= size - SHORT_OUTCOME:
+        if room <= size - estimate(subject) - SHORT_OUTCOME:
             break
     if not lines and account.unanswered:
         text = _short(account.unanswered.text, 300, 70)
@@ -229,7 +231,21 @@ def _outcome(account: Account, size: int) -> list[Line]:
     deed = _deed(account, outcome) if _is_result_alone(outcome) else None
     if deed:
         return [deed]
+    if subject and _is_new(subject.rpartition(" (")[0], set(terms(outcome))):
+        outcome = f"{subject}\n{outcome}"
     return [Line(outcome, lines[0].sources)] if lines else []
+
+
+def _last_subject(account: Account) -> str:
+    """The subject of the commit that has the last edit: it says what the work was.
+
+    `Committed as 11469d4. All hooks passed.` does not.
+    """
+    last = account.commits[-1] if account.commits else None
+    edits = (source.number for source in account.edited.values())
+    if not last or last.source.number < max(edits, default=0):
+        return ""
+    return _short(last.text, 200, 50)
 
 
 def _is_result_alone(outcome: str) -> bool:
@@ -271,10 +287,11 @@ def _ending(account: Account) -> list[Quote]:
 def _work_before_remark(account: Account) -> list[Quote]:
     """The report on the last edits, where the last message is only a remark on them.
 
-    As one that names the commit is, after a request for which nothing was edited.
+    As that of a request is for which nothing was edited: it is short, or about the commit.
     """
     last, *before = account.answered or [Turn()]
-    if last.edits or not all(map(_is_remark, last.reports or last.closings)):
+    remarks = last.only_commits or all(map(_is_remark, last.reports or last.closings))
+    if last.edits or not remarks:
         return []
     reports = ((turn.reports or turn.closings)[0] for turn in before if turn.edits)
     return [*filter(lambda quote: not _is_remark(quote), reports)][:1]
@@ -301,7 +318,8 @@ def _in_the_middle(account: Account) -> Line:
     turn = account.turns[-1]
     request = turn.prompt or account.unanswered
     assert request
-    paths = [path for path, at in account.edited.items() if at.number > request.source.number]
+    edits = sorted(account.edited.items(), key=lambda edit: -edit[1].number)
+    paths = [path for path, at in edits if at.number > request.source.number]
     more = f" and {len(paths) - MIDDLE_FILES} more" if len(paths) > MIDDLE_FILES else ""
     changed = f"edited {', '.join(paths[:MIDDLE_FILES])}{more}" if paths else ""
     failed = next(
@@ -314,7 +332,7 @@ def _in_the_middle(account: Account) -> Line:
     )
     broken = ""
     if failed:
-        name = _code(failed.name, 100, 30)
+        name = _code(without_filters(failed.name), 100, 30)
         broken = f"{name} failed: {_short(failed.error, 160, 60)}"
     done = "; ".join(filter(None, (changed, broken))) or f"{turn.deeds:,} steps"
     sources = (request.source, *([failed.source] if failed else []))
@@ -456,7 +474,7 @@ def trouble_text(trouble: Trouble) -> str:
 def _troubled(trouble: Trouble) -> Line:
     """What failed, and the line that says how."""
     error = _short(trouble.error, 160, 60)
-    name = _code(trouble.name, 100, 30)
+    name = _code(without_filters(trouble.name), 100, 30)
     if not name:
         return Line(error or "an error", (trouble.source,))
     head = f"{name} (exit {trouble.code})" if trouble.code else name

@@ -33,6 +33,8 @@ class Format(NamedTuple):
     """Whether there is such a line for each of several parts, some of which may be cut off."""
     tests: bool = False
     """Whether it runs tests, so that a failure it prints counts whatever a script says of it."""
+    final: bool = False
+    """Whether nothing that stands before the line of success is its own: hooks of git print it."""
     own: bool = False
     """Whether its success says nothing about a script that runs it among others."""
 
@@ -317,6 +319,20 @@ FORMATS = (
         tests=True,
     ),
     Format(
+        ("git commit",),
+        _lines(
+            r"^(?:fatal|error): ",
+            r"^nothing (?:to commit|added to commit)",
+            r"^no changes added to commit",
+            r"hook exited with code [1-9]",
+            r"\.{3,}[^\n]{0,20}Failed$",
+        ),
+        _lines(r"^\[[^\]\n]{1,200} [0-9a-f]{7,40}\] "),
+        summary=True,
+        final=True,
+        own=True,
+    ),
+    Format(
         ("gh", "git"),
         _lines(
             r"^(?:fatal|error): ",
@@ -369,6 +385,8 @@ _RUNNERS = frozenset(
 """Programs that run others, whose output they show."""
 
 
+_TELLING = frozenset(("bun run", "pnpm run", "yarn run"))
+"""Programs that end their output with a line of their own if what they ran failed."""
 _LOOPS = ("for", "while", "until")
 _MOST = 20
 """Lines of success that are told apart."""
@@ -409,6 +427,8 @@ def _proven(line: str, hidden: list[list[str]], acting: list[list[str]], output:
     behind = [command for command, part in zip(words, parts, strict=True) if part.before == "|"]
     filtered = any(command and command[0] in _FILTERS for command in behind)
     cut = filtered or any(_cuts(command, output) for command in behind)
+    if not filtered and all(shell.program(command) in _TELLING for command in judged):
+        return True  # the end of the output is there, and no failure was found in it
     # Commands whose code is known print their lines, too: these prove nothing about others.
     visible = [c for c in acting if c not in hidden and _formats(c) is not FORMATS]
     lines = [_successes(command, output, filtered, cut) for command in visible]
@@ -469,7 +489,8 @@ def _failed_rows(rows: list[Format], output: str, *, others: bool = False) -> bo
     """
     counted = {row: match for row in rows if row.summary and (match := _last(row, output))}
     rest = output[max((match.end() for match in counted.values()), default=0) :]
-    if any(row.failed.search(output if row in counted else rest) for row in rows):
+    own = {row for row in counted if not row.final}
+    if any(row.failed.search(output if row in own else rest) for row in rows):
         return True
     return others and bool(ANYTHING.search(rest))
 

@@ -20,27 +20,29 @@ if TYPE_CHECKING:
 
 OPEN = "## Open"
 LAST = "## Last session"
+EARLIER = "## Earlier sessions"
 KINDS = {
     "own": ("## This session so far", "", 0.5, 60),
-    "next": (OPEN, "Next: ", 0.6, 22),
-    "failed": (OPEN, "Failed: ", 0.15, 30),
-    "outcome": (LAST, "", 0.2, 0),
-    "rule": ("## Decided and learned", "", 0.19, 24),
+    "next": (OPEN, "Next: ", 0.4, 22),
+    "failed": (OPEN, "Failed: ", 0.2, 26),
+    "stopped": (OPEN, "", 0.06, 24),
+    "outcome": (LAST, "", 0.24, 0),
+    "rule": ("## Decided and learned", "", 0.2, 24),
     "state": (LAST, "State: ", 0, 30),
-    "recent": ("## Earlier sessions", "", 0, 30),
+    "recent": (EARLIER, "", 0, 30),
     "intent": (LAST, "Asked for: ", 0, 24),
     "work": ("## At work now", "", 0, 60),
     "earlier": (LAST, "Before that: ", 0, 60),
     "decided": ("## Decided and learned", "", 0, 60),
     "files": (LAST, "Files: ", 0, 45),
-    "older": ("## Earlier sessions", "", 0, 40),
+    "older": (EARLIER, "", 0, 40),
     "commit": ("## Latest commits", "", 0, 60),
 }
 """The kinds, the most needed first: section, label, share of the budget that all of the kind have
 before every other kind had its share, and tokens of one entry, which may have more of what is left
 at the end; 0 is the whole share, which is wider for scripts that take more tokens."""
 LONGEST = 90
-"""Tokens of an entry at the end, but for an outcome."""
+"""Tokens of an entry at the end, but for those that quote a message."""
 SECTIONS = tuple(
     dict.fromkeys(["## This session so far", LAST, *(kind[0] for kind in KINDS.values())])
 )
@@ -118,19 +120,21 @@ class Choice:
         for entry in ordered:
             if entry not in chosen:
                 self._take(entry, shared=False)
-        for place, (entry, text) in enumerate(self.entries):
-            # One that was cut gets what the others left.
-            if text.endswith("…") or entry.kind == "outcome":
-                own = set(plain_lines(text))
-                self._lines = [line for line in self._lines if line not in own]
-                most = estimate(text) + self.left
-                longest = most if entry.kind == "outcome" else LONGEST * breadth(text)
-                longer = self._cut(entry, min(most, longest))
-                cost = estimate(longer) - estimate(text)
-                if 0 < cost <= self.left:
-                    self.entries[place] = (entry, longer)
-                    self.left -= cost
-                self.add(self.entries[place][1])
+        # One that was cut gets what the others left; a message says most in its first lines.
+        growing = sorted(enumerate(self.entries), key=lambda each: each[1][0].kind not in RESULTS)
+        for place, (entry, text) in growing:
+            if not text.endswith("…") and entry.kind not in RESULTS:
+                continue
+            own = set(plain_lines(text))
+            self._lines = [line for line in self._lines if line not in own]
+            most = estimate(text) + self.left
+            longest = most if entry.kind in RESULTS else LONGEST * breadth(text)
+            longer = self._cut(entry, min(most, longest))
+            cost = estimate(longer) - estimate(text)
+            if 0 < cost <= self.left:
+                self.entries[place] = (entry, longer)
+                self.left -= cost
+            self.add(self.entries[place][1])
 
     def _take(self, entry: Entry, *, shared: bool) -> bool:
         _, label, share, most = KINDS[entry.kind]
@@ -170,8 +174,14 @@ class Choice:
         return [section, f"{section}\n{attribution(entry)}"] if entry.session else [section]
 
     def _section_of(self, entry: Entry) -> str:
-        own = entry.session and entry.session == self.last
-        return LAST if own and KINDS[entry.kind][0] == OPEN else KINDS[entry.kind][0]
+        """The section of its kind; of a session that is told already, that one: its line stands
+        once.
+        """
+        section = KINDS[entry.kind][0]
+        if entry.session and entry.session == self.last:
+            return LAST if section == OPEN else section
+        told_open = f"{OPEN}\n{attribution(entry)}" in self._heads
+        return OPEN if section == EARLIER and told_open else section
 
     def _head_cost(self, entry: Entry) -> int:
         new = (head for head in self._heads_of(entry) if head not in self._heads)
@@ -304,7 +314,7 @@ def _repeated(text: str, lines: Iterable[PlainLine]) -> bool:
     if colon and rest.strip() and len(head.split()) < FEW:
         labelled = _words_of(rest)[0]
     for other, others, was_cut in lines:
-        if f" {plain} " in f" {other} ":
+        if f" {plain} " in f" {other} " or (was_cut and plain.startswith(other)):
             return True
         if len(words) >= FEW and words <= others:
             return True
