@@ -96,7 +96,9 @@ def serve() -> None:
     for line in sys.stdin:
         agent, payload = json.loads(line)
         command = [sys.executable, "-m", "kinen", "hook", agent]
-        told = subprocess.run(command, input=json.dumps(payload).encode(), capture_output=True)
+        told = subprocess.run(
+            command, input=json.dumps(payload).encode(), capture_output=True, check=False
+        )
         print(json.dumps([told.stdout.decode(), told.stderr.decode()]), flush=True)
 
 
@@ -264,7 +266,9 @@ class Project:
         return next(Path(self.env["KINEN_HOME"]).rglob("journal.db"))
 
     def run(self, *command: str, cwd: Path) -> str:
-        done = subprocess.run(command, cwd=cwd, env=self.env, capture_output=True, text=True)
+        done = subprocess.run(
+            command, cwd=cwd, env=self.env, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -372,7 +376,9 @@ def decide(project: Project, tree: Path, row: dict[str, Any], *, checkpoint: boo
     for decision in row["learnings"]["repo"]:
         words = ["checkpoint"] if checkpoint else ["memories", "add"]
         command = [sys.executable, "-m", "kinen", *words, decision, *about]
-        if not subprocess.run(command, cwd=tree, env=project.env, capture_output=True).returncode:
+        if not subprocess.run(
+            command, cwd=tree, env=project.env, capture_output=True, check=False
+        ).returncode:
             return str(decision)
     return ""
 

@@ -363,7 +363,8 @@ def entries(
         chosen += [Entry("failed", point, *common, near=near) for point in left.failures(session)]
         if place and session.outcome.startswith(STOPPED):
             # Who it was says that it stopped, and what failed is told by itself.
-            edited = session.outcome.removeprefix(STOPPED).partition("; ")[0]
+            edited, more, _ = session.outcome[len(STOPPED) :].partition("; ")[0].partition(", ")
+            edited += " and others" if more else ""
             chosen.append(Entry("stopped", edited, *common, near=near))
             continue
         chosen += _results(session, place, common, near=near)

@@ -21,10 +21,7 @@ if TYPE_CHECKING:
     Brief = tuple[str, list[str]]
     """A text, and the refs of everything that it could have told."""
 
-GENTLE = (
-    "Save what is decided or learned with `kinen_remember` (or `kinen memories add`): one sentence,"
-    " why, files."
-)
+GENTLE = "Save what is decided or learned: `kinen_remember`, or `kinen memories add`."
 """Asks the agent that is there to write memories."""
 ROOMY = 300
 """Tokens of a brief that has room for that line."""

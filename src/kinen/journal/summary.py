@@ -281,7 +281,9 @@ def _ending(account: Account) -> list[Quote]:
     if settles and words and not latest.closings and size(words.text) >= SENTENCE:
         return [words]
     work = _work_before_remark(account)
-    return [*work, *(quote for quote in reports if not work or "://" in quote.text)]
+    # The message about a commit says how its tests ended, where there is room for that.
+    after = [quote for quote in reports if last.only_commits or not work or "://" in quote.text]
+    return [*work, *after]
 
 
 def _work_before_remark(account: Account) -> list[Quote]:

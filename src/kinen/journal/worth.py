@@ -23,11 +23,11 @@ LAST = "## Last session"
 EARLIER = "## Earlier sessions"
 KINDS = {
     "own": ("## This session so far", "", 0.5, 60),
-    "next": (OPEN, "Next: ", 0.4, 22),
-    "failed": (OPEN, "Failed: ", 0.2, 26),
-    "stopped": (OPEN, "", 0.06, 24),
-    "outcome": (LAST, "", 0.24, 0),
-    "rule": ("## Decided and learned", "", 0.2, 24),
+    "next": (OPEN, "Next: ", 0.52, 22),
+    "failed": (OPEN, "Failed: ", 0.25, 30),
+    "stopped": (OPEN, "", 0.08, 24),
+    "outcome": (LAST, "", 0.12, 0),
+    "rule": ("## Decided and learned", "", 0.25, 18),
     "state": (LAST, "State: ", 0, 30),
     "recent": (EARLIER, "", 0, 30),
     "intent": (LAST, "Asked for: ", 0, 24),
