@@ -6,7 +6,8 @@ Each labelled set is a space. It is asked its own questions, whose answers are k
 kinds of noise: questions of the other sets, questions in other languages about things that are in
 none of them, and words drawn at random. For each strength from which on hits might be shown: the
 share of answers in the first ten hits that would be lost, and the share of noise that would show a
-hit. The floor of `kinen search` is `kinen.recall.floor.CLOSE`.
+hit. The floor of `kinen search` is `kinen.recall.floor.CLOSE`. By meaning alone, a question in a
+script that the model does not know is refused; it shows nothing and is counted.
 
 The vaults have no questions: their headings are asked for. Of SciFact and CoSQA the documents with
 answers and every sixth of the others are indexed.
@@ -17,12 +18,13 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen import Memory, Query
-from kinen.recall.floor import CLOSE
+from kinen.errors import QueryError
+from kinen.recall.floor import CLOSE, UNKNOWN_SCRIPT
 from quality import Question, asked_of, beir, indexed, read_options, session_of, written
 from record import save
 
@@ -163,6 +165,8 @@ class Tally:
     def __init__(self) -> None:
         self.right: dict[tuple[str, str], list[int]] = defaultdict(list)
         self.noise: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+        self.refused: Counter[str] = Counter()
+        """Questions by meaning in a script that the model does not know, by set."""
 
     def add(self, space: LabelledSpace, noise: dict[str, list[str]]) -> None:
         with indexed(space.files) as memory:
@@ -173,7 +177,13 @@ class Tally:
                         self.right[space.name, mode].append(max(strengths))
                 for kind, texts in noise.items():
                     for text in texts:
-                        best = max(_strengths(memory, text, mode), default=0)
+                        try:
+                            best = max(_strengths(memory, text, mode), default=0)
+                        except QueryError as error:
+                            if UNKNOWN_SCRIPT not in error.message:
+                                raise
+                            self.refused[space.name] += 1
+                            best = 0
                         self.noise[space.name, mode, kind].append(best)
 
     def curve(self, name: str, mode: str) -> list[dict[str, float]]:
@@ -228,6 +238,8 @@ def main() -> None:
                 cells = [f"{key} {100 * value:5.1f} %" for key, value in [*row.items()][1:]]
                 mark = "  <- the floor" if row["strength"] == CLOSE else ""
                 print(f"  {row['strength']:>3}  " + "  ".join(cells) + mark)
+        results[name]["refused"] = tally.refused[name]
+        print(f"  refused by meaning: {tally.refused[name]}")
     if not chosen.no_save:
         save("floor", results)
 

@@ -228,6 +228,20 @@ def test_without_a_model_full_text_answers_and_says_so(space: Path, write: Write
         assert memory.index.status().pending == 0
 
 
+def test_a_script_that_the_model_does_not_know_is_not_searched_by_meaning(
+    space: Path, write: Write
+) -> None:
+    write("a.md", "# Tea\n\nThe kettle is on.\n")
+    with Memory.open(space) as memory:
+        memory.sync()
+        with pytest.raises(QueryError, match="the model does not know this script") as refused:
+            memory.search(Query("上海地铁几点关门", mode="semantic"))
+        assert refused.value.hint == "search in mode fulltext"
+        hits = memory.search(Query("上海地铁几点关门"))
+        assert len(hits) == 0
+        assert "full text only: the model does not know this script" in hits.notes
+
+
 def test_a_moved_file_keeps_its_vectors(space: Path, write: Write) -> None:
     path = write("a.md", "# Tea\n\nThe kettle is on.\n")
     with Memory.open(space) as memory:

@@ -301,8 +301,7 @@ def _rank(
         )
     if half is None:
         if mode == "semantic":
-            hint = "" if "`kinen index`" in reason else "run `kinen index`, or "
-            raise QueryError(f"no search by meaning: {reason}", f"{hint}search in mode fulltext")
+            raise QueryError(f"no search by meaning: {reason}", "search in mode fulltext")
         notes += [] if reader.empty else [f"full text only: {reason}"]
         return fuse.by_words(_lexical(reader, units, words))
     if mode == "rerank":
