@@ -8,10 +8,11 @@ of them is asked for. In others the value of one thing changes, and the newer on
 The two facts are in one message, one session, two sessions of a day, or on two days; among other
 sentences, from the agent or the user; names are written with and without capitals and punctuation,
 and not always as in the question. Twelve pairs and four changes share a space, so that every
-question has the facts of thirty other things beside its own.
+question has the facts of thirty other things beside its own. Half of the facts that have a text
+for it are followed by one about another attribute of the same thing, in some of the same words.
 
-The texts called `held out` were written before anything was tuned and are not looked at while the
-ranking is worked on; their figures are reported apart.
+The texts called `held out` were written before anything was tuned, those called `unseen` before the
+order of changes was worked on again. They are not looked at; their figures are reported apart.
 
 `answered`: the sentence with the asked fact is in the answer. `first`: it is in the first entry.
 `newer first`: of a change, the first entry has the newer sentence. `undated`: answers in which an
@@ -60,6 +61,8 @@ class Case(NamedTuple):
     change: bool
     about: tuple[str, str, str]
     """The kind of thing, the type of fact, the layout."""
+    beside: str = ""
+    """What is said later of another attribute of the thing, with some of the same words."""
 
 
 class World(NamedTuple):
@@ -97,8 +100,12 @@ def world(texts: dict[str, Any], random: Random) -> World:
         case, told = _case(texts, kind, things, layout, random)
         cases.append(case)
         places = sorted([random.random(), random.random()])
-        for session, place, exchange in zip(_sessions(layout, random), places, told, strict=False):
+        sessions = _sessions(layout, random)
+        for session, place, exchange in zip(sessions, places, told, strict=False):
             exchanges[session].append((place, exchange))
+        if case.beside:
+            exchange = _exchange(texts, random.choice(texts["before"]), [case.beside], random)
+            exchanges[random.randint(sessions[1], SESSIONS - 1)].append((1.0, exchange))
     return World(
         [[message for _, some in sorted(session) for message in some] for session in exchanges],
         cases,
@@ -134,12 +141,17 @@ def _case(
         facts[0],
         random.choice(texts["changes"]).format(fact=facts[1]) if change else facts[1],
     ]
+    beside = ""
+    if "beside" in attribute and random.random() < 0.5:
+        said = _written(about["forms"], things[asked], random)
+        beside = _sentence(random.choice(attribute["beside"]), said, "")
     case = Case(
         question,
         facts[asked],
         facts[1 - asked],
         change,
         (kind, attribute["type"], layout),
+        beside,
     )
     prompts = [
         random.choice(texts["prompts"]).format(thing=_written(about["asked"], thing, random))
@@ -358,7 +370,7 @@ def main() -> None:
     parser.add_argument("--changes", type=int, default=200)
     parser.add_argument("--budget", type=int, nargs="*", default=[2000])
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--split", nargs="*", default=["tuned", "held out"])
+    parser.add_argument("--split", nargs="*", default=["tuned", "held out", "unseen"])
     parser.add_argument("--verbose", action="store_true", help="failures of the tuned texts")
     parser.add_argument("--no-save", action="store_true", help="print only")
     chosen = parser.parse_args()

@@ -136,6 +136,27 @@ def entry(ref: str, text: str, day: int = 1) -> Item:
         ("tables of dev-eu", "dev-eu has tables.", "dev-us has tables."),
         ("lines of lib/cart.ts", "`cart.ts` has lines.", "`app/cart.ts` has lines."),
         ("seats of Acme Search", "Acme Search has seats.", "Acme Billing has seats."),
+        (
+            "discount of Acme on the yearly plan",
+            "On the yearly plan the discount of `Acme` is 5 %.",
+            "On the monthly plan the discount of `Acme` is 3 %.",
+        ),
+        (
+            "tables in the database of `demo`",
+            "The database of `demo` has 55 tables.",
+            "The database of `demo` takes 700 GB.",
+        ),
+        (
+            "how do we deploy the docs to `demo`",
+            "We deploy the docs to `demo` by rsync.",
+            "We deploy to `demo` by hand.",
+        ),
+        (
+            "when does Acme pay",
+            "Customer Acme pays in 9 days.",
+            "Customer Acme was off for 2 days.",
+        ),
+        ("nodes of the demo environment", "The demo environment has 5 nodes.", "Test has 7 nodes."),
         ("port of api-v1", "api-v1 has port 80.", "api-v2 has port 1."),
         ("port of node 1", "node 1 listens on port 3.", "node 2 listens on port 1."),
         ("port of eu-west-1", "eu-west-1 uses port 1.", "eu-west-2 uses port 1."),
@@ -166,6 +187,27 @@ def test_time_does_not_put_another_thing_first(question: str, asked: str, newer:
         ("issues in version 2.1", "Version 2.1 has issues.", "Release 2.1 has no issues."),
         ("issues in version 2.1", "Version 2.1 has issues.", "v2.1 has no issues."),
         ("lines of lib/cart.ts", "lib/cart.ts has lines.", "`cart.ts` has 5 lines."),
+        (
+            "where does `hub` keep its data?",
+            "`hub` keeps its data in MySQL.",
+            "`hub` stores its data in Redis.",
+        ),
+        (
+            "is the rewrite of cart.ts finished?",
+            "The rewrite of cart.ts is finished.",
+            "As to cart.ts, its rewrite was reverted.",
+        ),
+        ("nodes of the demo environment", "The demo environment has 5 nodes.", "Demo has 7 nodes."),
+        (
+            "discount that Ada gets",
+            "For now Ada gets a discount of 5 %.",
+            "The discount of Ada is 3 %.",
+        ),
+        (
+            "bugs of `v2.1` that we know of",
+            "I need the bugs of `v2.1`.\n→ [01A] We know of 5 bugs in `v2.1`.",
+            "Known bugs of `v2.1`: 3.",
+        ),
     ],
 )
 def test_of_two_facts_of_one_name_the_newer_is_first(question: str, older: str, newer: str) -> None:

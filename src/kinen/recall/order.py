@@ -7,8 +7,8 @@ Time decides between entries that have the same words of the question.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence, Set
+from itertools import chain, pairwise, zip_longest
 from math import log
 
 from kinen.distill.blocks import blocks, sentences, stems
@@ -46,6 +46,7 @@ NOW = frozenset(
     maintenant désormais depuis ahora hoy desde agora hoje já теперь сейчас сегодня уже""".split()
 )
 """Words of a statement that only say that it holds now, or for all."""
+_REPLY = lazy_pattern(rf"\n{REPLY} (?:\[[^\[\]\n]*\] )?")
 _TOKEN = lazy_pattern(r"[^\W_]+(?:[.,:/@_'-][^\W_]+)*+%?")
 _COUNT = lazy_pattern(r"\d+(?:,\d{3})*+%?")
 _LABEL = lazy_pattern(r"\*\*[^*\n]{1,40}\*\*")
@@ -68,6 +69,8 @@ class Word(NamedTuple):
     """Is it a part of a name (`eu-west-1`, `getUser`), which has no endings?"""
     tells: bool = False
     """Does it tell things apart that have the same word before it, as in `node 1` or `dev-eu`?"""
+    proper: bool = False
+    """Is it quoted as code, or has a capital inside a sentence?"""
 
 
 class Row(NamedTuple):
@@ -85,7 +88,7 @@ def arranged(question: str, items: Sequence[Item]) -> list[Item]:
     Of those with the same words the newest comes first. Otherwise the order stays.
     """
     query = _words(question)
-    if not query:
+    if not query or not items:
         return list(items)
     rows = [_row(entry, query) for entry in items]
     counts = Counter(word for row in rows for word in row.words)
@@ -110,7 +113,129 @@ def arranged(question: str, items: Sequence[Item]) -> list[Item]:
         places = sorted(order.index(row) for row in same)
         for place, row in zip(places, sorted(same, key=_time, reverse=True), strict=True):
             order[place] = row
-    return [row.entry for row in order]
+    return [row.entry for row in _newest_value_first(order, query)]
+
+
+def _newest_value_first(rows: list[Row], query: Sequence[Word]) -> list[Row]:
+    """The rows, before the first those that were said later and state another value of the same."""
+    first = _answers(rows[0].entry, query)
+    if not first:
+        return rows
+    stated = max(first, key=lambda answer: len(answer.asked))
+    newer = [
+        row
+        for row in rows[1:]
+        if _time(row) > _time(rows[0])
+        and any(_is_same_attribute(stated, other, query) for other in _answers(row.entry, query))
+    ]
+    return [
+        *sorted(newer, key=_time, reverse=True),
+        *(row for row in rows if not any(row is other for other in newer)),
+    ]
+
+
+class Statement(NamedTuple):
+    """A sentence of an answer: what it has of the question, and what it says besides."""
+
+    words: list[Word]
+    shared: frozenset[str]
+    names: frozenset[str]
+    """Words of the question that are written as names, in it or around the sentence."""
+    asked: frozenset[str]
+    """Words of the question that are no names, nor stand beside one (`customer`, `service`)."""
+    rest: frozenset[str]
+    units: frozenset[str]
+    """What its numbers count; an empty string for a number that counts nothing."""
+
+
+def _answers(entry: Item, query: Sequence[Word]) -> list[Statement]:
+    """The statements of an entry that have words of a question, and all of its names.
+
+    They are those of the last part that has any: a request is followed by its answer.
+    """
+    every = {word.stem for word in query}
+    for part in reversed(_parts(entry)):
+        own = list(blocks(part))
+        spoken = [
+            (_words(block.text[begin:end]), above)
+            for block, above in zip(own, stems_above("", own), strict=True)
+            for begin, end in sentences(block.text)
+            if not is_question(block.text[begin:end])
+        ]
+        written = chain(query, chain.from_iterable(words for words, _ in spoken))
+        names = frozenset(word.stem for word in written if _is_name(word)) & every
+        answers = [
+            _statement(words, shared, names, query)
+            for words, above in spoken
+            if (shared := _shared(query, words, above)) and names <= shared
+        ]
+        if answers:
+            return answers
+    return []
+
+
+def _statement(
+    words: list[Word], shared: frozenset[str], names: frozenset[str], query: Sequence[Word]
+) -> Statement:
+    every = {word.stem for word in query}
+    rest = frozenset(word.stem for word in words) - every
+    units = frozenset(
+        unit.stem if unit and unit.before == word.stem else ""
+        for word, unit in zip_longest(words, words[1:])
+        if word.stem[0].isdigit() and word.stem not in every
+    )
+    asked = _stems(shared) - _beside(query, names)
+    return Statement(words, shared, names, asked, rest, units)
+
+
+def _is_name(word: Word) -> bool:
+    return word.exact or word.name or word.tells or word.proper
+
+
+def _beside(query: Sequence[Word], names: Set[str]) -> set[str]:
+    """Names, and the words of a question directly before and behind them."""
+    near = {word.stem for word in query if word.before in names}
+    return near.union(names, (word.before for word in query if word.stem in names))
+
+
+def _is_same_attribute(first: Statement, other: Statement, query: Sequence[Word]) -> bool:
+    """Do two statements say the same of the same thing, the other one in other words?
+
+    They have the names in common and a word of the question besides, if the first has one. What the
+    other lacks of the question is the last word of a phrase (`staging environment`, `staging`), or
+    said in other words: it stands beside a name, has another ending, or there are as many words in
+    its place. Without names only last words may be missing. A word before one that both have tells
+    attributes apart (`yearly plan`, `monthly plan`), and so does what is counted.
+    """
+    names = first.names | other.names
+    said = {word.stem for word in other.words} - names
+    if not names <= first.shared & other.shared:
+        return False
+    if (first.asked or _stems(first.shared) - names or first.rest).isdisjoint(said):
+        return False
+    lacking = first.shared - other.shared
+    if lacking != _stems(lacking):  # a name that is written otherwise
+        return False
+    phrases = {(word.before, word.stem) for word in first.words}
+    last = {
+        word.stem
+        for word in query
+        if word.before in other.shared and (word.before, word.stem) in phrases
+    }
+    if not names and not lacking <= last:
+        return False
+    if not lacking:
+        return bool(names)
+    counted = first.units & (other.units | said if "" in other.units else other.units)
+    if first.rest and (first.units or other.units) and not counted:
+        return False
+    before = {word.stem: word.before for word in query if word.before in lacking}
+    if any(word.before not in ("", before.get(word.stem, word.before)) for word in other.words):
+        return False
+    forms = {word.written for word in first.words}
+    missing = lacking - last - _beside(query, names)
+    unsaid = {word.stem for word in query if word.stem in missing and word.written in forms}
+    return not unsaid or len(other.rest) >= len(first.rest) + len(unsaid)
 
 
 def _time(row: Row) -> tuple[bool, str]:
@@ -138,6 +263,7 @@ def _words(text: str) -> list[Word]:
         begins = end == 0 or ". " in gap or bool(gap.strip(" `'\"*@#" + _JOINTS))
         end = match.end()
         before = "" if begins else before
+        common = common and not begins
         joined = not begins and not gap.strip(_JOINTS)
         joins = text[end : end + 1] in tuple(_JOINTS) and text[end + 1 : end + 2].isalnum()
         number = written[0].isdigit() or written[1:2].isdigit()
@@ -164,6 +290,7 @@ def _words(text: str) -> list[Word]:
                 written=stem if n else written if mixed else written.lower(),
                 exact=not n and (joined or joins or mixed),
                 tells=tells and bool(before),
+                proper=gap.endswith(("`", "@")) or (not begins and written[0].isupper()),
             )
             for n, stem in enumerate(own)
         ]
@@ -187,8 +314,8 @@ def _row(entry: Item, query: Sequence[Word]) -> Row:
 
 
 def _parts(entry: Item) -> list[str]:
-    """The text of an entry, and each reply to it."""
-    return entry.text.split(f"\n{REPLY} ")
+    """The text of an entry, and each reply to it without its ref."""
+    return _REPLY.split(entry.text)
 
 
 def _stems(words: frozenset[str]) -> frozenset[str]:
