@@ -150,9 +150,6 @@ def with_strengths(
 
     `counts` says how many chunks have each word of the question.
     """
-    from kinen.recall.typed import informative
-
-    telling = informative(hits.query.text)
     known_terms = set(terms(hits.query.text))
     # Whole words: where an identifier stands as it is, its parts need not.
     query_terms = [word for word in map(str.lower, words(hits.query.text)) if word in known_terms]
@@ -171,11 +168,15 @@ def with_strengths(
         hit._replace(strength=max(strength(hit.votes, yardstick), CLOSE if has_words else 0))
         for hit, has_words in zip(hits, worded, strict=True)
     )
-    if lexical and len(telling) < len(known_terms):
-        rated = tuple(
-            hit if not _is_lexical(hit) or has_any_word(hit, telling) else _weak(hit)
-            for hit in rated
-        )
+    if lexical and len(known_terms) > 1:
+        from kinen.recall.typed import informative
+
+        telling = informative(hits.query.text)
+        if len(telling) < len(known_terms):
+            rated = tuple(
+                hit if not _is_lexical(hit) or has_any_word(hit, telling) else _weak(hit)
+                for hit in rated
+            )
     notes = hits.notes
     if by_words or yardstick.fluency:
         close = sum(hit.strength >= CLOSE for hit in rated)

@@ -10,7 +10,13 @@ from kinen.model.tuples import NamedTuple
 from kinen.query import LONGEST
 from kinen.recall import fuse
 from kinen.recall.floor import UNKNOWN_SCRIPT, Yardstick, close_only, in_order, with_strengths
-from kinen.recall.wording import exact_wording, read_wording, run_strength, telling_runs
+from kinen.recall.wording import (
+    asks_memory,
+    exact_wording,
+    read_wording,
+    run_strength,
+    telling_runs,
+)
 from kinen.text import code_density, is_identifier, terms
 
 TYPE_CHECKING = False
@@ -225,7 +231,6 @@ def _with_names(
     memories about what is asked.
     """
     from kinen.index import names
-    from kinen.recall import typed
 
     scores = {candidate.id: candidate.score for candidate in ranked}
     best = [
@@ -234,7 +239,10 @@ def _with_names(
     ]
     if names.is_identifier(query.text) or query.kinds == ("symbol",):
         best += reader.chunks_of_symbol(query.text.strip(), query)[: names.MOST_FILES]
-    best += typed.chunks(reader, query)
+    if asks_memory(query.text):
+        from kinen.recall import typed
+
+        best += typed.chunks(reader, query)
     return fuse.with_names(ranked, best) if best else ranked
 
 

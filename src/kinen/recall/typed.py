@@ -7,6 +7,7 @@ that lacks a word of the question, are ranked as ever.
 
 from __future__ import annotations
 
+from kinen.recall.wording import ASKS
 from kinen.text import STOP_WORDS, terms, words
 
 TYPE_CHECKING = False
@@ -25,19 +26,6 @@ ENDINGS = frozenset("s es x e n en ns ern d ed ing ment".split())
 """Endings that a word may have and another form of it lacks; `front` and `frontend` are two."""
 OTHERS = frozenset({("e", "ing"), ("y", "ies"), ("y", "ied"), ("o", "i")})
 """Endings that stand for each other: `policy`, `policies`."""
-ASKS = frozenset(
-    """
-    decide decided decides decision decisions choose chose chosen choice pick picked agree agreed
-    use used uses using prefer preferred learn learned learnt lesson lessons rule rules convention
-    conventions entscheiden entschieden entscheidung entscheidungen nutzen benutzen verwenden nehmen
-    gelernt regel regeln décider décidé décision décisions utiliser utilisons utilise choisi appris
-    règle règles decidir decidimos decidido decisión decisiones usar usamos usa elegimos aprendimos
-    regla reglas decisão decisões escolhemos aprendemos regra regras решил решен испол выбра прави
-    决定 使用 选择 规则 決定 使う 使っ って 決め めた ルー ール""".split()
-)
-"""Terms by which a question asks for a memory, and which say nothing about its subject: words, and
-pairs of letters of scripts without spaces."""
-
 FUNCTION = frozenset(
     """
     der die das den dem des ein eine einen einem einer eines und oder aber ist sind war waren wird

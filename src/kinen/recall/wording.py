@@ -1,11 +1,11 @@
-"""The exact words of a question: quoted phrases, excluded words, runs of consecutive words."""
+"""The exact words of a question: quoted phrases, excluded words, runs, what asks for a memory."""
 
 from __future__ import annotations
 
 import re
 
 from kinen.model.tuples import NamedTuple
-from kinen.text import STOP_WORDS, longest_run, words
+from kinen.text import STOP_WORDS, longest_run, terms, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +16,18 @@ SHORTEST_RUN = 3
 """Consecutive words from which on a match is no coincidence."""
 MOST_WORDS = 40
 """Words of a question in which runs are looked for."""
+ASKS = frozenset(
+    """
+    decide decided decides decision decisions choose chose chosen choice pick picked agree agreed
+    use used uses using prefer preferred learn learned learnt lesson lessons rule rules convention
+    conventions entscheiden entschieden entscheidung entscheidungen nutzen benutzen verwenden nehmen
+    gelernt regel regeln décider décidé décision décisions utiliser utilisons utilise choisi appris
+    règle règles decidir decidimos decidido decisión decisiones usar usamos usa elegimos aprendimos
+    regla reglas decisão decisões escolhemos aprendemos regra regras решил решен испол выбра прави
+    决定 使用 选择 规则 決定 使う 使っ って 決め めた ルー ール""".split()
+)
+"""Terms by which a question asks for a memory, and which say nothing about its subject: words, and
+pairs of letters of scripts without spaces."""
 
 
 class Wording(NamedTuple):
@@ -44,6 +56,11 @@ def read_wording(text: str) -> Wording:
         return Wording(text)
     plain = quotes.sub(lambda match: f" {match[1] or match[2]} ", text)
     return Wording(" ".join(without.sub(" ", plain).split()), required, excluded)
+
+
+def asks_memory(question: str) -> bool:
+    """Does a question have a word by which it asks for a memory?"""
+    return not ASKS.isdisjoint(terms(question))
 
 
 def exact_wording(text: str) -> Wording:
