@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from kinen.errors import NotFound, QueryError, SpaceError
-from kinen.worklog.sessions import close_session, new_round, new_session, session, sessions
+from kinen.worklog.sessions import (
+    NO_SESSION,
+    close_session,
+    new_round,
+    new_session,
+    other_folders,
+    session,
+    sessions,
+)
 
 NOON = 1_764_763_200.0  # 2025-12-03T12:00:00Z
 DAY = 86_400
@@ -97,7 +106,7 @@ def test_sessions_of_the_wild_are_read_as_they_are(root: str) -> None:
     put(root, "sessions/20251203-03-d/init.md", "---\nstatus: completed\n---\n# Done\n")
     put(root, "sessions/20251203-04-e/init.md", "---\nstatus: [broken\n---\n# Still here\n")
     put(root, "sessions/20251203-05-file.md", "# A file, no session\n")
-    put(root, "sessions/notes/init.md", "# Another folder\n")
+    put(root, "sessions/notes/a.md", "# Another folder\n")
     results = {item.name[9:11]: item for item in sessions(root)}
     assert sorted(results) == ["01", "02", "03", "04"]
     assert (results["01"].title, results["01"].status) == ("a b", "in-progress")
@@ -106,6 +115,23 @@ def test_sessions_of_the_wild_are_read_as_they_are(root: str) -> None:
     assert not results["04"].ended
     assert session(root).name.endswith("04-e")
     assert sessions(f"{root}/nowhere") == []
+
+
+def test_a_folder_with_rounds_an_init_or_a_date_is_a_session(root: str) -> None:
+    put(root, "sessions/auth-design/rounds/01.md", "# Tokens\n")
+    put(root, "sessions/billing/init.md", "---\ndate: 2025-11-30\n---\n# Bills\n")
+    put(root, "sessions/2025-12-05-cache/notes/a.md", "# Cache\n")
+    put(root, "sessions/misc/a.md", "# Anything\n")
+    put(root, "sessions/.hidden/init.md", "# Hidden\n")
+    os.utime(Path(root, "sessions/auth-design/rounds/01.md"), (NOON, NOON))
+    found = [(item.name, item.title, item.started) for item in sessions(root)]
+    assert found == [
+        ("2025-12-05-cache", "cache", "2025-12-05"),
+        ("auth-design", "auth design", "2025-12-03"),
+        ("billing", "Bills", "2025-11-30"),
+    ]
+    assert other_folders(root) == [("sessions/misc", NO_SESSION)]
+    assert new_round(root, "Keys", NOON, "auth").startswith("sessions/auth-design/rounds/02-")
 
 
 def test_a_closed_session_keeps_all_else_of_its_file(root: str) -> None:

@@ -17,6 +17,11 @@ SESSION = "sessions/20260301-01-cache"
         (f"{SESSION}/rounds/1.md", "round"),
         (f"{SESSION}/artifacts/a.py", "artifact"),
         (f"{SESSION}/resources/a.pdf", "resource"),
+        ("sessions/auth/rounds/1.md", "round"),
+        ("sessions/auth/artifacts/a.py", "artifact"),
+        ("sessions/auth/notes.md", "note"),
+        ("app/sessions/auth/artifacts/a.py", "note"),
+        ("rounds/1.md", "note"),
         ("artifacts/a.py", "artifact"),
         ("resources/a.pdf", "resource"),
         ("docs/resources/a.pdf", "note"),
@@ -37,6 +42,10 @@ def test_the_kind_of_a_record_is_in_its_path(path: str, kind: str) -> None:
         ("src/a.py", False),
         (f"{SESSION}/artifacts/a.py", True),
         (f"{SESSION}/artifacts/a.png", False),
+        (f"{SESSION}/a.py", True),
+        ("sessions/auth/artifacts/a.py", True),
+        ("sessions/auth/a.py", False),
+        ("app/sessions/auth/rounds/a.py", False),
         ("resources/examples/a.py", True),
         ("resources/data/a.parquet", True),
         (".hidden.md", False),
@@ -55,6 +64,9 @@ def test_a_date_comes_from_the_session_or_the_file_name() -> None:
     assert date_in("journal/2026-03-02 standup.md") == "2026-03-02"
     assert date_in("journal/20261302.md") == ""
     assert session_of(f"{SESSION}/rounds/1.md") == "20260301-01-cache"
+    assert session_of("sessions/auth-design/notes/a.md") == "auth-design"
+    assert session_of("app/sessions/auth-design/a.md") == session_of("sessions/a.md") == ""
+    assert date_in("sessions/2026-03-03-auth/rounds/1.md") == "2026-03-03"
 
 
 def test_a_document_among_datasets_is_a_document() -> None:

@@ -442,8 +442,13 @@ class Index:
             private.write(file, "")
 
     def skipped(self) -> list[tuple[str, str]]:
-        """Files that could not be indexed, or only in part, each with its reason."""
-        return self._core.reader.skipped()
+        """Files that could not be indexed, or only in part, each with its reason.
+
+        Folders of `sessions/` that are no sessions, too.
+        """
+        from kinen.worklog.sessions import other_folders
+
+        return [*self._core.reader.skipped(), *other_folders(self._core.space.root)]
 
     def partly_read(self) -> set[str]:
         """Skipped files whose beginning was indexed."""

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from kinen.errors import NotFound, QueryError, SpaceError, UnsafeFile
 from kinen.markdown.frontmatter import read_frontmatter, text_of
 from kinen.model.tuples import NamedTuple
 from kinen.privacy import entrance
+from kinen.sources.files.layout import date_in
 from kinen.storage import inside
 from kinen.text import iso
 from kinen.worklog.plans import slug_of
 
 FOLDER = "sessions"
 _NAME = re.compile(r"(\d{8})-(\d{2})-.+")
-_ROUND = re.compile(r"(\d{2,})-.+\.md")
+_PREFIX = re.compile(r"\d{8}-\d{2}-|\d{4}-?\d{2}-?\d{2}[-_ ]?")
+_ROUND = re.compile(r"(\d{2,})(?:-.+)?\.md")
+NO_SESSION = "not a session: it has no rounds/, no init.md and no date before its name"
 OPEN = "in-progress"
 COMPLETE = "complete"
 ENDED = (COMPLETE, "completed", "done", "closed", "archived")
@@ -50,15 +54,31 @@ class Session(NamedTuple):
 
 def sessions(root: str) -> list[Session]:
     """The sessions of a space, newest first."""
-    return [_session(root, name) for name in sorted(_names(root), reverse=True)]
+    every = [_session(root, name) for name in _folders(root) if _is_session(root, name)]
+    return sorted(every, key=lambda session: (session.started[:10], session.name), reverse=True)
 
 
-def _names(root: str) -> list[str]:
+def other_folders(root: str) -> list[tuple[str, str]]:
+    """The folders of `sessions/` that are no sessions, each with the reason."""
+    names = [name for name in _folders(root) if not _is_session(root, name)]
+    return [(f"{FOLDER}/{name}", NO_SESSION) for name in names]
+
+
+def _folders(root: str) -> list[str]:
     try:
         names = inside.folders(root, FOLDER)
     except OSError:
         return []
-    return [name for name in names if _NAME.fullmatch(name)]
+    return [name for name in names if not name.startswith(".")]
+
+
+def _is_session(root: str, name: str) -> bool:
+    path = f"{FOLDER}/{name}"
+    return (
+        bool(date_in(f"{path}/init.md"))
+        or inside.is_file(root, f"{path}/init.md")
+        or inside.is_folder(root, f"{path}/rounds")
+    )
 
 
 def session(root: str, name: str = "") -> Session:
@@ -81,20 +101,30 @@ def session(root: str, name: str = "") -> Session:
 
 
 def _session(root: str, name: str) -> Session:
-    values, title = _read(root, f"{FOLDER}/{name}/init.md")
-    day = f"{name[:4]}-{name[4:6]}-{name[6:8]}"
-    started = text_of(values.get("started_at")) or text_of(values.get("date")) or day
+    init = f"{FOLDER}/{name}/init.md"
+    values, title = _read(root, init)
+    started = text_of(values.get("started_at")) or text_of(values.get("date"))
     status = text_of(values.get("status")) or text_of(values.get("kinen_status")) or OPEN
     summary = f"{FOLDER}/{name}/session-summary.md"
+    rounds = _files(root, name, "rounds")
     return Session(
         name=name,
-        title=title or name[12:].replace("-", " "),
+        title=title or _PREFIX.sub("", name).replace("-", " ").strip() or name,
         status=status.replace("_", "-"),
-        started=started,
-        rounds=_files(root, name, "rounds"),
+        started=started or date_in(init) or _first_day(root, (init, *rounds)),
+        rounds=rounds,
         artifacts=_files(root, name, "artifacts"),
         summary=summary if inside.is_file(root, summary) else "",
     )
+
+
+def _first_day(root: str, paths: Iterable[str]) -> str:
+    """The day of the oldest of these files: what a session without a date began with."""
+    times = []
+    for path in paths:
+        with contextlib.suppress(OSError):
+            times.append(os.lstat(os.path.join(root, path)).st_mtime)
+    return iso(min(times))[:10] if times else ""
 
 
 def _files(root: str, name: str, part: str) -> tuple[str, ...]:
@@ -121,7 +151,8 @@ def new_session(root: str, title: str, now: float) -> str:
     inside.make_folder(root, FOLDER)
 
     def numbers() -> list[int]:
-        return [int(name[9:11]) for name in _names(root) if name.startswith(day)]
+        matches = filter(None, map(_NAME.fullmatch, _folders(root)))
+        return [int(match[2]) for match in matches if match[1] == day]
 
     with _numbered(root, f"{FOLDER}/.{day}", numbers) as number:
         name = f"{day}-{number:02}-{slug_of(title)}"

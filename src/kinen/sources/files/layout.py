@@ -6,7 +6,9 @@ import re
 
 from kinen.extract.suffixes import DOCUMENTS, suffix_of
 
-SESSION = re.compile(r"(?:^|/)sessions/(\d{8}-\d{2}-[^/]+)/")
+_SESSION = re.compile(r"(?:^|/)sessions/(\d{8}-\d{2}-[^/]+)/|^sessions/([^/]+)/")
+"""The folder of a session; any name counts only at the root, as elsewhere it may be source code."""
+_PARTS = {"rounds": "round", "artifacts": "artifact", "resources": "resource"}
 _DATED = re.compile(r"^(\d{4})-?(\d{2})-?(\d{2})")
 _MEMORIES = re.compile(r"^\.memories/(?:(\d{4}-\d{2}-\d{2})|plans|briefs)/[^/]+\.(?:md|json)$")
 MANIFEST = "resources/.resources.yml"
@@ -23,8 +25,9 @@ _BINARY = frozenset(
 
 
 def session_of(path: str) -> str:
-    session = SESSION.search(path)
-    return session[1] if session else ""
+    """The name of the folder below `sessions/` that a file is in."""
+    session = _SESSION.search(path)
+    return session[1] or session[2] if session else ""
 
 
 def kind_of(path: str) -> str:
@@ -32,12 +35,11 @@ def kind_of(path: str) -> str:
     memories = _MEMORIES.match(path)
     if memories:
         return "checkpoint" if memories[1] else "plan"
-    session = SESSION.search(path)
-    inside = path[session.end() :] if session else path
-    folder = inside.split("/", 1)[0] if "/" in inside else ""
-    if session and folder == "rounds":
-        return "round"
-    return {"artifacts": "artifact", "resources": "resource"}.get(folder, "note")
+    session = _SESSION.search(path)
+    folder, inside, _ = path[session.end() if session else 0 :].partition("/")
+    if not inside or (folder == "rounds" and not session):
+        return "note"
+    return _PARTS.get(folder, "note")
 
 
 def is_read(path: str) -> bool:
@@ -49,8 +51,9 @@ def is_read(path: str) -> bool:
         return False
     if suffix in DOCUMENTS or DATA.search(path):
         return True
-    owned = SESSION.search(path) is not None or path.startswith(("resources/", "artifacts/"))
-    return owned and suffix not in _BINARY
+    session = _SESSION.search(path)
+    owned = kind_of(path) != "note" or (session is not None and session[1])
+    return bool(owned) and suffix not in _BINARY
 
 
 def is_markdown(path: str) -> bool:

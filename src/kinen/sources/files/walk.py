@@ -36,7 +36,7 @@ from kinen.text import digest, estimate, excerpt, iso, spelled
 
 RULES = ""
 """The key of the state that records the ignore rules and the manifest."""
-READING = 2
+READING = 3
 """Raised when files are read in another way, so that every file is read again."""
 HEAD = 65_536
 """Bytes that are read of a data file."""
