@@ -204,8 +204,6 @@ def test_what_one_client_writes_another_is_told(space: Path, write) -> None:
 def test_words_of_other_tools_are_understood(ask, without_agents, write) -> None:
     assert ask("config", "set", "search.default_mode", "fts").code == 0
     assert ask("config", "get", "search.default_mode").out == "fulltext\n"
-    refused = ask("list", "capsules", "--scope", "s1")
-    assert (refused.code, "use --session, --repo" in refused.err) == (2, True)
     write("sessions.md", "---\ntags: [drift]\n---\n# Sessions\n\nPostgres holds them.\n")
     ask("log", "We keep Postgres, because Redis drifted", "--agent", "ada", "--session", "s1")
     assert "Redis drifted" in ask("recall", "Postgres", "--agent", "ad").out
@@ -214,6 +212,39 @@ def test_words_of_other_tools_are_understood(ask, without_agents, write) -> None
     assert "Postgres holds them." in shown
     assert "tags: drift" not in shown
     assert "tags: drift" not in ask("recall", "Postgres", "--distill").out
+
+
+def test_a_scope_is_a_session_or_a_repository(ask) -> None:
+    ask("capsule", "open", "--intent", "find the leak", "--session", "s1", "--repo", "billing")
+    ask("log", "the pool leaks", "--session", "s1", "--repo", "billing", "--user", "ada")
+    ask("log", "the cache is cold", "--session", "s2", "--repo", "shop-s1", "--json")
+    assert "find the leak" in ask("list", "capsules", "--scope", "s1").out
+    assert ask("list", "capsules", "--scope", "s2").code == 1
+    assert "leaks" in ask("search", "pool", "--scope=billing", "--fulltext").out
+    assert ask("search", "pool", "--scope", "shop-s1", "--fulltext").code == 1
+    exported = json.loads(ask("export", "--scope", "shop-s1").out)["observations"]
+    assert [entry["content"] for entry in exported] == ["the cache is cold"]
+    by_user = ask("list", "observations", "--user", "ada", "--json").out
+    assert [entry["content"] for entry in json.loads(by_user)["observations"]] == ["the pool leaks"]
+    assert ask("status", "--scope", "s1").code == 2
+
+
+def test_the_names_of_tools_need_no_prefix(space: Path, repository) -> None:
+    for name in ("list_artifacts", "list_tags", "recall"):
+        assert call(space, name) == call(space, f"kinen_{name}")
+    found = call(space, "search", query="sessions", strategy="FtsOnly")
+    assert found["mode"] == "fulltext"
+    assert call(space, "search", query="sessions", strategy="RRF")["mode"] == "rrf"
+    assert call(space, "checkpoint", description="Moved the sessions")["ref"]
+
+
+def test_sessions_with_any_name_are_found_and_closed(space: Path, write, ask) -> None:
+    write("sessions/auth-design/rounds/01.md", "# Tokens\n\n**Decision**: They live an hour.\n")
+    write("sessions/misc/a.md", "# Anything\n")
+    assert "auth-design/rounds/01.md" in ask("search", "tokens", "--session", "auth-design").out
+    assert "They live an hour." in ask("session", "close", "auth-design").out
+    assert ask("index", "rebuild", "--session", "auth-design").code == 0
+    assert "skipped sessions/misc: not a session: " in ask("index", "status").out
 
 
 def test_a_bundle_from_a_pipe_is_not_called_changed(ask, space: Path) -> None:

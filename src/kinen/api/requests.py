@@ -73,9 +73,21 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
 }
 """Other names for fields, in snake case: the first field that the request has is meant."""
 
+STRATEGIES = {"fts-only": "fts", "vector-only": "vector", "semantic-reranking": "rerank"}
+"""Names of strategies and the modes that they are."""
+
+
+def _mode(strategy: Any) -> Any:
+    if not isinstance(strategy, str):
+        return strategy
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])|_", "-", strategy).lower()
+    return STRATEGIES.get(name, name)
+
+
 VALUES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "days": ("since", lambda days: f"{days}d" if days else ""),
     "semantic": ("mode", lambda semantic: "semantic" if semantic else ""),
+    "strategy": ("mode", _mode),
     "workspace": ("space", lambda name: [] if name == "current" else name),
 }
 """Fields of other tools whose values differ too: the field that is meant, and its value."""

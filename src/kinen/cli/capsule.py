@@ -21,11 +21,13 @@ def capsule() -> None:
 @choice_option("--type -t", CAPSULE_TYPES, "type of capsule", default="session", key="type_")
 @text_option("--session", "ID", "session whose events become part of it")
 @text_option("--agent", "NAME", "agent that does the work")
+@text_option("--repo", "NAME", "repository it is about (default: this one)")
+@text_option("--user", "NAME", "who it is for")
 @text_option("--parent", "ID", "capsule that it is a part of")
 @click.option("--resume", is_flag=True, help="reuse the open capsule of that session, if any")
 @memory_command
 def open_(
-    memory: Memory, intent: str, type_: str, session: str, agent: str, parent: str, resume: bool
+    memory: Memory, intent: str, type_: str, parent: str, resume: bool, **scope: str
 ) -> Output:
     """Open a capsule and print its ref.
 
@@ -36,7 +38,6 @@ def open_(
     Examples:
       kinen capsule open --intent 'find the flaky test' --session s1
     """
-    scope = {"session": session, "agent": agent}
     capsule = memory.journal.open_capsule(
         intent, type=type_, scope=scope, resume=resume, parent=parent
     )

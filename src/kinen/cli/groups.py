@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import click
@@ -12,14 +14,17 @@ from kinen.characters import storable
 from kinen.cli.command import NearestGroup
 from kinen.cli.commands import overview
 from kinen.cli.run import ERROR, fail, guarded
+from kinen.errors import KinenError
 from kinen.verbs.catalogue import COMMANDS
 
 FORMER_OPTIONS = {
     "--engine": "it goes after `kinen search` or `kinen index`; for the entries of a team set"
     " team.url and run `kinen sync`",
-    "--scope": "use --session, --repo, --agent or --user",
 }
 """Options of other tools and of earlier versions, and what to use instead."""
+
+
+SCOPE = "--scope"
 
 
 class Root(NearestGroup):
@@ -78,10 +83,27 @@ def with_storable_text(command: click.Command) -> click.Command:
     return command
 
 
+def _parameters(ctx: click.Context) -> set[str]:
+    return {str(param.name) for param in ctx.command.params}
+
+
+def _with_scope(words: list[str]) -> list[str]:
+    """The words of a command with `--session` or `--repo` for Kindling's `--scope`."""
+    from kinen.memory import Memory
+
+    at = next(n for n, word in enumerate(words) if word.partition("=")[0] == SCOPE)
+    value = words[at].partition("=")[2] or next(iter(words[at + 1 :]), "")
+    names = [word for name, word in pairwise(words) if name in ("-s", "--space")]
+    part = "session"
+    with suppress(KinenError), Memory.open(space=names[0] if names else None) as memory:
+        part = memory.journal.part_of_scope(value)
+    return [*words[:at], words[at].replace(SCOPE, f"--{part}", 1), *words[at + 1 :]]
+
+
 def run(words: list[str]) -> int:
     """Run a command line through click and return its exit code; errors are one line each."""
 
-    def call() -> int:
+    def call(words: list[str] = words) -> int:
         try:
             code = root.main(words, prog_name="kinen", standalone_mode=False)
         except click.exceptions.NoArgsIsHelpError as error:
@@ -92,6 +114,8 @@ def run(words: list[str]) -> int:
         except click.UsageError as error:
             path = error.ctx.command_path if error.ctx else "kinen"
             name = getattr(error, "option_name", "")
+            if name == SCOPE and error.ctx and {"session", "repo"} <= _parameters(error.ctx):
+                return call(_with_scope(words))
             if name in FORMER_OPTIONS:
                 return fail(f"no option {name} · {FORMER_OPTIONS[name]}")
             hint = "" if " · " in error.format_message() else f" · see `{path} --help`"

@@ -18,12 +18,15 @@ if TYPE_CHECKING:
 OPTIONS = (
     Option("--kind -k", "kind", "", "kind (default: message)", default="message", choices=EVENTS),
     Option("--session", "session", "ID", "session it belongs to"),
-    Option("--agent", "agent", "NAME", "who did it"),
+    Option("--agent", "agent", "NAME", "which agent did it"),
+    Option("--repo", "repo", "NAME", "repository it belongs to (default: this one)"),
+    Option("--user", "user", "NAME", "who did it"),
     Option("--capsule", "capsule", "ID", "capsule it belongs to"),
     Option("--file -f", "files", "PATH", "file it concerns", many=True, path=True),
     SPACE,
     JSON,
 )
+SCOPE = ("session", "agent", "repo", "user")
 
 EPILOG = """Examples:
   kinen log 'we moved sessions to Postgres, Redis lost them on restart'
@@ -49,8 +52,7 @@ def log(text: str, **options: Any) -> int:
         text,
         kind=options["kind"],
         files=options["files"],
-        session=options["session"],
-        agent=options["agent"],
+        **{name: options[name] for name in SCOPE},
     )
     print(f"observation:{row[0]}")
     if row[-1] != "{}":
@@ -79,7 +81,7 @@ def _log_with_memory(text: str, options: dict[str, Any]) -> int:
     """The same through `Memory`, for the options that the fast path does not support."""
     from kinen.memory import Memory
 
-    scope = {"session": options["session"], "agent": options["agent"]}
+    scope = {name: options[name] for name in SCOPE}
     with Memory.open(space=options["space"] or None) as memory:
         observation = memory.observe(
             text,

@@ -23,6 +23,8 @@ def observe(
     folder: str = "",
     session: str = "",
     agent: str = "",
+    repo: str = "",
+    user: str = "",
 ) -> tuple[Row, bool]:
     """Record what happened in a folder; returns the row, and whether it is in the journal yet.
 
@@ -36,7 +38,8 @@ def observe(
         files=[paths.inside(file, space.tree, space.root) for file in files],
         excluded=space.excluded,
         session=session,
-        repo=space.repo,
+        repo=repo or space.repo,
         agent=agent,
+        user=user,
     )
     return row, write.keep(space.data, space.spool_folders, row)

@@ -1,4 +1,4 @@
-"""Checks that a filter by session, repository, agent or user selects something."""
+"""Names of sessions, repositories, agents and users: whether they exist, and what one means."""
 
 from __future__ import annotations
 
@@ -20,14 +20,23 @@ NAMES = 4
 def require(db: sqlite3.Connection | None, **scope: str) -> None:
     """Raise NotFound for a name that matches no entry; `db` is None if there is no journal."""
     for column, value in scope.items():
-        if value and not (db and _exists(db, column, name(value))):
+        if value and not (db and _exists(db, column, begins("v"), name(value))):
             noun = NOUNS[column]
             raise NotFound(f"no {noun} {value!r} in this space", _hint(db, column))
 
 
-def _exists(db: sqlite3.Connection, column: str, value: str) -> bool:
+def part_of(db: sqlite3.Connection, value: str) -> str:
+    """Whether a name is that of a session or of a repository; whole names before beginnings."""
+    for test in ("v = ?", begins("v")):
+        for column in ("session", "repo"):
+            if _exists(db, column, test, name(value)):
+                return column
+    return "session"
+
+
+def _exists(db: sqlite3.Connection, column: str, test: str, value: str) -> bool:
     tables = (
-        f"SELECT 1 FROM (SELECT DISTINCT {column} AS v FROM {table}) WHERE {begins('v')} LIMIT 1"
+        f"SELECT 1 FROM (SELECT DISTINCT {column} AS v FROM {table}) WHERE {test} LIMIT 1"
         for table in TABLES
     )
     return any(db.execute(query, (value,)).fetchone() for query in tables)

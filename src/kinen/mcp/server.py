@@ -138,7 +138,7 @@ def create_server(
     async def call_tool(
         ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> CallResult:
-        tool = tools.get(params.name)
+        tool = tools.get(params.name) or tools.get(f"kinen_{params.name}")
         if tool is None:
             return failure(unknown_tool(params.name, [*tools]))
         try:
@@ -356,7 +356,7 @@ _CHECKED_HERE = (
 
 
 def unknown_tool(name: str, tools: Sequence[str]) -> str:
-    if name in (tool.tool_name for tool in TOOLS):
+    if {name, f"kinen_{name}"} & {tool.tool_name for tool in TOOLS}:
         return (
             f"{name} writes, and this server only reads · have the user start it without read-only"
         )

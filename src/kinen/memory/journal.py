@@ -94,6 +94,12 @@ class Journal:
             return chosen
         return chosen._replace(repo=self._core.space.origin or self._core.space.name)
 
+    def part_of_scope(self, name: str) -> str:
+        """Whether a name in Kindling's `--scope` means a `session` or a `repo` of this journal."""
+        from kinen.journal.scopes import part_of
+
+        return part_of(self._core.store.db, name) if self._core.store.exists else "session"
+
     def open_capsule(
         self,
         intent: str,
