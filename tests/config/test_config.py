@@ -908,12 +908,21 @@ def test_show_names_kiste_as_the_source_and_its_unknown_keys(space: Path, kinen)
     assert kinen("config", "get", "git.snapshot_frequency").out == "2\n"
 
 
-def test_an_unknown_key_stops_no_command(space: Path, ours: Path, kinen) -> None:
-    ours.write_text("llm:\n  default_provider: x\n")
+def test_unknown_keys_stop_no_command_and_are_told_once(space: Path, ours: Path, kinen) -> None:
+    ours.write_text("llm:\n  default_provider: x\nsession:\n  a: 1\n  b: 2\naider: {c: 3}\n")
+    (space / ".kiste.yaml").write_text("db_path: x\n")
     (space / "tea.md").write_text("# Tea\n\nThe kettle whistles.\n")
+    sections = "are ignored: llm, session, aider"
+    first = kinen("index", "--no-embed").err
+    assert (first.count(sections), first.count("unknown key db_path")) == (1, 1)
     for words in (["index", "--no-embed"], ["search", "--fulltext", "kettle"], ["status"]):
-        assert kinen(*words).code == 0
-    assert "unknown key llm.default_provider" in kinen("status").err
+        ran = kinen(*words)
+        assert (ran.code, "unknown" in ran.err) == (0, False)
+    checked = kinen("doctor").out
+    assert sections in checked
+    assert "unknown key db_path" in checked
+    ours.write_text("llm:\n  default_provider: x\n")
+    assert "are ignored: llm" in kinen("status").err
 
 
 def test_init_writes_a_short_file(tmp_path: Path, kinen) -> None:

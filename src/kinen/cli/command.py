@@ -281,8 +281,8 @@ def _value(output: Output) -> dict[str, Any]:
 
 
 def warn(memory: Memory) -> None:
-    """Print what is wrong with the configuration of a space but stops nothing."""
-    for warning in memory.config.warnings:
+    """Print what is wrong with the configuration of a space but stops nothing; once."""
+    for warning in memory.core.untold("config", memory.config.warnings):
         note(warning)
 
 

@@ -177,6 +177,8 @@ def run(space: str | None, options: Options, *, as_json: bool) -> int:
     """Index one space and print what was done."""
     with Memory.open(space=space) as memory:
         warn(memory)
+        for remark in memory.core.untold("git", memory.index.sources.rules.notes):
+            note(remark)
         output, failure = _index(memory, options, bar_shown=not as_json)
     if options.quiet and not failure:
         return 0

@@ -32,6 +32,7 @@ MAX_DEPTH = 64
 MAX_VALUES = 20_000
 """More than people write. A few aliases can expand to a billion values."""
 PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./")
+ALL_KEYS = "see `kinen config show` for all keys"
 WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 
 
@@ -45,17 +46,28 @@ def accepted(values: dict[str, Any], file: str, warnings: list[str] | None = Non
     """The keys of a file that are set. Unknown ones are left out: another version may read them."""
     sections = {dotted.partition(".")[0] for dotted in ROWS}
     accepted: Settings = {}
+    foreign: dict[str, int] = {}
     for dotted, (raw, line) in values.items():
         if dotted in sections:
             if raw is not None:
                 hint = "write its keys below it, indented"
                 raise ConfigError(f"{dotted} is a section: {file}:{line}", hint)
         elif dotted not in ROWS:
-            if warnings is not None:
-                unknown = unknown_key(dotted, f"{file}:{line}", raw)
+            if warnings is None:
+                continue
+            section, _, key = dotted.partition(".")
+            unknown = unknown_key(dotted, f"{file}:{line}", raw)
+            if key and section not in sections and unknown.hint == ALL_KEYS:
+                foreign.setdefault(section, line)
+            else:
                 warnings.append(f"{unknown.message} is ignored · {unknown.hint}")
         elif raw is not None:
             accepted[dotted] = (raw, line)
+    if foreign and warnings is not None:  # of Kinen's own config.yml, or of another tool
+        where = f"{file}:{min(foreign.values())}"
+        warnings.append(
+            f"unknown sections in {where} are ignored: {', '.join(foreign)} · {ALL_KEYS}"
+        )
     return accepted
 
 
@@ -73,7 +85,7 @@ def suggestion(word: str, words: Iterable[str]) -> str:
     candidates = list(words)
     twins = [other for other in candidates if other.partition(".")[2] == word.rpartition(".")[2]]
     near = twins or get_close_matches(word, candidates, 1, 0.7)
-    return f"did you mean {near[0]}?" if near else "see `kinen config show` for all keys"
+    return f"did you mean {near[0]}?" if near else ALL_KEYS
 
 
 def read_file(home: Path, file: Path) -> tuple[dict[str, Any], str]:

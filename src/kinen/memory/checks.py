@@ -46,6 +46,8 @@ def check_memory(memory: Memory) -> Iterator[Check]:
         detail = f"{counted(state.counts.skipped, 'files')} could not be read"
         yield Check("files", False, detail, "kinen index status")
     yield _check_model(memory, state.pending, state.provider)
+    for note in (*memory.config.warnings, *memory.index.sources.rules.notes):
+        yield Check("config", True, note)
     if state.untrusted:
         detail = f"ignored or limited: {', '.join(state.untrusted)}"
         yield Check("trust", False, detail, "kinen trust")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
-from kinen.errors import NotFound
+from kinen.errors import KinenError, NotFound
 from kinen.space import find as spaces
 from kinen.storage import private
 from kinen.storage.sqlite import sqlite3
-from kinen.text import path_bytes, spelled
+from kinen.text import digest, path_bytes, spelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -313,6 +313,20 @@ class Core:
         """
         folder = self.data if name in SHARED else self.folder
         return private.place(folder, name, FILES.get(name, ""))
+
+    def untold(self, subject: str, notes: Sequence[str]) -> Sequence[str]:
+        """Notes on a subject that change nothing, once; doctor has them always."""
+        if not notes:
+            return ()
+        told = digest("\n".join(notes))
+        try:
+            file = self.file(f"told-{subject}")
+            if os.path.exists(file) and private.read(file) == told.encode():
+                return ()
+            private.write(file, told)
+        except (OSError, KinenError):  # a data folder that is read-only
+            return notes
+        return notes
 
     def inside(self, path: str) -> str:
         """A path relative to the space; one that leads outside is refused."""

@@ -151,7 +151,6 @@ class Sources:
         rules = self.rules
         tagger = Tagger(rules)
         log.exclude(tagger.excluded, tagger.exclude_digest)
-        log.remarks += rules.notes
         return log, Settings(
             derived=tagger.derived,
             rules=tagger.digest,
