@@ -23,6 +23,16 @@ def debugging() -> bool:
     return bool(os.environ.get("KINEN_DEBUG")) or level == "debug"
 
 
+def debug(text: str) -> None:
+    """Print a line on standard error, at the log level `debug` only."""
+    if os.environ.get("KINEN_LOG_LEVEL", "").lower() != "debug":
+        return
+    from kinen.characters import visible_line
+    from kinen.privacy import entrance
+
+    print(f"debug: {visible_line(entrance.name(text))}", file=sys.stderr)
+
+
 def user_folder(env: Mapping[str, str]) -> str:
     """The user's home folder."""
     return env.get("USERPROFILE" if os.name == "nt" else "HOME") or os.path.expanduser("~")

@@ -247,6 +247,30 @@ def test_sessions_with_any_name_are_found_and_closed(space: Path, write, ask) ->
     assert "skipped sessions/misc: not a session: " in ask("index", "status").out
 
 
+def test_a_goldfish_workspace_of_the_project_is_offered_until_it_is_imported(
+    space: Path, ask, without_agents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = space.parent
+    monkeypatch.setenv("HOME", str(home))
+    workspace = goldfish_workspace(home / ".goldfish", space.name)
+    goldfish_workspace(home / ".goldfish", "other")
+    offer = f"{workspace}: 1 checkpoint, 2 plans to import: kinen import {workspace}"
+    for ran in (ask("doctor").out, ask("install", "cursor").err):
+        assert offer in ran
+        assert "/other" not in ran
+    assert ask("import", str(workspace)).code == 0
+    assert "to import" not in ask("doctor").out
+
+
+def test_the_log_level_debug_tells_what_a_command_does(space: Path, repository) -> None:
+    quiet = in_shell("kinen status", space)
+    run = in_shell("KINEN_LOG_LEVEL=debug kinen index", space)
+    assert (quiet.stderr, run.returncode) == ("", 0)
+    assert f"debug: space {space.name} in {space}" in run.stderr
+    assert "debug: git " in run.stderr
+    assert "debug: kinen index: exit code 0" in run.stderr
+
+
 def test_a_bundle_from_a_pipe_is_not_called_changed(ask, space: Path) -> None:
     ask("log", "We keep Postgres", "--session", "s1")
     run = in_shell("kinen export --session s1 | kinen import", space)

@@ -14,6 +14,7 @@ import pytest
 
 from journals import closed_journals, connected, journal
 from kinen.errors import StoreError
+from kinen.memory import Memory
 from kinen.model.kinds import REDACTED
 from kinen.transfer.bundle import load
 from kinen.transfer.kindling import is_kindling, load_database
@@ -294,3 +295,20 @@ def test_a_database_in_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
         assert load_database(journal(), str(folder / path.name)).added["observations"] == 3
     finally:
         folder.chmod(0o700)
+
+
+def test_the_database_in_the_home_or_of_the_variable_is_offered(
+    space: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "me"
+    (home / ".kindling").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    with Memory.open(space) as memory:
+        assert memory.transfer.offers() == []
+        path = database(home / ".kindling/kindling.db")
+        counts = "3 observations, 2 capsules, 1 summary, 1 pin"
+        assert memory.transfer.offers() == [f"{path}: {counts} to import: kinen import {path}"]
+        memory.transfer.load(path)
+        assert memory.transfer.offers() == []
+        monkeypatch.setenv("KINDLING_DB_PATH", str(tmp_path / "no.db"))
+        assert memory.transfer.offers() == []

@@ -27,10 +27,15 @@ def main(argv: list[str] | None = None) -> None:
     words = sys.argv[1:] if argv is None else argv
     if words[:1] == ["hook"]:  # escapes the little that it prints itself
         _leave(_exit_code(words), argv is None)
+    from time import process_time
+
     from kinen.cli.output import visible_output
+    from kinen.paths import debug
 
     with visible_output():
-        _leave(_exit_code(words), argv is None)
+        code = _exit_code(words)
+        debug(f"kinen {' '.join(words[:1])}: exit code {code}, {process_time():.3f} s of CPU")
+        _leave(code, argv is None)
 
 
 def _leave(code: int, immediately: bool) -> NoReturn:

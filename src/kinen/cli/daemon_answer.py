@@ -19,7 +19,7 @@ def ask_daemon(
 
     `spaces` are names of spaces, or `all`; empty for that of the working folder.
     """
-    from kinen.paths import DAEMON_LOCK, default_home
+    from kinen.paths import DAEMON_LOCK, debug, default_home
 
     home = default_home(os.environ)
     if not os.path.exists(os.path.join(home, DAEMON_LOCK)):
@@ -40,6 +40,7 @@ def ask_daemon(
         space = here.root
     accept = "application/json" if as_json else "text/plain"
     answer = client.ask(home, endpoint, words, space=space, accept=accept)
+    debug(f"{endpoint} of the daemon: {answer.code if answer else 'no answer'}")
     if answer is None or answer.code != 200:
         return None  # this process reports errors in terms of the command line
     notes = client.unquoted(answer.headers.get("x-kinen-notes", ""))

@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from textwrap import fill
 from typing import Any
 
@@ -20,6 +21,7 @@ from kinen.hooks.folder_trust import trusts
 from kinen.hooks.install import AGENTS, Done, folder_of, plugin_folder
 from kinen.hooks.install import install as connect
 from kinen.ipc import extras
+from kinen.memory import Memory
 from kinen.space import find as spaces
 
 SCOPES = ("user", "project", "local")
@@ -66,6 +68,10 @@ def install(agent: str | None, scope: str, dry_run: bool, trust: bool, plugin_di
         note(extras.missing("the MCP server of the agent", "mcp"))
     if not (spaces.locate() or dry_run):
         note("this folder is not recorded: it has no git repository; `kinen init` makes it a space")
+    if spaces.locate() and not dry_run:
+        with suppress(KinenError), Memory.open() as memory:
+            for offer in memory.transfer.offers():
+                note(offer)
     if scope == "project" and not shutil.which("kinen"):
         note("the settings name the command `kinen`, which is not in your PATH")
     if agent == ALL:

@@ -32,7 +32,10 @@ KEYS = {
     "database": JOURNAL,
 }
 """Old keys, whole or without their section, and what kinen has for them."""
-VARIABLES = {"KINDLING_DB_PATH": "KINEN_HOME", "KINDLING_LOG_LEVEL": "KINEN_LOG_LEVEL"}
+VARIABLES = {
+    "KINDLING_DB_PATH": "KINEN_HOME; `kinen import` takes the database in",
+    "KINDLING_LOG_LEVEL": "KINEN_LOG_LEVEL",
+}
 
 
 def hint(dotted: str, raw: Any = None) -> str:

@@ -48,6 +48,8 @@ def check_memory(memory: Memory) -> Iterator[Check]:
     yield _check_model(memory, state.pending, state.provider)
     for note in (*memory.config.warnings, *memory.index.sources.rules.notes):
         yield Check("config", True, note)
+    for offer in memory.transfer.offers():
+        yield Check("found", True, offer)
     if state.untrusted:
         detail = f"ignored or limited: {', '.join(state.untrusted)}"
         yield Check("trust", False, detail, "kinen trust")

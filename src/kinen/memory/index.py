@@ -6,6 +6,7 @@ import contextlib
 import os
 import time
 
+from kinen import paths
 from kinen.errors import Busy, EmbedError, QueryError, SpaceError, StoreError
 from kinen.memory.core import FILES, Core
 from kinen.memory.sources import Sources
@@ -104,7 +105,9 @@ class Index:
                 model = model or self._core.config.index.embedding_provider
                 write_about(about, self._core.space, self.counts(), model, dimensions, synced)
         notes += report.notes
-        return report._replace(seconds=time.monotonic() - began, notes=tuple(notes))
+        report = report._replace(seconds=time.monotonic() - began, notes=tuple(notes))
+        paths.debug(f"index: {report}")
+        return report
 
     def _heed_mask(self) -> None:
         from kinen.index.masked import remove_unmasked

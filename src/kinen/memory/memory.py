@@ -79,6 +79,7 @@ class Memory:
             raise SpaceError(f"no folder {start}", "give the folder of a space")
         anyway = start is not None and space is None
         chosen = spaces.find(start, name=space, home=data, anyway=anyway)
+        paths.debug(f"space {chosen.name} in {chosen.root}, data in {data}/spaces/{chosen.id}")
         return cls(chosen, configuration.load(data, chosen.root, overrides=settings))
 
     @property

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeGuard
 
 from kinen import paths
-from kinen.errors import NotFound
+from kinen.errors import KinenError, NotFound
 from kinen.ids import timed_id
 from kinen.journal import queries
 from kinen.model.journal import Capsule, Scope
 from kinen.privacy.masking import evidence
+from kinen.render.text import counts_text
 from kinen.space import find as spaces
 from kinen.space.repository import git_above, main_folder, parents
 from kinen.transfer import bundle, goldfish
@@ -104,6 +106,21 @@ class Transfer:
         if not dry_run:
             self._consolidation.start_over()
         return loaded
+
+    def offers(self) -> list[str]:
+        """What other tools left on this machine and this space lacks, each with its command."""
+        from kinen.transfer.found import stores
+
+        root = self._core.space.root
+        offers = []
+        for path in stores(os.environ, root, main_folder(root)):
+            new = {}
+            with contextlib.suppress(KinenError):  # the import itself says what is wrong with it
+                new = self.load(path, dry_run=True).added
+            if any(new.values()):
+                command = shlex.join(["kinen", "import", path])
+                offers.append(f"{path}: {counts_text(new)} to import: {command}")
+        return offers
 
     def import_transcripts(
         self,

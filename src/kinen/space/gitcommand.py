@@ -21,6 +21,7 @@ import os
 from typing import IO, TYPE_CHECKING
 
 from kinen.errors import GitError
+from kinen.paths import debug
 from kinen.space.repository import Git
 
 if TYPE_CHECKING:
@@ -202,6 +203,7 @@ def command(git: Git, *arguments: str, folder: str = "", own_value_of: str = "")
     name, *rest = arguments
     if name not in COMMANDS:
         raise ValueError(f"kinen does not run git {name}")
+    debug(f"git {' '.join(arguments)}")
     return [
         *_base(folder or git.top, own_value_of),
         f"--git-dir={git.folder}",
