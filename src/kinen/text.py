@@ -416,3 +416,11 @@ def _shapes() -> bytes:
         for byte in members:
             table[byte] = shape[0]
     return bytes(table)
+
+
+_BLANK = lazy_pattern(r"\n[ \t]*\n(?:[ \t]*\n)++")
+
+
+def squeezed(text: str) -> str:
+    """A text with one blank line in place of several."""
+    return _BLANK.sub("\n\n", text)

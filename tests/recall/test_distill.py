@@ -20,7 +20,7 @@ from kinen.distill.chain import MOST_READ, distill, expire, prompt
 from kinen.errors import QueryError, StoreError
 from kinen.index.cache import Cache
 from kinen.model.journal import Digest, Passage
-from kinen.model.kinds import DISTILLERS
+from kinen.model.kinds import DISTILLERS, MODELS
 from kinen.text import estimate
 from loopback import Loopback
 
@@ -102,7 +102,12 @@ class Desk:
     def ask(self, *order: str, passages: Any = FOUND, budget: int = 500, **more: Any) -> Digest:
         values = {"settings": self.settings, "env": self.env, "stored": None, "now": NOON, **more}
         question = values.pop("question", QUESTION)
-        return distill(question, passages, budget, order=order, extract=lambda: EXTRACTED, **values)
+        answer = distill(
+            question, passages, budget, order=order, extract=lambda: EXTRACTED, **values
+        )
+        by_model = answer.by in MODELS and not answer.cached
+        assert (answer.latency_ms > 0) == by_model
+        return answer._replace(latency_ms=0)
 
 
 def running(pid: int) -> bool:

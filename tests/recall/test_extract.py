@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kinen.distill.blocks import Block, blocks, sentences, stems, unwrapped
-from kinen.distill.extract import choose, extract
+from kinen.distill.extract import choose, extract, listed_size
 from kinen.embed import load
 from kinen.errors import EmbedError, QueryError
 from kinen.model.journal import Passage
@@ -83,7 +83,7 @@ def test_a_digest_reads_like_this() -> None:
     )
     assert digest.by == "extract"
     assert digest.sources == (LOCK.ref,)
-    assert digest.tokens_in == sum(estimate(item.text) for item in ALL)
+    assert digest.tokens_in == listed_size(ALL)
     assert digest.tokens_out == estimate(digest.text) <= 160
     assert digest.notes == ("left out: 16 of 22 sentences and lines, 2 of 3 records",)
 
@@ -95,6 +95,27 @@ def test_when_everything_fits_it_is_all_kept() -> None:
         assert all(line.strip() in output for line in entry.text.splitlines())
     assert digest.sources == tuple(item.ref for item in ALL)
     assert digest.notes == ()
+
+
+def test_no_digest_is_longer_than_what_it_digests() -> None:
+    short = [
+        Passage(f"checkpoint:{n}.md", f"Step {n}\n\n\n\n\ndone", f"Title {n}", "2026-03-01")
+        for n in "ab"
+    ]
+    for question in ("", "when was step a done?"):
+        for budget in (20, 40, 1000):
+            digest = extract(question, short, budget)
+            assert digest.tokens_out <= digest.tokens_in == listed_size(short)
+    assert "Step a\n\n  done" in digest.text
+
+
+def test_code_in_a_fence_is_quoted_where_the_question_names_it() -> None:
+    form = "A checkpoint is a file.\n\n```yaml\nid: checkpoint_a1b2\ncommit: abc1234\n```\n"
+    talk = "We rotate the tokens each hour because the phone keeps them too long. " * 3
+    passages = [Passage("note:form.md", form * 4, "Form"), Passage("note:talk.md", talk, "Talk")]
+    assert "abc1234" not in extract("what do we do with tokens?", passages, 60).text
+    assert "abc1234" not in extract("", passages, 60).text
+    assert "abc1234" in extract("which commit does the checkpoint name?", passages, 60).text
 
 
 @pytest.mark.parametrize(
@@ -345,8 +366,8 @@ def test_blocks_of_markdown_stay_what_they_are() -> None:
         ("heading", ["Key points:"]),
         ("row", ["| a | b |"]),
         ("row", ["| 1 | 2 |"]),
-        ("code", ["def f():"]),
-        ("code", ["    return 1"]),
+        ("fenced", ["def f():"]),
+        ("fenced", ["    return 1"]),
         ("heading", ["[!note] Decision"]),
         ("prose", ["We use SQLite."]),
         ("code", ["    indented code"]),

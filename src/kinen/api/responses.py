@@ -204,6 +204,7 @@ class Digest(Response):
     cached: bool = False
     notes: list[str] = []
     passages: int = Field(0, description="how many it sums up")
+    latency_ms: int = Field(0, description="time that a model took")
     reduction: float = Field(0.0, description="share of their tokens that it saves")
 
 
@@ -212,6 +213,7 @@ class Recall(Response):
     budget: int
     tokens: int
     over_budget: bool = False
+    search_method: str = Field("", description="a mode of search, or `recent`")
     items: list[Item]
     dropped: list[Dropped] = []
     digest: Digest | None = None

@@ -55,7 +55,7 @@ class Block(NamedTuple):
     text: str
     """On one line; of code with its indent."""
     kind: str
-    """`prose`, `row`, `code` or `heading`."""
+    """`prose`, `row`, `heading`, `code` for what is indented, `fenced` for code in a fence."""
     spans: tuple[Span, ...]
     """Where each of its pieces begins and ends."""
     lead: int = 0
@@ -139,7 +139,7 @@ def _gathered(text: str) -> Iterator[tuple[str, str]]:
             if line.strip().startswith(fence):
                 fence = ""
             else:
-                yield "code", line
+                yield "fenced", line
             continue
         quote = _QUOTED.match(line)
         line = line[quote.end() :] if quote else line

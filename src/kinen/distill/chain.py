@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from time import monotonic
 from typing import Any
 
 from kinen.config.keys import DistillSection
@@ -95,11 +96,13 @@ def distill(
         key = _key(question, passages, budget, name, getattr(settings, f"{name}_model", ""))
         result = _load(stored, key, settings.cache_hours, now)
         if not result:
+            began = monotonic()
             try:
                 result = _ask_model(name, question, passages, budget, settings, env, on_line)
             except (Failed, OSError) as failure:
                 notes.append(f"{name}: {failure}")
                 continue
+            result = result._replace(latency_ms=max(1, round((monotonic() - began) * 1000)))
             _store(stored, key, result, settings.cache_hours, now)
         return result._replace(notes=(*notes, *result.notes))
     result = extract()

@@ -15,7 +15,7 @@ from kinen.errors import EmbedError, QueryError
 from kinen.model.journal import Digest, Passage
 from kinen.model.tuples import NamedTuple
 from kinen.privacy import entrance
-from kinen.text import QUARTERS, estimate, excerpt, weight
+from kinen.text import QUARTERS, estimate, excerpt, squeezed, weight
 
 Embed = Callable[[list[str]], Any]
 Heads = dict[str, list[str]]
@@ -71,17 +71,17 @@ def extract(
     if budget < 1:
         raise QueryError(f"{budget} tokens hold nothing", "use 1 or more", parameter="budget")
     texts = [passage for passage in dict.fromkeys(passages) if passage.text.strip()]
-    size = sum(estimate(passage.text) for passage in texts)
+    size = listed_size(texts)
     notes: list[str] = []
     heads = {passage.ref: _head(question, passage) for passage in reversed(texts)}
     lines: list[tuple[str, str]] = []
     text = ""
     # Otherwise it cannot fit: each estimate is rounded up by less than 1.
-    if size <= budget + len(texts):
+    if sum(estimate(passage.text) for passage in texts) <= budget + len(texts):
         lines = [
             (passage.ref, line)
             for passage in texts
-            for line in passage.text.strip("\r\n").splitlines()
+            for line in squeezed(passage.text.strip("\r\n")).splitlines()
         ]
         text = _listed(heads, lines)
     if texts and (not lines or estimate(text) > budget):
@@ -90,6 +90,14 @@ def extract(
     refs = tuple(dict.fromkeys(ref for ref, _ in lines))
     text = entrance.name(text)
     return Digest(text, "extract", refs, size, estimate(text), notes=tuple(notes))
+
+
+def listed_size(passages: Iterable[Passage]) -> int:
+    """Tokens of passages as a list of all that they have; no digest of them has more."""
+    return sum(
+        estimate(f"- [{passage.ref}] {passage.at[:10]} {passage.title}\n{passage.text}")
+        for passage in passages
+    )
 
 
 def choose(
@@ -244,7 +252,7 @@ def _led(read: Read, members: Iterable[int]) -> Iterator[int]:
         if (
             piece.text.endswith(COLONS)
             and following[:2] == (piece.passage, piece.block + 1)
-            and read.block(following).kind == "code"
+            and read.block(following).kind in ("code", "fenced")
         ):
             yield n + 1
 

@@ -213,6 +213,8 @@ def signals(question: str, read: Read) -> list[dict[str, float]]:
             row["opening"] = (piece.block == 0) + (block.kind == "heading")
         elif not (covers or names) and (block.kind == "heading" or len(own) < LITTLE):
             row["idle"] = True
+        if block.kind == "fenced" and not (covers or names):
+            row["idle"] = True  # an example or a form, unless the question names what is in it
         rows.append(row)
     for piece, row in zip(read.pieces, rows, strict=True):
         row["covering"] = covering[piece[:2]]

@@ -41,8 +41,9 @@ def digest_of(
     arrive.
     """
     from kinen.distill.chain import distill
-    from kinen.distill.extract import extract
+    from kinen.distill.extract import extract, listed_size
 
+    budget = max(1, min(budget, listed_size(passages)))
     settings = core.config.distill
     before = core.erasures.last()
     named = {"auto": DISTILLERS, "configured": settings.order}

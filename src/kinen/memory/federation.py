@@ -185,4 +185,6 @@ def recall_spaces(
         notes.append(f"no issue {query.issue!r} in these spaces")
     hits.sort(key=lambda item: (-item.score, item.space, item.ref))
     hits = arranged(query.text, hits[: query.limit])
-    return tiers.tiers(query.text, budget, always, hits, notes)
+    method = query.mode if query.text.strip() else "recent"
+    recall = tiers.tiers(query.text, budget, always, hits, notes)
+    return recall._replace(search_method=method)

@@ -123,6 +123,12 @@ class Recaller:
         request = storable_query(Query(query) if isinstance(query, str) else query)
         budget = request.budget or self._core.config.recall.budget
         material = self.collect(request, budget, READS if distiller else 0)
+        answer = self._answer(request, material, budget, full=full, distiller=distiller)
+        return answer._replace(search_method=_method(request, material.hits))
+
+    def _answer(
+        self, request: Query, material: Found, budget: int, *, full: bool, distiller: str
+    ) -> Recall:
         notes = (*material.notes, *material.hits.notes)
         frame = tiers.tiers(request.text, budget, material.always, [], notes)
         room = budget - frame.tokens
@@ -376,6 +382,14 @@ class Recaller:
         others = tuple(entry for entry in rest.items if entry.ref != summary.ref)
         tokens = rest.tokens + summary.tokens
         return rest._replace(items=(*others, summary), budget=budget, tokens=tokens)
+
+
+def _method(query: Query, hits: Hits) -> str:
+    """How hits were found: by the mode of the query, if all that it needs was there."""
+    if not query.text.strip():
+        return "recent"
+    retrievers = {vote.retriever for hit in hits for vote in hit.votes}
+    return hits.mode if not retrievers or "semantic" in retrievers else "fulltext"
 
 
 def whole_size(room: int) -> int:

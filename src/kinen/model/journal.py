@@ -232,13 +232,15 @@ class Digest(NamedTuple):
     sources: tuple[str, ...] = ()
     """The refs that it cites, in order."""
     tokens_in: int = 0
-    """Tokens of the passages."""
+    """Tokens of the passages with their citations; of a model, those that it counted."""
     tokens_out: int = 0
     cached: bool = False
     notes: tuple[str, ...] = ()
     """Distillers that failed before, and why."""
     passages: int = 0
     """How many passages it sums up."""
+    latency_ms: int = 0
+    """Milliseconds that a model took; 0 for one from the cache, and without a model."""
 
 
 class Item(NamedTuple):
@@ -285,6 +287,8 @@ class Recall(NamedTuple):
     notes: tuple[str, ...] = ()
     digest: Digest | None = None
     """A digest of the hits, shown in their place."""
+    search_method: str = ""
+    """How the hits were found: a mode of search, or `recent` without a question."""
 
     @property
     def over(self) -> bool:

@@ -15,7 +15,7 @@ from kinen.errors import QueryError
 from kinen.ids import short_ref
 from kinen.model.journal import Digest, Dropped, Item, Recall
 from kinen.model.records import Hit, Record
-from kinen.text import estimate
+from kinen.text import estimate, squeezed
 
 Key = tuple[str, str]
 
@@ -66,7 +66,7 @@ def item(
 
     Score, votes, time, space, author and session come from `like` if passed.
     """
-    unpriced = Item(tier, ref, visible(text), 0, score, votes, at, space, by)
+    unpriced = Item(tier, ref, squeezed(visible(text)), 0, score, votes, at, space, by)
     if like is not None:
         unpriced = unpriced._replace(
             score=like.score,

@@ -148,6 +148,7 @@ def recall_json(recall: Recall) -> dict[str, Any]:
         "budget": recall.budget,
         "tokens": recall.tokens,
         "over_budget": recall.over,
+        "search_method": recall.search_method,
         "items": [
             {
                 **item._asdict(),

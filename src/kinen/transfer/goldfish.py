@@ -19,6 +19,7 @@ from kinen.extract.decode import decode
 from kinen.markdown.frontmatter import load_yaml
 from kinen.model.journal import Checkpoint
 from kinen.storage import inside, regular
+from kinen.text import squeezed
 from kinen.worklog.checkpoints import checkpoint_id, items, moment, read_checkpoint, summary_of
 
 LARGEST = 64 << 20
@@ -178,7 +179,8 @@ def _checkpoint(data: bytes, file: str, _remarks: list[str]) -> Iterator[Checkpo
 
 def _new_checkpoint(at: str, text: str, **fields: Any) -> Checkpoint:
     fields["summary"] = fields.get("summary") or summary_of(text)
-    return Checkpoint(checkpoint_id(at, text), at, text, **fields)
+    # The fields that are taken out of a text leave blank lines; its id is that of the whole text.
+    return Checkpoint(checkpoint_id(at, text), at, squeezed(text), **fields)
 
 
 def _markdown_day(data: bytes, file: str, remarks: list[str]) -> Iterator[Checkpoint]:
