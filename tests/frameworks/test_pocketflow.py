@@ -21,7 +21,8 @@ from pocketflow import (
 )
 
 from frameworks_memory import SECRET, on_disk
-from kinen.frameworks.pocketflow import LONGEST, Recall, Remembering, remember
+from kinen.frameworks.pocketflow import Recall, Remembering, remember
+from kinen.memory.workflow import LONGEST
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -283,3 +284,38 @@ def test_recall_is_a_node(memory: Memory) -> None:
     remember(Flow(start=recall), memory).run(shared)
     assert "make ship" in shared["answer"]
     assert json.dumps(shared)
+
+
+def test_any_workflow_records_its_steps_by_hand(memory: Memory) -> None:
+    flow = memory.workflow.start("Research", flow=True)
+    search = memory.workflow.start("Search", within=flow, params={"query": "lions"})
+    memory.workflow.error(search, TimeoutError("no answer"), attempt=1)
+    memory.workflow.output(search, ["lions sleep"])
+    memory.workflow.end(search, "answer")
+    answer = memory.workflow.start("Answer", within=flow, capsule=True)
+    memory.workflow.end(answer, error="no words left")
+    memory.workflow.end(flow, "done")
+    whole, events, (summary,) = memory.journal.capsule(flow.capsule)
+    assert (whole.status, summary.content) == (
+        "closed",
+        "Research: Search → Answer: ended with 'done'",
+    )
+    kinds = [event.kind for event in events]
+    assert kinds == ["node_start", "node_error", "node_output", "node_end"]
+    assert events[1].content == "Search: TimeoutError: no answer"
+    assert events[1].provenance["attempt"] == 1
+    part, own, _ = memory.journal.capsule(answer.capsule)
+    assert part.parent == whole.id
+    assert [event.kind for event in own] == ["node_start", "node_end"]
+
+
+def test_each_node_has_a_capsule_where_that_is_asked_for(memory: Memory) -> None:
+    class Plan(Node):
+        def exec(self, _: Any) -> str:
+            return "a plan"
+
+    remember(Flow(start=Plan()), memory, capsules=True).run({})
+    capsules = memory.journal.entries("capsules")[0]
+    assert sorted(capsule.intent for capsule in capsules) == ["Flow", "Plan"]
+    (node,) = (capsule for capsule in capsules if capsule.intent == "Plan")
+    assert node.parent

@@ -12,8 +12,6 @@ wrong with the memory is logged; the flow never fails because of it.
 from __future__ import annotations
 
 import os
-import reprlib
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -21,24 +19,15 @@ from functools import partial
 from typing import Any
 
 from kinen.frameworks.history import memory_of, quietly, recall
-from kinen.ids import ulid
 from kinen.ipc import extras
 from kinen.memory import Memory
-from kinen.model.journal import Scope
-from kinen.privacy import entrance
+from kinen.memory.workflow import Step
 
 try:
     from pocketflow import BaseNode, Flow, Node
 except ImportError as error:
     raise ImportError(extras.missing("kinen.frameworks.pocketflow", "pocketflow")) from error
 
-
-LONGEST = 2_000
-"""Characters of a parameter or an output that are recorded."""
-SCANNED = 100_000
-"""Characters of a text that are searched for secrets before it is cut."""
-STEPS = 30
-"""Nodes that the summary of a flow names."""
 
 _quietly = partial(quietly, None)
 _current: ContextVar[Run | None] = ContextVar("kinen_pocketflow", default=None)
@@ -51,6 +40,8 @@ class Remembering:
     """
 
     memory: Memory | None = None
+    capsules = False
+    """Whether each node has a capsule of its own, too."""
 
     def _run(self, shared: Any) -> Any:
         with _recorded(self) as run:
@@ -111,8 +102,11 @@ class Recall(Node):  # type: ignore[misc]
         shared[self.answer] = answer
 
 
-def remember(flow: BaseNode, memory: Memory) -> BaseNode:
-    """Make a flow and every node that it can reach record into a memory; returns the flow."""
+def remember(flow: BaseNode, memory: Memory, *, capsules: bool = False) -> BaseNode:
+    """Make a flow and every node that it can reach record into a memory; returns the flow.
+
+    With `capsules`, each node has a capsule of its own.
+    """
     waiting = [flow]
     visited: set[int] = set()
     while waiting:
@@ -122,14 +116,15 @@ def remember(flow: BaseNode, memory: Memory) -> BaseNode:
         visited.add(id(node))
         waiting += node.successors.values()
         waiting.append(getattr(node, "start_node", None))
-        quietly(None, _record_into, node, memory)
+        quietly(None, _record_into, node, memory, capsules)
     return flow
 
 
-def _record_into(node: BaseNode, memory: Memory) -> None:
+def _record_into(node: BaseNode, memory: Memory, capsules: bool) -> None:
     if not isinstance(node, (Remembering, Recall)):
         node.__class__ = _remembering(type(node))
     node.memory = memory
+    node.capsules = capsules
 
 
 def _remembering(cls: type) -> type:
@@ -139,59 +134,39 @@ def _remembering(cls: type) -> type:
 
 
 class Run:
-    """A node or flow that is running, and the capsule that it is recorded in."""
+    """A node or flow that is running, and the step that it is recorded as."""
 
-    def __init__(self, memory: Memory | None, name: str, scope: Scope, outer: Run | None) -> None:
+    def __init__(self, memory: Memory | None, outer: Run | None) -> None:
         self.memory = memory
-        self.name = name
-        self.scope = scope
-        self.outer = outer
-        self.capsule: str = outer.capsule if outer else ""
+        self.outer = outer if outer and outer.memory is memory else None
+        self.step: Step | None = None
         self.action: Any = None
-        self.steps: list[str] = []
         self.failures: dict[int, int] = {}
         self.recorded: BaseException | None = None
-        self.began = time.monotonic()
 
-    def observe(self, kind: str, text: str, **provenance: Any) -> None:
-        if self.memory is None:
+    def start(self, node: Any) -> None:
+        within = self.outer.step if self.outer else None
+        if self.memory is None or (self.outer and within is None):
             return
-        self.memory.observe(
-            text,
-            kind=kind,
-            scope=self.scope,
-            capsule=self.capsule,
-            provenance={"node": self.name, **provenance},
+        self.step = self.memory.workflow.start(
+            type(node).__name__,
+            within=within,
+            params=node.params,
+            flow=isinstance(node, Flow),
+            capsule=node.capsules,
+            agent="pocketflow",
         )
+
+    def call(self, act: str, *args: Any, **values: Any) -> None:
+        """Call a method of the workflow; what goes wrong with the memory is logged."""
+        if self.memory is not None and self.step is not None:
+            _quietly(getattr(self.memory.workflow, act), self.step, *args, **values)
 
     def failed(self, item: Any, error: Exception) -> None:
         """Record an attempt that failed; several inputs of a batch are counted apart."""
         self.recorded = error
         self.failures[id(item)] = self.failures.get(id(item), 0) + 1
-        text = f"{self.name}: {_described(error)}"
-        attempt = self.failures[id(item)]
-        _quietly(self.observe, "node_error", text, attempt=attempt, input=_shown(item))
-
-    def open(self) -> None:
-        if self.memory is None:
-            return
-        capsule = self.memory.journal.open_capsule(
-            self.name,
-            type="pocketflow_node",
-            scope=self.scope,
-            parent=self.outer.capsule if self.outer else "",
-        )
-        self.capsule = capsule.id
-
-    def close(self, error: BaseException | None) -> None:
-        if self.memory is None or not self.capsule:
-            return
-        steps = " → ".join(self.steps[:STEPS]) + (" → …" if len(self.steps) > STEPS else "")
-        result = f"failed: {_described(error)}" if error else f"ended with {_action(self.action)}"
-        summary = ": ".join(filter(None, (self.name, steps, result)))
-        self.memory.journal.close_capsule(
-            f"capsule:{self.capsule}", summary, confidence=0.5 if error else 1.0
-        )
+        self.call("error", error, attempt=self.failures[id(item)], input=item)
 
 
 @contextmanager
@@ -199,38 +174,22 @@ def _recorded(node: Any) -> Iterator[Run]:
     """Record a node from its start to its end; a flow, or a node alone, in a capsule of its own."""
     outer = _current.get()
     memory = node.memory or (outer.memory if outer else None)
-    name = type(node).__name__
     if memory is None:
         memory = quietly(None, lambda: memory_of(os.getcwd()))
-    scope = outer.scope if outer else Scope(session=f"pocketflow-{ulid()}", agent="pocketflow")
-    is_flow = isinstance(node, Flow)
-    if is_flow and outer:
-        scope = scope._replace(session=f"{outer.scope.session}.{ulid()}")
-    run = Run(memory, name, scope, outer)
-    owns_capsule = is_flow or outer is None
-    if owns_capsule:
-        _quietly(run.open)
-    if outer:
-        outer.steps.append(name)
+    run = Run(memory, outer)
+    _quietly(run.start, node)
     token = _current.set(run)
-    if not is_flow:
-        _quietly(run.observe, "node_start", f"{name} started", params=_shown(node.params))
     error: BaseException | None = None
     try:
         yield run
     except BaseException as raised:
         error = raised
-        if not is_flow and run.recorded is not raised:
-            _quietly(run.observe, "node_error", f"{name}: {_described(raised)}")
+        if not isinstance(node, Flow) and run.recorded is not raised:
+            run.call("error", raised)
         raise
     finally:
         _current.reset(token)
-        if not is_flow:
-            spent = round((time.monotonic() - run.began) * 1000)
-            ended = "failed" if error else f"ended with {_action(run.action)}"
-            _quietly(run.observe, "node_end", f"{name} {ended}", duration_ms=spent)
-        if owns_capsule:
-            _quietly(run.close, error)
+        run.call("end", run.action, error=error)
 
 
 @contextmanager
@@ -278,46 +237,5 @@ def _async_attempts(
 
 def _output(run: Run | None, output: Any) -> Any:
     if run and output is not None:
-        _quietly(run.observe, "node_output", _shown(output))
+        run.call("output", output)
     return output
-
-
-class _Shown(reprlib.Repr):
-    """Values as bounded text, with the secrets in each string masked before it is cut."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.maxlevel = 5
-        self.maxdict = self.maxlist = self.maxtuple = self.maxset = 30
-
-    def repr_str(self, text: str, _level: int) -> str:
-        return repr(_cut(text))
-
-    def repr_instance(self, value: Any, _level: int) -> str:
-        try:
-            return _cut(repr(value))
-        except Exception:
-            return f"<{type(value).__name__}>"
-
-
-def _shown(value: Any) -> str:
-    """A parameter, input or output as text of at most `LONGEST` characters."""
-    if isinstance(value, str):
-        return _cut(value)
-    try:
-        return _cut(_Shown().repr(value))
-    except Exception:
-        return f"<{type(value).__name__}>"
-
-
-def _action(action: Any) -> str:
-    return _Shown().repr(action)
-
-
-def _cut(text: str) -> str:
-    masked = entrance.name(text[:SCANNED])
-    return masked if len(masked) <= LONGEST else masked[: LONGEST - 1] + "…"
-
-
-def _described(error: BaseException | None) -> str:
-    return f"{type(error).__name__}: {_cut(str(error))}" if error else ""

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from kinen.memory.snapshots import Snapshots
     from kinen.memory.team import Team
     from kinen.memory.transfer import Transfer
+    from kinen.memory.workflow import Workflow
     from kinen.memory.worklog import Worklog
     from kinen.model.documents import Report
     from kinen.model.journal import Observation, Recall, Scope
@@ -79,7 +80,7 @@ class Memory:
             raise SpaceError(f"no folder {start}", "give the folder of a space")
         anyway = start is not None and space is None
         chosen = spaces.find(start, name=space, home=data, anyway=anyway)
-        paths.debug(f"space {chosen.name} in {chosen.root}, data in {data}/spaces/{chosen.id}")
+        paths.debug(f"space {chosen.name} in {chosen.root}, data below {data}")
         return cls(chosen, configuration.load(data, chosen.root, overrides=settings))
 
     @property
@@ -312,6 +313,13 @@ class Memory:
 
         bundles = Bundles(self.core, self.records, self.worklog)
         return Transfer(self.core, self.journal, bundles, self.consolidation)
+
+    @cached_property
+    def workflow(self) -> Workflow:
+        """Steps of a workflow, recorded by hand or by an adapter."""
+        from kinen.memory.workflow import Workflow
+
+        return Workflow(self.journal)
 
     @cached_property
     def team(self) -> Team:
