@@ -83,6 +83,7 @@ HEAVY = (
     "fastapi",
     "textual",
     "click",
+    "jinja2",
     "rich",
     "yaml",
 )

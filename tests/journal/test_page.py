@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import kinen.render
 import kinen.transfer.page
-import kinen.web
 from kinen.errors import Conflict, StoreError
 from kinen.memory import Memory
 from kinen.transfer import page
@@ -304,7 +304,7 @@ def test_the_policy_names_the_one_script_and_style(tmp_path: Path, memory: Memor
 
 
 def test_the_page_and_the_pages_are_small() -> None:
-    folders = [Path(kinen.web.__file__).parent, Path(kinen.transfer.page.__file__).parent]
+    folders = [Path(kinen.render.__file__).parent, Path(kinen.transfer.page.__file__).parent]
     files = [path for folder in folders for path in (folder / "static").iterdir()]
     assert sum(path.stat().st_size for path in files) < 150_000
     for path in (path for path in files if path.suffix in (".js", ".css")):

@@ -21,8 +21,8 @@ from kinen.http.guard import HTML, LIVE, LOCAL, OPEN, PAGES, Refused
 from kinen.http.space import CurrentSpace, LastEvent, RequestSpace, event_stream, json_response
 from kinen.memory import Memory
 from kinen.space import registry
-from kinen.web import damage, html, site
-from kinen.web.page import ALL, ROOT, Fields, Page, Visit, frame
+from kinen.web import health, site
+from kinen.web.page import ALL, ROOT, Fields, Page, Visit, frame, open_page
 
 api = APIRouter()
 pages = APIRouter()
@@ -71,16 +71,7 @@ async def open_link(request: Request, key: str = "") -> Response:
     cookie, place = access.browsers.redeem(key)
     if not cookie:
         raise Refused(401, "this link was used already or has expired", "run `kinen web` again")
-    head = html.element(
-        "head",
-        html.element("meta", charset="utf-8"),
-        html.element("meta", http_equiv="refresh", content=f"0; url={place}"),
-        html.element("title", "kinen"),
-        html.element("link", rel="icon", href=f"{ROOT}/static/icon.svg"),
-    )
-    body = html.element("body", html.p(html.a("Open kinen", href=place)))
-    document = f"<!doctype html>{html.element('html', head, body, lang='en')}"
-    response = Response(document, media_type=HTML.decode())
+    response = Response(open_page(place), media_type=HTML.decode())
     response.set_cookie(
         cookie_name(access.port), cookie, path=PAGES, httponly=True, samesite="strict"
     )
@@ -122,7 +113,7 @@ def static_response(name: str) -> Response:
 @cache
 def _static_files() -> dict[str, bytes]:
     """The scripts and styles of the package, by name."""
-    folder = resources.files("kinen.web").joinpath("static")
+    folder = resources.files("kinen.render").joinpath("static")
     return {
         file.name: file.read_bytes()
         for file in folder.iterdir()
@@ -155,7 +146,7 @@ def _content(view: Callable[[Memory, Visit], Page], memory: Memory, visit: Visit
     except (sqlite3.DatabaseError, StoreError) as error:
         if type(error) not in (sqlite3.DatabaseError, sqlite3.OperationalError, StoreError):
             raise
-        return damage.page(memory, visit, error)
+        return health.damage_page(memory, error)
 
 
 @pages.get("/web/s/{space}/{page}/data")

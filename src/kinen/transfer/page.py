@@ -27,7 +27,7 @@ SCRIPTS = tuple(
     )
 )
 _FOLDER = os.path.join(os.path.dirname(__file__), "static")
-_LOOK = os.path.join(os.path.dirname(_FOLDER), os.pardir, "web", "static", "pages.css")
+_LOOK = os.path.join(os.path.dirname(_FOLDER), os.pardir, "render", "static", "pages.css")
 
 
 class PageWriter:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +17,8 @@ from kinen.api.refs import resolve
 from kinen.memory import Memory
 from kinen.model.records import KINDS, Edge
 from kinen.text import excerpt
-from kinen.web import graphview, html
-from kinen.web.html import Html
 from kinen.web.layout import BROKEN, ORPHAN, Graph, layout
-from kinen.web.page import Page, Visit, choices, empty, entry, fields_form, notes
+from kinen.web.page import Page, Visit
 from kinen.web.records import title_of
 
 MOST = 5_000
@@ -30,7 +29,21 @@ TITLES = 60
 """Titles in one answer."""
 REMEMBERED = 8
 """Graphs that stay in memory, so that the titles of their nodes can be asked for."""
+DRAWN = 150
+"""Records in the picture."""
+LABEL = 28
+"""Characters of a title in the picture."""
+LETTER = 8.0
+LINE = 20.0
+"""About how wide a letter and how high a line is."""
+RADIUS = 6
+LISTED = 100
+WIDTH = 1000
+HEIGHT = 640
+MARGIN = 40
 
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom."""
 
 _graphs: dict[tuple[object, ...], Graph] = {}
 
@@ -38,77 +51,97 @@ _graphs: dict[tuple[object, ...], Graph] = {}
 def page(memory: Memory, visit: Visit) -> Page:
     graph = graph_of(memory, visit)
     ref = visit.fields.get("ref")
-    whole = bool(visit.fields.get("all") or visit.fields.get("only"))
     kinds = list(dict.fromkeys(name.partition(":")[0] for name in graph.names))
     remarks = [f"{graph.left_out:,} records with fewer links are left out"] * bool(graph.left_out)
     if graph.centre and not ref:
         title = title_of(memory, graph.centre)
         remarks.append(f"Around {title}, which has the most links. Choose another, or the whole.")
-    body = html.join(
-        [
-            _form(visit, graph.centre if ref else "", kinds, whole=whole),
-            notes(remarks),
-            _canvas(visit, graph) if graph.names else empty("No links here."),
-            graphview.picture(memory, visit, graph) if graph.names else None,
-            graphview.lists(memory, visit, graph),
-        ]
-    )
-    return Page("Graph", body, ("graph.js",))
-
-
-def _form(visit: Visit, ref: str, kinds: Sequence[str], *, whole: bool) -> Html:
-    depth = str(_depth(visit))
-    steps = [(str(number), str(number)) for number in (1, 2, 3, 4)]
     chosen = visit.fields.all("kinds")
-    boxes = [
-        html.label(
-            html.input_(type="checkbox", name="kinds", value=kind, checked=kind in chosen),
-            html.span("", class_=f"key kind-{kind}"),
-            graphview.label_of(kind),
-            class_="box",
-        )
-        for kind in dict.fromkeys((*kinds, *chosen))
-        if kind in KINDS
-    ]
-    return fields_form(
-        visit.url(),
-        "Show",
-        entry("ref", "Around", ref, placeholder="ref or path"),
-        choices("depth", "Steps", steps, depth),
-        choices("only", "Show", ONLY, visit.fields.get("only")),
-        html.label(
-            html.input_(type="checkbox", name="all", value="1", checked=whole),
-            "the whole space",
-            class_="box",
-        ),
-        html.element("fieldset", html.element("legend", "Types (none: all)"), boxes),
-    )
+    broken = memory.records.broken_links()
+    targets: dict[str, dict[str, None]] = {}
+    for edge in broken:
+        targets.setdefault(edge.source, {})[edge.written] = None
+    values = {
+        "graph": graph,
+        "ref": graph.centre if ref else "",
+        "depth": str(_depth(visit)),
+        "depths": [(str(number), str(number)) for number in (1, 2, 3, 4)],
+        "only": ONLY,
+        "whole": bool(visit.fields.get("all") or visit.fields.get("only")),
+        "kinds": [
+            (kind, label_of(kind), kind in chosen)
+            for kind in dict.fromkeys((*kinds, *chosen))
+            if kind in KINDS
+        ],
+        "remarks": remarks,
+        "data_url": visit.here().replace("/graph", "/graph/data", 1),
+        "labels_url": visit.here().replace("/graph", "/labels/data", 1),
+        "picture": picture(memory, graph),
+        "listed": [(name, title_of(memory, name)) for name in graph.names[:LISTED]],
+        "broken": len(broken),
+        "targets": {source: list(names) for source, names in list(targets.items())[:LISTED]},
+        "orphans": memory.records.orphans(),
+        "most": LISTED,
+    }
+    return Page("Graph", "graph.html", values, ("graph.js",))
 
 
-def _canvas(visit: Visit, graph: Graph) -> Html:
-    """Where the script draws; it is hidden without one."""
-    buttons = [
-        html.button(label, type="button", data_zoom=step, aria_label=title)
-        for label, step, title in (("+", "in", "Zoom in"), ("−", "out", "Zoom out"))
+def label_of(kind: str) -> str:
+    return "session" if kind == "capsule" else kind
+
+
+def picture(memory: Memory, graph: Graph) -> dict[str, Any]:
+    """The first records and their links as lines and dots; scripts put a canvas in their place."""
+    names = graph.names[:DRAWN]
+    pairs = [pair for pair in graph.pairs if max(pair) < len(names)]
+    spots = [
+        (MARGIN + float(x) * (WIDTH - 2 * MARGIN), MARGIN + float(y) * (HEIGHT - 2 * MARGIN))
+        for x, y in layout(len(names), tuple(pairs))
     ]
-    fit = html.button("Fit", type="button", data_zoom="fit")
-    canvas = html.element(
-        "canvas",
-        id="canvas",
-        tabindex="0",
-        role="img",
-        aria_label=f"{len(graph.names):,} records and {len(graph.pairs):,} links; arrow keys move,"
-        " plus and minus zoom; the list below has the same records",
-    )
-    return html.div(
-        html.div(buttons, fit, html.span("", id="graph-label", role="status"), class_="actions"),
-        canvas,
-        id="graph",
-        class_="scripted",
-        data_source=visit.here().replace("/graph", "/graph/data", 1),
-        data_labels=visit.here().replace("/graph", "/labels/data", 1),
-        data_kinds=",".join(KINDS),
-    )
+    titles = [title_of(memory, ref) for ref in names]
+    labels = label_places(spots, [excerpt(title, LABEL) for title in titles])
+    kinds = dict.fromkeys(ref.partition(":")[0] for ref in names)
+    return {
+        "width": WIDTH,
+        "height": HEIGHT,
+        "lines": [(*spots[a], *spots[b]) for a, b in pairs],
+        "dots": [
+            {
+                "ref": ref,
+                "kind": ref.partition(":")[0],
+                "title": titles[number],
+                "x": spots[number][0],
+                "y": spots[number][1],
+                "radius": RADIUS + 3 if ref == graph.centre else RADIUS,
+                "label": excerpt(titles[number], LABEL),
+                "label_x": labels.get(number),
+            }
+            for number, ref in enumerate(names)
+        ],
+        "kinds": [(kind, label_of(kind)) for kind in kinds],
+    }
+
+
+def label_places(spots: Sequence[tuple[float, float]], titles: Sequence[str]) -> dict[int, float]:
+    """Where the titles begin that cover no dot and no other title: beside their dots."""
+    boxes = [(x - RADIUS, y - RADIUS, x + RADIUS, y + RADIUS) for x, y in spots]
+    places: dict[int, float] = {}
+    for number, title in enumerate(titles):
+        x, y = spots[number]
+        width = LETTER * len(title)
+        for start in (x + RADIUS + 5, x - RADIUS - 5 - width):
+            box = (start, y - LINE / 2, start + width, y + LINE / 2)
+            fits = start > 0 and start + width < WIDTH
+            others = (other for place, other in enumerate(boxes) if place != number)
+            if fits and not any(_overlap(box, other) for other in others):
+                boxes.append(box)
+                places[number] = start
+                break
+    return places
+
+
+def _overlap(box: Box, other: Box) -> bool:
+    return box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]
 
 
 def graph_of(memory: Memory, visit: Visit) -> Graph:
@@ -239,7 +272,7 @@ def labels(memory: Memory, visit: Visit) -> Callable[[], bytes]:
             ref = graph.names[number]
             values[name] = {
                 "title": excerpt(title_of(memory, ref), 100),
-                "kind": graphview.label_of(ref.partition(":")[0]),
+                "kind": label_of(ref.partition(":")[0]),
                 "record": visit.record(ref),
                 "around": visit.url("graph", ref=ref),
                 "links": sum(number in pair for pair in graph.pairs),

@@ -6,7 +6,10 @@ import contextlib
 import os
 import shlex
 from collections.abc import Callable, Sequence
+from typing import Any
 from urllib.parse import unquote
+
+from markupsafe import Markup as Html
 
 from kinen.api.refs import resolve
 from kinen.characters import visible_line
@@ -14,14 +17,14 @@ from kinen.cli import editor
 from kinen.errors import GitError, NotFound, QueryError
 from kinen.markdown.frontmatter import read_frontmatter
 from kinen.memory import Memory
-from kinen.model.documents import Revision
+from kinen.model.documents import Companion, Revision
 from kinen.model.records import Edge, Record
-from kinen.render.text import counted, untitled
+from kinen.render.html import fragment
+from kinen.render.markdown import code_block, markdown
+from kinen.render.text import untitled
 from kinen.text import excerpt
-from kinen.web import asof, html
-from kinen.web.html import Html
-from kinen.web.markdown import code_block, code_line, markdown
-from kinen.web.page import Page, Visit, about, chips, date, empty, mutation, ref_link
+from kinen.web import asof
+from kinen.web.page import Page, Visit
 
 REVISIONS = 20
 COMPANIONS = 8
@@ -49,84 +52,40 @@ EDGES = {
 
 
 def page(memory: Memory, visit: Visit) -> Page:
-    name, _, _ = resolve(memory, visit.fields.get("ref"))
-    record = memory.records.get(name)
+    record = memory.records.get(resolve(memory, visit.fields.get("ref"))[0])
     edges = memory.records.links(record.ref)[:MOST_EDGES]
-    title = visible_line(record.title) or untitled(record)
+    pinned = any(pin.target == record.ref for pin in memory.journal.entries("pins")[0])
+    revisions, companions = _history(memory, record)
     at = asof.moment(memory, visit)
-    body = html.div(
-        html.div(
-            asof.banner(memory, at, html.a("as it is now", href=visit.here(as_of=""))),
-            _about(visit, record),
-            None if visit.reader else _actions(memory, visit, record),
-            html.article(_text(memory, visit, record, edges), class_="prose", id="text"),
-        ),
-        html.aside(
-            _edges(memory, visit, record, edges),
-            _history(memory, visit, record),
-            aria_label="Links and history",
-        ),
-        class_="split",
-    )
-    return Page(excerpt(title, 120), body, ("record.js",))
+    values = {
+        "record": record,
+        "remark": asof.remark(memory, at),
+        "pinned": pinned,
+        "graphical": editor.graphical(os.environ),
+        "open_command": f"kinen open {shlex.quote(record.path)}",
+        "text": _text(memory, visit, record, edges),
+        "edges": _edges(memory, record, edges),
+        "revisions": revisions,
+        "companions": companions,
+    }
+    return Page(title(record), "record.html", values, ("record.js",))
+
+
+def title(record: Record) -> str:
+    return excerpt(visible_line(record.title) or untitled(record), 120)
 
 
 def preview(memory: Memory, visit: Visit, ref: str) -> Html:
     """The beginning of a record, for beside a list."""
     record = memory.records.get(resolve(memory, ref)[0])
     edges = memory.records.links(record.ref)[:MOST_EDGES]
-    title = visible_line(record.title) or untitled(record)
-    return html.join(
-        [
-            html.h2(html.a(code_line(excerpt(title, 120)), href=visit.record(record.ref))),
-            _about(visit, record),
-            html.div(_text(memory, visit, record, edges, PREVIEW), class_="prose"),
-        ]
-    )
-
-
-def _about(visit: Visit, record: Record) -> Html:
-    metadata = record.metadata or {}
-    parts = [
-        html.span(record.kind, class_=f"chip kind-{record.kind}"),
-        html.code(record.path or record.ref),
-        date(record.at),
-        *chips([metadata.get("agent")]),
-        html.span(f"by {metadata['by']}") if metadata.get("by") else None,
-        html.span(metadata["author"]) if metadata.get("author") else None,
-        html.a("its session", href=visit.record(str(metadata["parent"])))
-        if metadata.get("parent")
-        else None,
-        *chips(f"#{tag}" for tag in record.tags),
-    ]
-    return about(parts)
-
-
-def _actions(memory: Memory, visit: Visit, record: Record) -> Html:
-    pins = [pin for pin in memory.journal.entries("pins")[0] if pin.target == record.ref]
-    ref = {"ref": record.ref}
-    buttons = [
-        mutation(visit, "unpin", "Unpin", fields=ref)
-        if pins
-        else mutation(visit, "pin", "Pin", fields=ref)
-    ]
-    buttons.append(html.a("Neighbourhood", href=visit.url("graph", ref=record.ref)))
-    if record.path:
-        copy = f"kinen open {shlex.quote(record.path)}"
-        buttons.append(
-            mutation(visit, "open", "Open in editor", fields=ref)
-            if editor.graphical(os.environ)
-            else html.button("Copy “kinen open”", type="button", data_copy=copy, class_="scripted")
-        )
-        buttons.append(
-            html.button("Copy path", type="button", data_copy=record.path, class_="scripted")
-        )
-    return html.div(buttons, class_="actions")
+    text = _text(memory, visit, record, edges, PREVIEW)
+    return fragment("preview.html", visit=visit, record=record, title=title(record), text=text)
 
 
 def _text(
     memory: Memory, visit: Visit, record: Record, edges: Sequence[Edge], most: int = 0
-) -> Html:
+) -> dict[str, Any]:
     """The text of a record: markdown with its lines as anchors, or chunks as they are."""
     follow = _resolver(visit, record, edges)
     at = asof.moment(memory, visit)
@@ -134,44 +93,32 @@ def _text(
     if source and at and record.path:
         source = memory.past.text(record.path, at) or ""
         if not source:
-            return empty("The commit of that time does not have this file.")
+            return {"missing": "The commit of that time does not have this file."}
     if source:
         lines = source.splitlines()
         front = read_frontmatter(lines)
         text = "\n".join(lines[front.end :])
-        parts = [_front(front.values), markdown(_cut(text, most), follow, front.end + 1)]
-        return html.join(parts)
+        return {"front": front.values, "html": markdown(_cut(text, most), follow, front.end + 1)}
     with contextlib.suppress(NotFound):
         chunks = memory.records.show(record.ref)[1]
         if is_prose(record):
             text = "\n\n".join(chunk.text for chunk in chunks)
-            return markdown(_cut(text, most), follow)
-        parts = []
+            return {"html": markdown(_cut(text, most), follow)}
+        blocks = []
         room = most or 1 << 30
         for chunk in chunks:
             if room <= 0:
                 break
-            text = chunk.text[:room]
-            room -= len(text)
-            anchor = f"L{chunk.start_line}" if chunk.start_line else None
-            parts.append(code_block(text, "", id=anchor))
-        if parts:
-            return html.join(parts)
-    return empty("It has no text.")
+            anchor = f"L{chunk.start_line}" if chunk.start_line else ""
+            blocks.append(code_block(chunk.text[:room], "", anchor))
+            room -= len(chunk.text)
+        if blocks:
+            return {"html": Html().join(blocks)}
+    return {"missing": "It has no text."}
 
 
 def _cut(text: str, most: int) -> str:
     return text if not most or len(text) <= most else text[:most].rpartition("\n")[0] + "\n\n…"
-
-
-def _front(values: dict[str, object]) -> Html | None:
-    if not values:
-        return None
-    rows = [
-        (html.dt(key), html.dd(", ".join(map(str, value)) if isinstance(value, list) else value))
-        for key, value in values.items()
-    ]
-    return html.dl(rows, class_="front")
 
 
 def _resolver(visit: Visit, record: Record, edges: Sequence[Edge]) -> Callable[[str], str]:
@@ -189,26 +136,25 @@ def _resolver(visit: Visit, record: Record, edges: Sequence[Edge]) -> Callable[[
     return resolve_link
 
 
-def _edges(memory: Memory, visit: Visit, record: Record, edges: Sequence[Edge]) -> list[Html]:
-    groups: dict[str, list[Html]] = {}
+def _edges(
+    memory: Memory, record: Record, edges: Sequence[Edge]
+) -> dict[str, list[tuple[str, str, str]]]:
+    """What a record is linked with, by heading: the ref, its title and the words of the link.
+
+    Of a link that leads nowhere there is no ref, and its target as written is the title.
+    """
+    groups: dict[str, dict[tuple[str, str, str], None]] = {}
     for edge in edges:
         outgoing = edge.source == record.ref
         other = edge.target if outgoing else edge.source
         heading = EDGES.get(edge.type, (edge.type, edge.type))[0 if outgoing else 1]
         if not other:
-            item = html.li(html.span(edge.written, class_="broken"), " leads nowhere")
-            groups.setdefault("broken links", []).append(item)
+            groups.setdefault("broken links", {})["", edge.written, ""] = None
             continue
         words = edge.sentence or (edge.text if edge.text != edge.written else "")
-        item = html.li(
-            ref_link(visit, other, title_of(memory, other)),
-            html.small(" “", code_line(excerpt(visible_line(words), 200)), "”") if words else None,
-        )
-        groups.setdefault(heading, []).append(item)
-    return [
-        html.section(html.h2(heading.capitalize()), html.ul([*dict.fromkeys(items)]))
-        for heading, items in groups.items()
-    ]
+        item = (other, title_of(memory, other), excerpt(visible_line(words), 200))
+        groups.setdefault(heading, {})[item] = None
+    return {heading: list(items) for heading, items in groups.items()}
 
 
 def is_prose(record: Record) -> bool:
@@ -228,43 +174,13 @@ def title_of(memory: Memory, ref: str) -> str:
     return ref
 
 
-def _history(memory: Memory, visit: Visit, record: Record) -> Html | None:
-    """The commits of a file, and the files that change with it."""
+def _history(memory: Memory, record: Record) -> tuple[list[Revision], list[Companion]]:
+    """The last commits of a file, newest first, and the files that change with it."""
     if not record.path or record.kind == "file":
-        return None
+        return [], []
     try:
         revisions = memory.git.history(record.path)
     except (GitError, NotFound, QueryError):
-        return None
-    link = html.a("the whole history", href=visit.url("file", path=record.path))
-    companions = [
-        html.li(
-            html.a(other.path, href=visit.url("file", path=other.path)),
-            html.small(f" in {counted(other.support, 'commits')}"),
-        )
-        for other in memory.git.cochanged(record.path, COMPANIONS)
-        if other.support > 1
-    ]
-    return html.section(
-        html.h2("History"),
-        revision_list(visit, revisions[-REVISIONS:][::-1]),
-        html.p(link),
-        [html.h2("Changes together with"), html.ul(companions)] if companions else None,
-    )
-
-
-def revision_list(visit: Visit, revisions: Sequence[Revision]) -> Html:
-    """Commits, each with its date, author, and the tags that the file had after it."""
-    items = [
-        html.li(
-            date(revision.at),
-            " ",
-            html.a(code_line(excerpt(revision.subject, 100)), href=visit.record(revision.ref)),
-            html.small(f" {revision.author}"),
-            html.small(f" {revision.before} → {revision.path}") if revision.before else None,
-            " ",
-            html.join(chips(f"#{tag}" for tag in revision.tags), " "),
-        )
-        for revision in revisions
-    ]
-    return html.ul(items, class_="plain")
+        return [], []
+    companions = memory.git.cochanged(record.path, COMPANIONS)
+    return revisions[-REVISIONS:][::-1], [other for other in companions if other.support > 1]

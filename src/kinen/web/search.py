@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from markupsafe import Markup as Html
 from pydantic import ValidationError
 
 from kinen.api import requests
@@ -11,20 +16,43 @@ from kinen.errors import QueryError
 from kinen.http.queries import search_of
 from kinen.memory import Memory
 from kinen.memory.federation import search_spaces
-from kinen.memory.search import Standing
 from kinen.model.kinds import MODES
-from kinen.model.records import KINDS, Hits
-from kinen.render.text import counted
+from kinen.model.records import KINDS, Chunk, Hit, Hits
+from kinen.recall.floor import strength_word
+from kinen.recall.passages import best_line
+from kinen.recall.search import with_surroundings
+from kinen.recall.tiers import short_id
+from kinen.render.markdown import passage
+from kinen.render.markdown import text as escaped
+from kinen.render.style import Style, readable
+from kinen.render.text import (
+    clipped,
+    highlighted,
+    hit_description,
+    hit_lines,
+    place,
+    untitled,
+    without_titles,
+)
 from kinen.text import plural, terms
-from kinen.web import asof, html, records, votes
-from kinen.web.hits import hit_item, with_neighbours
-from kinen.web.html import Html
-from kinen.web.page import ALL, Page, Visit, choices, empty, entry, notes
+from kinen.web import asof, records
+from kinen.web.page import ALL, Page, Visit
 
 FILTERS = "types agent tags since until as_of mode kinds author session paths".split()
 """Parameters of a search that the form has, or that a link may set."""
 BY = {"hybrid": "", "fulltext": ", by words", "semantic": ", by meaning"}
 """How hits were found, by mode; hybrid goes without saying."""
+AROUND = 2
+"""Neighbours of a hit on each side."""
+LINES = 8
+"""Lines of a text without a passage."""
+NEIGHBOUR = 1_500
+"""Characters of a neighbour."""
+WIDTH = 1_200
+"""Characters of a line."""
+_BEGIN = "\ue000"
+_MATCH = re.compile(f"{_BEGIN}[0-9;]+m(.*?){_BEGIN}0m")
+_STYLE = Style(colour=True, mark=_BEGIN)
 
 
 def parameters(visit: Visit) -> dict[str, object]:
@@ -41,20 +69,31 @@ def parameters(visit: Visit) -> dict[str, object]:
 
 def page(memory: Memory, visit: Visit) -> Page:
     """The hits in one space."""
+    slider = asof.slider(memory, visit)
     request = _request(visit)
     if request is None:
-        return _page(visit, None, memory=memory)
+        return _page(visit, None, slider=slider)
     query = search_of(memory, request)
+    hits = memory.search(query)
+    around = visit.fields.get("around")
+    if around:
+        words = terms(query.text)
+        wider = [
+            with_surroundings(memory.core.reader, hit, words, AROUND, ())
+            if hit.chunk.id == around
+            else hit
+            for hit in hits
+        ]
+        hits = Hits(wider, hits.query, hits.mode, hits.notes)
     opened = visit.fields.get("open")
     why = visit.fields.get("why")
+    missing = memory.records.get(resolve(memory, why)[0]) if why else None
     return _page(
         visit,
-        with_neighbours(memory, visit, memory.search(query)),
-        memory.searcher.standing(query, memory.records.get(resolve(memory, why)[0]))
-        if why
-        else None,
-        records.preview(memory, visit, opened) if opened else None,
-        memory,
+        hits,
+        slider=slider,
+        standing=memory.searcher.standing(query, missing) if missing else None,
+        preview=records.preview(memory, visit, opened) if opened else None,
     )
 
 
@@ -76,112 +115,92 @@ def _request(visit: Visit) -> requests.Search | None:
         raise QueryError(complaint(error.errors())) from error
 
 
-def _page(
-    visit: Visit,
-    hits: Hits | None,
-    standing: Standing | None = None,
-    preview: Html | None = None,
-    memory: Memory | None = None,
-) -> Page:
+def _page(visit: Visit, hits: Hits | None, **more: Any) -> Page:
     """Search results; None before anything was asked for."""
-    if hits is None:
-        results: Html = empty(
-            "Search notes, sessions, commits, memories and everything else that is indexed here."
-        )
-    elif not hits:
-        results = html.join([notes(hits.notes), empty("No hits. Try fewer words or filters.")])
-    else:
-        query_terms = terms(hits.query.text)
-        items = [hit_item(visit, hit, query_terms) for hit in hits]
-        count = counted(len(items), "hits") + BY.get(hits.mode, "")
-        results = html.join(
-            [notes(hits.notes), html.p(count, class_="quiet"), html.ol(items, class_="hits")]
-        )
-    parts = html.div(
-        html.section(
-            results,
-            _missing(visit, standing) if hits is not None else None,
-            id="results",
-            aria_label="Results",
-        ),
-        html.aside(preview, id="preview", aria_label="Preview") if preview else None,
-        class_="split" if preview else None,
-    )
-    return Page("Search", html.join([_form(visit, memory), parts]), ("search.js",))
+    query_terms = terms(hits.query.text) if hits else ()
+    values = {
+        "kinds": [("", "everything"), *((plural(kind), plural(kind)) for kind in KINDS)],
+        "modes": [("", "as configured"), *((mode, mode) for mode in MODES)],
+        "chosen": {name: visit.fields.get(name) for name in FILTERS},
+        "asked": hits is not None,
+        "notes": hits.notes if hits is not None else (),
+        "by": BY.get(hits.mode, "") if hits else "",
+        "hits": [hit_view(visit, hit, query_terms) for hit in hits or ()],
+        "slider": None,
+        "standing": None,
+        "preview": None,
+        **more,
+    }
+    return Page("Search", "search.html", values, ("search.js",))
 
 
-def _form(visit: Visit, memory: Memory | None) -> Html:
-    kinds = [("", "everything"), *((plural(kind), plural(kind)) for kind in KINDS)]
-    modes = [("", "as configured"), *((mode, mode) for mode in MODES)]
-    chosen = {name: visit.fields.get(name) for name in FILTERS}
-    hidden = ("kinds", "author", "session", "paths")
-    fields = html.div(
-        choices("types", "Type", kinds, chosen["types"]),
-        entry("agent", "Agent", chosen["agent"], autocomplete="off"),
-        entry("tags", "Tag", chosen["tags"], autocomplete="off"),
-        entry("since", "Since", chosen["since"], placeholder="2w, 2026-03-01", autocomplete="off"),
-        entry("until", "Until", chosen["until"], placeholder="yesterday", autocomplete="off"),
-        choices("mode", "Mode", modes, chosen["mode"]),
-        class_="fields",
-    )
-    return html.form(
-        html.div(
-            html.label(
-                html.span("Search for", class_="hidden"),
-                html.input_(
-                    type="search",
-                    name="q",
-                    value=visit.fields.get("q"),
-                    placeholder="why did we …",
-                    autocomplete="off",
-                    spellcheck="false",
-                    autofocus=not visit.fields.get("q"),
-                    aria_keyshortcuts="/",
-                ),
-            ),
-            html.button("Search", type="submit"),
-            class_="ask",
-        ),
-        html.details(
-            html.summary("Filters and time"),
-            fields,
-            asof.fields(memory, visit),
-            open=any(chosen.values()),
-        ),
-        html.hidden_inputs((name, chosen[name]) for name in hidden if chosen[name]),
-        method="get",
-        action=visit.url("search"),
-        role="search",
-        id="search",
-    )
+def hit_view(visit: Visit, hit: Hit, query_terms: Sequence[str]) -> dict[str, Any]:
+    """What a page shows of a hit."""
+    hit = readable(hit)
+    record = hit.record
+    space = hit.space or visit.space
+    line = hit.line or hit.display.start_line
+    title = hit_description(hit) or record.title or record.ref
+    if title == untitled(record):
+        title = title.partition(" ")[0].replace("_", " ").capitalize()
+    name = place(hit) if record.path else short_id(record.ref)
+    chosen = visit.fields.get("around") == hit.chunk.id
+    change: dict[str, object] = {"around": "" if chosen else hit.chunk.id}
+    if visit.is_all:
+        change = {"context": "" if visit.fields.get("context") else AROUND}
+    sides = (("before it", hit.before[-AROUND:]), ("after it", hit.after[:AROUND]))
+    return {
+        "hit": hit,
+        "title": title,
+        "url": visit.record(record.ref, line, space),
+        "place": f"{name}:{line}" if line else name,
+        "session": visit.url("sessions", space, q=record.session)
+        if record.session and record.kind == "observation"
+        else "",
+        "text": _text(hit, query_terms),
+        "strength": f"{hit.strength} {strength_word(hit.strength)}",
+        "around": chosen,
+        "around_url": visit.here(**change),
+        "open_url": visit.here(open=record.ref),
+        "with_neighbours": chosen or bool(visit.fields.get("context")),
+        "neighbours": [
+            (side, [_neighbour(hit, chunk) for chunk in chunks]) for side, chunks in sides if chunks
+        ],
+    }
 
 
-def _missing(visit: Visit, standing: Standing | None) -> Html | None:
-    """Why a record is not among the hits: a form, and the answer."""
-    if visit.space == ALL:
-        return None
-    form = html.form(
-        html.hidden_inputs(visit.fields.pairs("why", "open")),
-        entry("why", "Why is this not here?", visit.fields.get("why"), placeholder="ref or path"),
-        html.button("Explain", type="submit"),
-        method="get",
-        action=visit.url("search"),
-        class_="ask-why",
-    )
-    return html.div(form, _standing(visit, standing) if standing else None, id="why")
+def _neighbour(hit: Hit, chunk: Chunk) -> Html:
+    text = chunk.text[:NEIGHBOUR]
+    if records.is_prose(hit.record):
+        return passage(text)
+    return Html('<p class="said">{}</p>').format(escaped(text))
 
 
-def _standing(visit: Visit, standing: Standing) -> Html:
-    path = standing.record.path
-    link = html.a(
-        standing.record.title or standing.record.ref, href=visit.record(standing.record.ref)
-    )
-    return html.div(
-        html.p(link, ": ", standing.reason),
-        votes.bar(standing.hit.votes, standing.hit.score) if standing.hit else None,
-        votes.table(standing.hit.votes, standing.hit.score) if standing.hit else None,
-        html.p(html.a("ask for this record alone", href=visit.here(why="", paths=path)))
-        if path
-        else None,
-        class_="standing",
-    )
+def _text(hit: Hit, query_terms: Sequence[str]) -> Html:
+    """The passage of a hit with the words of the query marked, without the markup around them."""
+    if not records.is_prose(hit.record):
+        lines = hit_lines(hit, query_terms, _STYLE)
+        return Html().join(Html("<p>{}</p>").format(marked(line)) for line in lines)
+    lines = hit.display.text.splitlines()
+    if hit.passage is None:
+        start = best_line(hit.chunk.text, query_terms)
+        lines = lines[start : start + LINES]
+    lines = without_titles(lines, hit)
+    source = "\n".join(clipped(line, query_terms, WIDTH) for line in lines)
+    return passage(source, lambda words: marked(highlighted(words, query_terms, _STYLE)))
+
+
+def marked(line: str) -> Html:
+    """A line with the words of the query marked."""
+    parts: list[Html] = []
+    end = 0
+    for match in _MATCH.finditer(line):
+        word = Html("<mark>{}</mark>").format(_unmarked(match[1]))
+        parts += [_unmarked(line[end : match.start()]), word]
+        end = match.end()
+    return Html().join([*parts, _unmarked(line[end:])])
+
+
+def _unmarked(text: str) -> Html:
+    """Text without a mark that was in the record itself."""
+    return escaped(text.replace(_BEGIN, "\ufffd"))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup as Html
+from markupsafe import escape
 
 from kinen.characters import visible
-from kinen.web.html import Html, a, code, join, p, pre, safe_url, span, strong, text
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -24,7 +26,7 @@ LONGEST = 400_000
 HIGHLIGHTED = 10_000
 """Characters of a block of code that is coloured: lexers of some languages take quadratic time."""
 LANGUAGES = frozenset(
-    """bash c console cpp css diff dockerfile go html ini java javascript js json kotlin make php
+    """bash c console cpp css dockerfile go html ini java javascript js json kotlin make php
     python py rust ruby sh shell sql swift toml ts typescript xml yaml yml""".split()
 )
 """Languages that are coloured."""
@@ -32,12 +34,36 @@ _CODE = re.compile(r"(?<!`)(`{1,3})(?!`)([^`\n]+)(?:\1(?!`)|(?<=…)$)")
 """Code in a line; of a line that was cut short, up to its end."""
 _CALLOUT = re.compile(r"\[!(\w{1,20})\][+-]?[ \t]*(.*)")
 BOXES = {"[ ] ": "☐", "[x] ": "☑"}
+_SAFE_URL = re.compile(r"(?:https?://|mailto:|/(?!/)|[?#])", re.IGNORECASE)
 _WIKI = re.compile(r"\[\[([^\[\]|\n]{1,300})(?:\|([^\[\]\n]{1,300}))?\]\]")
+
+
+def text(value: object) -> Html:
+    """Text as HTML: escaped, with control characters and reading directions spelled out."""
+    return escape(visible(str(value)))
+
+
+def safe_url(url: str) -> bool:
+    """Whether a URL leads to a page, a place in it, or a mail: it runs nothing."""
+    return bool(_SAFE_URL.match(url)) and url.isprintable()
+
+
+def _element(name: str, *children: Html, **attributes: object) -> Html:
+    """An element; its children are HTML, its attributes text, those that are empty left out."""
+    pairs = [f' {key.rstrip("_")}="{text(value)}"' for key, value in attributes.items() if value]
+    return _html(f"<{name}{''.join(pairs)}>", *children, f"</{name}>")
+
+
+def _html(*parts: str) -> Html:
+    """HTML that was made here, or text that was escaped."""
+    return Html("".join(parts))  # noqa: S704
 
 
 def highlighted(source: str, language: str) -> Html:
     """Code with a class for each kind of word; plain if it is long or its language is unknown."""
     name = language.strip().lower()
+    if name == "diff":
+        return _html("\n".join(map(_diff_line, visible(source).split("\n"))))
     if name not in LANGUAGES or len(source) > HIGHLIGHTED:
         return text(source)
     from pygments import lex
@@ -48,16 +74,22 @@ def highlighted(source: str, language: str) -> Html:
     parts = []
     for kind, value in lex(visible(source), lexer):
         short = STANDARD_TYPES.get(kind, "")
-        parts.append(span(value, class_=short) if short.strip() else text(value))
-    return join(parts)
+        parts.append(_element("span", text(value), class_=short) if short.strip() else text(value))
+    return _html(*parts)
 
 
-def code_block(source: str, language: str = "", **attributes: object) -> Html:
-    return pre(code(highlighted(source, language)), class_="code", tabindex="0", **attributes)
+def _diff_line(line: str) -> Html:
+    kind = {"+": "gi", "-": "gd", "@": "gu"}.get(line[:1], "")
+    return _element("span", escape(line), class_=kind) if kind else escape(line)
+
+
+def code_block(source: str, language: str = "", anchor: str = "") -> Html:
+    code = _element("code", highlighted(source, language))
+    return _element("pre", code, class_="code", tabindex="0", id=anchor)
 
 
 def markdown(source: str, resolve: Resolve = lambda _: "", first_line: int = 1) -> Html:
-    """A text as HTML. Blocks have the number of their line as id: `L12`.
+    """A text as HTML. Blocks have the number of their line as id: `L12`; with 0 they have none.
 
     `resolve` gets the targets of relative and wiki links, and returns a page of the site.
     """
@@ -67,7 +99,7 @@ def markdown(source: str, resolve: Resolve = lambda _: "", first_line: int = 1) 
     last = -1
     for token in tokens:
         start = token.map[0] if token.map and token.nesting >= 0 and token.level < 2 else -1
-        if start > last and token.type != "inline":
+        if first_line and start > last and token.type != "inline":
             token.attrSet("id", f"L{start + first_line}")
             last = start
     return Renderer(resolve).blocks(tokens)
@@ -79,7 +111,7 @@ def passage(source: str, words: Words = text) -> Html:
     `words` makes HTML of the words between the markup, for instance with some of them marked.
     """
     if len(source) > LONGEST:
-        return p(words(source))
+        return _element("p", words(source))
     tokens = _parser().parse(visible(_with_table_head(source)))
     return Renderer(lambda _: "", words, headings=False).blocks(tokens)
 
@@ -99,9 +131,9 @@ def code_line(source: str) -> Html:
     parts: list[Html] = []
     end = 0
     for match in _CODE.finditer(source):
-        parts += [text(source[end : match.start()]), code(match[2].strip())]
+        parts += [text(source[end : match.start()]), _element("code", text(match[2].strip()))]
         end = match.end()
-    return join([*parts, text(source[end:])])
+    return _html(*parts, text(source[end:]))
 
 
 def _check_box(tokens: list[Token], before: str) -> None:
@@ -155,25 +187,25 @@ class Renderer:
             elif not token.hidden:
                 parts.append(self._tag(token))
             before = before if token.type == "paragraph_open" else token.type
-        return Html("".join(parts))
+        return _html(*parts)
 
     def _callout(self, tokens: list[Token]) -> Html:
         """The title of a callout, which is taken from the text that begins with it."""
         match = _CALLOUT.match(tokens[0].content) if tokens else None
         if match is None:
-            return Html("")
-        title = strong(self._words(match[2] or match[1].capitalize()))
+            return Html()
+        title = _element("strong", self._words(match[2] or match[1].capitalize()))
         if len(tokens) > 1 and tokens[1].type != "softbreak":
             tokens[0].content = ""
             return title
         del tokens[:2]
-        return join([title, Html("<br>" if tokens else "")])
+        return _html(title, "<br>" if tokens else "")
 
     def _code(self, token: Token) -> Html:
         if not self._headings:
-            return pre(code(self._words(token.content)), class_="code")
+            return _element("pre", _element("code", self._words(token.content)), class_="code")
         language = token.info.split()[0] if token.info.split() else ""
-        return code_block(token.content, language, id=token.attrGet("id"))
+        return code_block(token.content, language, str(token.attrGet("id") or ""))
 
     def _tag(self, token: Token) -> str:
         """A block's start or end tag: its name is one that the parser chooses."""
@@ -195,33 +227,34 @@ class Renderer:
         return f"h{min(6, int(tag[1]) + 1)}" if self._headings else "p"
 
     def inline(self, tokens: list[Token]) -> Html:
-        parts: list[Any] = []
+        parts: list[str] = []
         closing: list[str] = []
         for token in tokens:
             kind = token.type
             if kind == "text":
                 parts.append(self._wiki(token.content))
             elif kind == "code_inline":
-                parts.append(code(self._words(token.content)))
+                parts.append(_element("code", self._words(token.content)))
             elif kind in ("softbreak", "hardbreak"):
-                parts.append(Html("<br>" if kind == "hardbreak" else "\n"))
+                parts.append("<br>" if kind == "hardbreak" else "\n")
             elif kind == "image":
-                parts.append(span("image: ", token.content or token.attrGet("src"), class_="image"))
+                name = text(f"image: {token.content or token.attrGet('src')}")
+                parts.append(_element("span", name, class_="image"))
             elif kind == "link_open":
                 start = _link_start(str(token.attrGet("href") or ""), self._resolve)
                 closing.append("</a>" if start else "")
-                parts.append(Html(start))
+                parts.append(start)
             elif kind == "link_close":
-                parts.append(Html(closing.pop() if closing else ""))
+                parts.append(closing.pop() if closing else "")
             elif token.tag in ("em", "strong", "s"):
-                parts.append(Html(f"<{token.tag}>" if token.nesting > 0 else f"</{token.tag}>"))
+                parts.append(f"<{token.tag}>" if token.nesting > 0 else f"</{token.tag}>")
             else:
-                parts.append(token.content)
-        return join(parts)
+                parts.append(text(token.content))
+        return _html(*parts)
 
     def _wiki(self, words: str) -> Html:
         """Text with its `[[links]]` as links; those that lead nowhere are marked."""
-        parts: list[Any] = []
+        parts: list[Html] = []
         end = 0
         for match in _WIKI.finditer(words):
             parts.append(self._words(words[end : match.start()]))
@@ -230,11 +263,12 @@ class Renderer:
             page = self._resolve(target)
             if not self._headings:
                 parts.append(self._words(label))
+            elif page and safe_url(page):
+                parts.append(_element("a", text(label), href=page))
             else:
-                parts.append(a(label, href=page) if page else span(label, class_="broken"))
+                parts.append(_element("span", text(label), class_="broken"))
             end = match.end()
-        parts.append(self._words(words[end:]))
-        return join(parts)
+        return _html(*parts, self._words(words[end:]))
 
 
 def _link_start(url: str, resolve: Resolve) -> str:

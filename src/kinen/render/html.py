@@ -1,0 +1,126 @@
+"""Pages as HTML: the templates of `templates/`, in which everything is escaped.
+
+Text is escaped where a template shows it. HTML as it is comes from `render.markdown` and from the
+templates' own macros alone. Decision: docs/decisions/0017-pages.md.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from kinen.characters import visible, visible_line
+from kinen.journal import events
+from kinen.model.records import KINDS, Vote
+from kinen.recall.tiers import HEADINGS, short_id
+from kinen.render import markdown
+from kinen.render.sessions import duration
+from kinen.render.text import counted
+from kinen.text import excerpt, iso, plural
+
+FOLDER = os.path.dirname(__file__)
+MEANINGS = {
+    "fulltext": "words of the query",
+    "neighbours": "words in the passages beside it",
+    "semantic": "meaning",
+    "phrase": "several words of the query in a row",
+    "recency": "how new it is",
+    "files": "the files that it changed",
+}
+"""What each retriever looks at; others are shown by their names."""
+
+
+def _shown(value: object) -> object:
+    """What a template shows of a value: nothing of None, and control characters spelled out."""
+    if value is None:
+        return ""
+    return visible(value) if type(value) is str else value
+
+
+def strip(
+    parts: Iterable[tuple[str, float, str]], whole: float
+) -> Iterator[tuple[str, float, float, str]]:
+    """Parts of a whole side by side: the title, start, width and class of each."""
+    start = 0.0
+    for title, part, name in parts:
+        width = max(0.0, min(part, whole - start))
+        yield title, start, width, name
+        start += width
+
+
+def points(share: float) -> str:
+    """A share of the score as points of 100."""
+    return f"{100 * share:.1f}"
+
+
+def vote_parts(votes: Sequence[Vote]) -> list[tuple[str, float, str]]:
+    return [
+        (f"{vote.retriever} {points(vote.share)}", 100 * vote.share, f"vote {vote_class(vote)}")
+        for vote in votes
+    ]
+
+
+def vote_class(vote: Vote) -> str:
+    return f"v-{vote.retriever}" if vote.retriever in MEANINGS else "v-other"
+
+
+def moment(milliseconds: int) -> str:
+    """A time of the journal as text."""
+    return iso(milliseconds / 1000)
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(os.path.join(FOLDER, "templates")),
+        autoescape=True,
+        auto_reload=False,
+        finalize=_shown,
+        lstrip_blocks=True,
+        trim_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.filters.update(
+        code=markdown.code_line,
+        code_block=markdown.code_block,
+        counted=counted,
+        duration=duration,
+        excerpt=excerpt,
+        inline=markdown.inline,
+        int_text="{:.0f}".format,
+        line=visible_line,
+        markdown=markdown.markdown,
+        moment=moment,
+        n="{:,}".format,
+        passage=markdown.passage,
+        plural=plural,
+        points=points,
+        short_id=short_id,
+        vote_class=vote_class,
+        vote_parts=vote_parts,
+    )
+    environment.globals.update(
+        HEADINGS=HEADINGS, KINDS=KINDS, MEANINGS=MEANINGS, body_of=events.body, strip=strip
+    )
+    return environment
+
+
+_pages = _environment()
+
+
+def render(template: str, **values: Any) -> str:
+    """A template as text."""
+    return _pages.get_template(template).render(values)
+
+
+def stream(template: str, **values: Any) -> Iterator[str]:
+    """A template piece by piece: what it loops over is read as the pieces are."""
+    return _pages.get_template(template).generate(values)
+
+
+def fragment(template: str, **values: Any) -> Markup:
+    """A template as a part of another."""
+    return Markup(render(template, **values))  # noqa: S704
