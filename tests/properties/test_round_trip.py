@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 
 from journals import MIGRATIONS, OPEN, closed_journals, connected
 from kinen.errors import StoreError
+from kinen.journal.selection import Selection
 from kinen.model.kinds import CAPSULE_TYPES, EVENTS, REDACTED
 from kinen.privacy.masking import mask
+from kinen.render.export import ExportPage
 from kinen.storage.database import statements
 from kinen.transfer import stream
-from kinen.transfer.bundle import Filter, export, load
-from kinen.transfer.page import PageWriter
+from kinen.transfer.bundle import Filter, export, load, write_lines
+from kinen.transfer.page import BundleWriter
 from kinen.transfer.unpack import bundle_in
 
 if TYPE_CHECKING:
@@ -213,9 +215,15 @@ def test_a_part_comes_back_as_that_part(
 
 def page(db: sqlite3.Connection, only: Filter) -> bytes:
     parts: list[str] = []
-    writer = PageWriter(parts.append)
-    export(db, writer.write, only=only, form="jsonl", exported_at=1, key=KEY)
-    writer.close()
+    selection = Selection(db, only)
+
+    def write_bundle() -> None:
+        writer = BundleWriter(parts.append)
+        write_lines(selection, writer.write, exported_at=1, key=KEY)
+        writer.close()
+
+    with selection.snapshot():
+        ExportPage(selection, [], [], {}).write(parts.append, {"Space": "tea"}, write_bundle)
     return "".join(parts).encode()
 
 

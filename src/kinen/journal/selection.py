@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kinen.journal.queries import NOUNS, decode
 from kinen.journal.tables import TABLES, TARGETS
 from kinen.model.tuples import NamedTuple
 from kinen.storage.database import path_of, snapshot, translated
@@ -40,6 +41,8 @@ _REFERENCES = {
     "derived_from": "live_refs('', derived_from)",
 }
 """Columns with the ids of other entries, of one kind, or with refs: read without erased ones."""
+BY_SESSION = "coalesce(nullif(live_ref('capsule', capsule), ''), session), ts, id"
+"""The order of observations that are shared: each session by itself."""
 _ERASED = (
     "SELECT 'observation:' || id FROM observations WHERE forgotten_at OR redacted"
     " UNION ALL SELECT 'memory:' || id FROM memories WHERE forgotten_at OR redacted"
@@ -74,39 +77,47 @@ class Selection:
 
     def __init__(self, db: sqlite3.Connection, only: Filter) -> None:
         self._db = db
-        self._only = only
+        self.only = only
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
         """Read everything as of now, and not as of the first entry that is read."""
         where = path_of(self._db) or "the journal"
         with translated(where, "run `kinen doctor`"), snapshot(self._db):
-            if self._only.shared:
+            if self.only.shared:
                 _add_functions(self._db)
             yield
 
-    def rows(self, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    def rows(
+        self, table: str, columns: Sequence[str], order: str = ""
+    ) -> Iterator[tuple[Any, ...]]:
         """The cells of the entries of a table, in an order that never varies."""
-        if self._only.shared:
+        if self.only.shared:
             columns = [_REFERENCES.get(column, column) for column in columns]
         return self._db.execute(
             f"SELECT {', '.join(columns)} FROM {table}"
-            f" WHERE {_where(table, self._only)} ORDER BY {TABLES[table].order}",
-            self._only._asdict(),
+            f" WHERE {_where(table, self.only)} ORDER BY {order or TABLES[table].order}",
+            self.only._asdict(),
         )
+
+    def entries(self, table: str, order: str = "") -> Iterator[Any]:
+        """The entries of a table as values; by default in the order of `rows`."""
+        noun = NOUNS[table]
+        for row in self.rows(table, noun.columns.split(", "), order):
+            yield decode(noun.kind, row)
 
     def observations_of(self, capsule: str) -> list[str]:
         """The ids of the selected observations of a capsule, as they happened."""
         rows = self._db.execute(
             "SELECT id FROM observations WHERE capsule = :capsule AND capsule != ''"
-            f" AND {_where('observations', self._only)} ORDER BY ts, id",
-            {**self._only._asdict(), "capsule": capsule},
+            f" AND {_where('observations', self.only)} ORDER BY ts, id",
+            {**self.only._asdict(), "capsule": capsule},
         )
         return [id_ for (id_,) in rows]
 
     def summary_of(self, capsule: str) -> str:
         """The id of the newest summary of a capsule; empty without one."""
-        live = "NOT redacted AND" if self._only.shared else ""
+        live = "NOT redacted AND" if self.only.shared else ""
         row = self._db.execute(
             f"SELECT id FROM summaries WHERE {live} capsule = ? AND forgotten_at = 0"
             " ORDER BY created_at DESC, id DESC LIMIT 1",

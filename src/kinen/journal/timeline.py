@@ -6,12 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Literal
 
 from kinen.journal import events
 from kinen.journal.statements import has_substance
 from kinen.markdown.sentences import plain, sentences
-from kinen.model.journal import Learned, Observation
+from kinen.model.journal import Capsule, Learned, Observation
 from kinen.privacy.injected import own_words
 from kinen.text import excerpt
 
@@ -28,6 +29,10 @@ NAMES = 3
 """Names in a line that stands for several steps which only looked around."""
 LONGEST = 300
 """Characters of a command or an error."""
+TITLE = 300
+"""Characters of a title or an outcome."""
+FIRST_PROMPTS = 12
+"""Messages that are looked through for one that somebody typed."""
 READS = frozenset("status log diff show branch rev-parse".split())
 """What git is asked that changes nothing."""
 _MARKUP = re.compile(r"^\s*(?:#{1,6}|>|[-*+]|\d{1,2}[.)])\s+")
@@ -158,6 +163,18 @@ def headline(prompt: str) -> str:
     """A prompt on one line, as its user typed it; empty where nobody did."""
     words = own_words(prompt)
     return " ".join(_TAG.sub(" ", words).split()) if words else ""
+
+
+def title_of(capsule: Capsule, observations: Iterable[Observation]) -> str:
+    """What a session was opened for, as somebody typed it; else its first prompt."""
+    intent = capsule.intent
+    if not intent or intent.lstrip().startswith("<"):  # a client wrote something around it
+        prompts = (event.content for event in observations if events.role(event) == "user")
+        for prompt in islice(prompts, FIRST_PROMPTS):
+            line = headline(prompt)
+            if line:
+                return excerpt(line, TITLE)
+    return excerpt(headline(intent), TITLE)
 
 
 def first_sentence(text: str) -> str:

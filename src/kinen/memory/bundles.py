@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
+import json
 import os
 import shlex
 from typing import IO, TYPE_CHECKING, Literal, cast
@@ -12,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Literal, cast
 from kinen.errors import KinenError, NotFound, QueryError, Unreadable
 from kinen.extract.decode import decode
 from kinen.journal.scopes import require
-from kinen.journal.selection import Filter, hidden_paths
+from kinen.journal.selection import Filter, Selection, hidden_paths
 from kinen.privacy import entrance
 from kinen.space.repository import main_folder
 from kinen.storage import atomic, inside, private
@@ -22,7 +23,7 @@ from kinen.transfer.bundle import export
 from kinen.transfer.documents import DocumentIntake, documents
 from kinen.transfer.fields import encode
 from kinen.transfer.intake import Conflict, Loaded
-from kinen.transfer.page import PageWriter
+from kinen.transfer.page import BundleWriter
 from kinen.transfer.seal import own_key, sealing_key
 from kinen.transfer.stream import file_name
 from kinen.transfer.unpack import bundle_in
@@ -99,22 +100,54 @@ class Bundles:
         if inside.is_folder(self._core.space.root, FOLDER):
             with contextlib.suppress(KinenError):  # without its index, a space has no links
                 edges = self._records.graph()  # may write, so before the journal is read
-        page = PageWriter(target.write)
-        counts = export(
-            self._core.store.db,
-            page.write,
-            only=only,
-            form="jsonl",
-            exported_at=at,
-            key=sealing_key(self._core.space.home),
-            space=self._core.space.name,
-            documents=self._documents(only, edges),
-        )
-        page.close()
+        from kinen.render.export import ExportPage
+
+        store = self._core.store
+        selection = Selection(store.db, only)
+        with selection.snapshot():
+            held = list(self._documents(only))
+            refs = {ref for _, ref, _ in held}
+            near = [edge for edge in edges if edge.source in refs or edge.target in refs]
+            links = [
+                encode({"from": edge.source, "to": edge.target, "text": entrance.name(edge.text)})
+                for edge in near
+            ]
+            members = [(noun, text) for noun, _, text in held]
+            counts: dict[str, int] = {}
+
+            def write_bundle() -> None:
+                writer = BundleWriter(target.write)
+                counts.update(
+                    bundle.write_lines(
+                        selection,
+                        writer.write,
+                        exported_at=at,
+                        key=sealing_key(self._core.space.home),
+                        space=self._core.space.name,
+                        documents=[*members, *(("link", text) for text in links)],
+                    )
+                )
+                writer.close()
+
+            parsed = [(noun, ref, json.loads(text)) for noun, ref, text in held]
+            tags: dict[str, set[str]] = {}
+            for path, op, tag in selection.rows("tag_ops", ("path", "op", "tag")):
+                (set.add if op == "+" else set.discard)(tags.setdefault(path, set()), tag)
+            part = ", ".join(
+                f"{name} {iso(value / 1000)[:16] if isinstance(value, int) else value}"
+                for name, value in bundle.filter_header(only).items()
+            )
+            about = {
+                "Space": self._core.space.name,
+                "Exported": iso(at / 1000)[:16].replace("T", " "),
+                "Part": part or "everything",
+            }
+            page = ExportPage(selection, parsed, near, tags)
+            page.write(target.write, about, write_bundle)
         return counts
 
-    def _documents(self, only: Filter, edges: list[Edge]) -> Iterator[tuple[str, str]]:
-        """Checkpoints, plans and the links of these as members of a bundle.
+    def _documents(self, only: Filter) -> Iterator[tuple[str, str, str]]:
+        """Checkpoints and plans: the noun, ref and JSON of each.
 
         Nothing says which session or agent they are of, so a part of the journal has none of them,
         unless it is that of a time.
@@ -124,14 +157,7 @@ class Bundles:
         hidden = hidden_paths(self._core.store.db)
         since = iso(only.after / 1000) if only.after else ""
         until = iso(only.before / 1000) if only.before else ""
-        refs = set()
-        for noun, ref, document in documents(self._worklog.folder, since, until, hidden):
-            refs.add(ref)
-            yield noun, document
-        for edge in edges:
-            if edge.source in refs or edge.target in refs:
-                text = entrance.name(edge.text)
-                yield "link", encode({"from": edge.source, "to": edge.target, "text": text})
+        yield from documents(self._worklog.folder, since, until, hidden)
 
     def load(
         self,

@@ -13,9 +13,10 @@ from kinen.journal.account import unresolved
 from kinen.journal.authors import colleague
 from kinen.journal.recent import UNANSWERED
 from kinen.journal.summary import trouble_text
+from kinen.journal.timeline import title_of
 from kinen.journal.worth import Entry, by_worth
 from kinen.memory.report_text import Commits, Point, Report, SessionReport, items, one_line
-from kinen.memory.sessions import Sessions, title_of
+from kinen.memory.sessions import Sessions
 from kinen.model.journal import Capsule, Checkpoint, Plan
 from kinen.model.kinds import REDACTED
 from kinen.model.updates import BOT, dependency_of, updates_line

@@ -13,18 +13,18 @@ from kinen.errors import Ambiguous, NotFound, QueryError, UnsafeFile
 from kinen.ids import milliseconds as clock
 from kinen.journal import queries
 from kinen.journal.authors import colleague, team_author, team_person
-from kinen.journal.events import role
 from kinen.journal.recent import WORKING, outcome_now
 from kinen.journal.short import short_ids
 from kinen.journal.summary import parse_summary, summarize
 from kinen.journal.tally import tail
 from kinen.journal.timeline import (
+    TITLE,
     SessionOverview,
     SessionTimeline,
     Step,
     first_sentence,
-    headline,
     steps,
+    title_of,
 )
 from kinen.markdown.frontmatter import read_frontmatter
 from kinen.model.journal import Capsule, Observation
@@ -45,16 +45,12 @@ if TYPE_CHECKING:
 
 LAST = "last"
 """Names the newest session."""
-TITLE = 300
-"""Characters of a title or an outcome."""
 MOST_HITS_OF_SESSIONS = 100
 """Hits among which sessions are looked for by their words."""
 PAGE = 50
 """Capsules that are read at a time."""
 TAIL = 400
 """Observations at the end of a session that its outcome is looked for in."""
-FIRST_PROMPTS = 12
-"""Messages that are looked through for one that somebody typed."""
 
 
 @dataclass(slots=True)
@@ -280,8 +276,6 @@ class Sessions:
 
     def _title(self, capsule: Capsule) -> str:
         """What the session was opened for; prompts are read only where that does not say it."""
-        if _is_typed(capsule.intent):
-            return title_of(capsule, ())
         return title_of(capsule, self._core.store.stream(capsule.id))
 
     def _outcome(self, capsule: Capsule) -> str:
@@ -372,26 +366,9 @@ class Sessions:
         return "\n".join(content).strip()
 
 
-def title_of(capsule: Capsule, observations: Iterable[Observation]) -> str:
-    """What the session was opened for, as somebody typed it; else its first prompt."""
-    if _is_typed(capsule.intent):
-        return excerpt(headline(capsule.intent), TITLE)
-    prompts = (event.content for event in observations if role(event) == "user")
-    for _, prompt in zip(range(FIRST_PROMPTS), prompts, strict=False):
-        line = headline(prompt)
-        if line:
-            return excerpt(line, TITLE)
-    return excerpt(headline(capsule.intent), TITLE)
-
-
 def _matches(session: SessionOverview, words: str) -> bool:
     texts = (session.title, session.outcome, session.session, session.ref, session.id)
     return not words or any(words in text.lower() for text in texts)
-
-
-def _is_typed(intent: str) -> bool:
-    """Whether an intent is what somebody typed, and not what a client wrote around it."""
-    return bool(intent) and not intent.lstrip().startswith("<")
 
 
 def _newest_last(entry: tuple[str, Capsule | Session]) -> tuple[str, str]:

@@ -42,51 +42,67 @@ def export(
     form: Literal["json", "jsonl"] = "json",
     exported_at: int,
     key: bytes,
-    space: str = "",
-    documents: Iterable[tuple[str, str]] = (),
 ) -> dict[str, int]:
     """Write every entry that is not forgotten on a line of its own, in an order that never varies.
 
-    Lines of JSON may also have the name of the space, and documents: a noun and JSON each.
     Returns the number of entries by table. The last line is a seal with the key of a home: there, a
     bundle that was not changed since need not be masked again on import.
     """
-    header = {
-        "version": VERSION,
-        "exported_at": exported_at,
-        "scope_filter": _filter_header(only),
-        "masked": MASKING,
-        **({"space": space} if space else {}),
-    }
-    seal = new_seal(key)
-
-    def write(text: str) -> None:
-        seal.update(text.encode("utf-8", "surrogatepass"))
-        out(text)
-
     selection = Selection(db, only)
     with selection.snapshot():
         if form == "jsonl":
-            counts = _write_lines(selection, header, write)
-            for noun, document in documents:
-                write(f'{{"{noun}": {document}}}\n')
-                counts[plural(noun)] = counts.get(plural(noun), 0) + 1
-            out(f'{{"digest": "{seal.hexdigest()}"}}\n')
-        else:
-            counts = _write_document(selection, header, write)
-            out(f',\n"digest": "{seal.hexdigest()}"\n}}\n')
+            return write_lines(selection, out, exported_at=exported_at, key=key)
+        seal = new_seal(key)
+        counts = _write_document(selection, _header(only, exported_at), _sealed(out, seal))
+        out(f',\n"digest": "{seal.hexdigest()}"\n}}\n')
     return counts
 
 
-def _write_lines(selection: Selection, header: dict[str, object], write: Write) -> dict[str, int]:
+def write_lines(
+    selection: Selection,
+    out: Write,
+    *,
+    exported_at: int,
+    key: bytes,
+    space: str = "",
+    documents: Iterable[tuple[str, str]] = (),
+) -> dict[str, int]:
+    """Write a bundle of lines within a snapshot; returns the number of entries by table.
+
+    It may also have the name of the space, and documents: a noun and JSON each.
+    """
+    seal = new_seal(key)
+    write = _sealed(out, seal)
     counts = {}
-    write(encode(header) + "\n")
+    header = _header(selection.only, exported_at)
+    write(encode({**header, "space": space} if space else header) + "\n")
     for section in SECTIONS:
         counts[section.table] = 0
         for entry in _entries(selection, section):
             write(f'{{"{section.noun}": {entry}}}\n')
             counts[section.table] += 1
+    for noun, document in documents:
+        write(f'{{"{noun}": {document}}}\n')
+        counts[plural(noun)] = counts.get(plural(noun), 0) + 1
+    out(f'{{"digest": "{seal.hexdigest()}"}}\n')
     return counts
+
+
+def _sealed(out: Write, seal: hmac.HMAC) -> Write:
+    def write(text: str) -> None:
+        seal.update(text.encode("utf-8", "surrogatepass"))
+        out(text)
+
+    return write
+
+
+def _header(only: Filter, exported_at: int) -> dict[str, object]:
+    return {
+        "version": VERSION,
+        "exported_at": exported_at,
+        "scope_filter": filter_header(only),
+        "masked": MASKING,
+    }
 
 
 def _write_document(
@@ -128,7 +144,7 @@ def _entries(selection: Selection, section: Section) -> Iterator[str]:
         yield f"{{{', '.join(members)}}}"
 
 
-def _filter_header(only: Filter) -> dict[str, str | int]:
+def filter_header(only: Filter) -> dict[str, str | int]:
     names = {column: key for key, column in SCOPE.items()}
     return {
         names.get(name, name): value
