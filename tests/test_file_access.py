@@ -54,7 +54,7 @@ ALLOWED = {
     "hooks/codex_trust.py": "settings of Codex in the user's home",
     "hooks/entries.py": "files of the package",
     "hooks/install.py": "settings in the user's home, and copies in kinen's folder",
-    "transfer/page.py": "scripts and styles of the package",
+    "render/export.py": "the style and script of the package",
     "lsp/features.py": "standard output",
     "lsp/vault.py": "the walk of sources/files: names and times only, links not followed",
     "memory/bundles.py": "bundles that the user names, which may be pipes",

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 import shutil
 import tempfile
 from collections import Counter
@@ -18,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from importlib import resources
 from itertools import chain, groupby, islice
 from typing import Any
 from urllib.parse import quote
@@ -33,7 +33,7 @@ from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summa
 from kinen.model.kinds import REDACTED
 from kinen.model.records import Edge
 from kinen.render.heat import EPOCH, Counts, Heat, Period, heat_map
-from kinen.render.html import FOLDER, stream
+from kinen.render.html import stream
 from kinen.render.text import counted
 from kinen.text import iso, now
 from kinen.times import milliseconds
@@ -343,8 +343,7 @@ class _Writer:
 
 @cache
 def _static(name: str) -> str:
-    with open(os.path.join(FOLDER, "static", name), encoding="utf-8", newline="\n") as file:
-        return file.read()
+    return resources.files("kinen.render").joinpath("static", name).read_text("utf-8")
 
 
 def _policy(style: str, script: str) -> str:
