@@ -427,7 +427,7 @@ def _proven(line: str, hidden: list[list[str]], acting: list[list[str]], output:
     behind = [command for command, part in zip(words, parts, strict=True) if part.before == "|"]
     filtered = any(command and command[0] in _FILTERS for command in behind)
     cut = filtered or any(_cuts(command, output) for command in behind)
-    if not filtered and all(shell.program(command) in _TELLING for command in judged):
+    if not filtered and all(map(_tells_failure, judged)):
         return True  # the end of the output is there, and no failure was found in it
     # Commands whose code is known print their lines, too: these prove nothing about others.
     visible = [c for c in acting if c not in hidden and _formats(c) is not FORMATS]
@@ -436,6 +436,12 @@ def _proven(line: str, hidden: list[list[str]], acting: list[list[str]], output:
     return _assigned(
         [*known_lines, *(_successes(command, output, filtered, cut) for command in judged)]
     )
+
+
+def _tells_failure(command: list[str]) -> bool:
+    """Whether the output would end with a line of the program's own if what it ran had failed."""
+    quiet = {"-s", "--silent", "--quiet"} & set(command)
+    return shell.program(command) in _TELLING and "2>&1" in command and not quiet
 
 
 def _cuts(command: list[str], output: str) -> bool:
