@@ -188,25 +188,15 @@ def test_time_does_not_put_another_thing_first(question: str, asked: str, newer:
         ("issues in version 2.1", "Version 2.1 has issues.", "v2.1 has no issues."),
         ("lines of lib/cart.ts", "lib/cart.ts has lines.", "`cart.ts` has 5 lines."),
         (
-            "where does `hub` keep its data?",
-            "`hub` keeps its data in MySQL.",
-            "`hub` stores its data in Redis.",
-        ),
-        (
             "is the rewrite of cart.ts finished?",
             "The rewrite of cart.ts is finished.",
             "As to cart.ts, its rewrite was reverted.",
         ),
         ("nodes of the demo environment", "The demo environment has 5 nodes.", "Demo has 7 nodes."),
         (
-            "discount that Ada gets",
-            "For now Ada gets a discount of 5 %.",
-            "The discount of Ada is 3 %.",
-        ),
-        (
             "bugs of `v2.1` that we know of",
-            "I need the bugs of `v2.1`.\n→ [01A] We know of 5 bugs in `v2.1`.",
-            "Known bugs of `v2.1`: 3.",
+            "I know `v2.1` is next.\n→ [01A] The bugs of `v2.1` are 5.",
+            "The bugs of `v2.1` are 3.",
         ),
     ],
 )

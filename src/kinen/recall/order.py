@@ -199,19 +199,22 @@ def _beside(query: Sequence[Word], names: Set[str]) -> set[str]:
 
 
 def _is_same_attribute(first: Statement, other: Statement, query: Sequence[Word]) -> bool:
-    """Do two statements say the same of the same thing, the other one in other words?
+    """Do two statements say the same of the same thing?
 
-    They have the names in common and a word of the question besides, if the first has one. What the
-    other lacks of the question is the last word of a phrase (`staging environment`, `staging`), or
-    said in other words: it stands beside a name, has another ending, or there are as many words in
-    its place. Without names only last words may be missing. A word before one that both have tells
-    attributes apart (`yearly plan`, `monthly plan`), and so does what is counted.
+    They have the names in common and a word of the question besides; if the first has none, they
+    differ in their numbers only. What the other lacks of the question stands beside a name or is
+    the last word of a phrase (`staging environment`, `staging`); all of it may be missing where the
+    first says nothing else, as a `finished` that was asked for. Without names only last words may
+    be missing. A word before one that both have tells attributes apart (`yearly plan`, `monthly
+    plan`), and so does what is counted.
     """
     names = first.names | other.names
     said = {word.stem for word in other.words} - names
     if not names <= first.shared & other.shared:
         return False
-    if (first.asked or _stems(first.shared) - names or first.rest).isdisjoint(said):
+    asked = first.asked or _stems(first.shared) - names
+    told = {word for word in first.rest if not word[0].isdigit()}
+    if asked.isdisjoint(said) if asked else not told or not told <= said:
         return False
     lacking = first.shared - other.shared
     if lacking != _stems(lacking):  # a name that is written otherwise
@@ -232,10 +235,7 @@ def _is_same_attribute(first: Statement, other: Statement, query: Sequence[Word]
     before = {word.stem: word.before for word in query if word.before in lacking}
     if any(word.before not in ("", before.get(word.stem, word.before)) for word in other.words):
         return False
-    forms = {word.written for word in first.words}
-    missing = lacking - last - _beside(query, names)
-    unsaid = {word.stem for word in query if word.stem in missing and word.written in forms}
-    return not unsaid or len(other.rest) >= len(first.rest) + len(unsaid)
+    return not lacking - last - _beside(query, names) or not first.rest
 
 
 def _time(row: Row) -> tuple[bool, str]:
