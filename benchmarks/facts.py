@@ -11,8 +11,9 @@ and not always as in the question. Twelve pairs and four changes share a space, 
 question has the facts of thirty other things beside its own. Half of the facts that have a text
 for it are followed by one about another attribute of the same thing, in some of the same words.
 
-The texts called `held out` were written before anything was tuned, those called `unseen` before the
-order of changes was worked on again. They are not looked at; their figures are reported apart.
+The texts called `held out` were written before anything was tuned and are not looked at while the
+ranking is worked on. Those called `unseen` were written before the order of changes was worked on
+again, but what they say of other attributes later, and that was used to choose between two rules.
 
 `answered`: the sentence with the asked fact is in the answer. `first`: it is in the first entry.
 `newer first`: of a change, the first entry has the newer sentence. `undated`: answers in which an
