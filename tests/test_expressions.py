@@ -35,7 +35,7 @@ COMPOSED = {
     ("config/edit.py", "re.compile"): "white space and comments, matched at one place",
     ("sources/files/hidden.py", "re.compile"): "escaped names, as alternatives",
     ("journal/timeline.py", "re.compile"): "an escaped path between two looks around it",
-    ("mcp/tool.py", "re.split"): "one of two separators, below",
+    ("api/verbs.py", "re.split"): "the separator of a parameter, which its declaration has",
     ("distill/relevance.py", "re.compile"): "an escaped name between two looks around it",
     ("worklog/files.py", "re.sub"): "one class of characters",
     ("render/text.py", "re.sub"): "escaped words of a question, as alternatives",

@@ -315,6 +315,7 @@ def ask_all(run: Commands) -> None:
     run("handoff")
     run("fix", "ValueError: the kettle is empty")
     run("how", "git commit")
+    run("friction", codes=(1,))
     run("ledger")
     run("ledger", "totals")
     run("ledger", "audit")

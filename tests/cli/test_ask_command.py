@@ -120,7 +120,8 @@ def test_an_answer_is_streamed_to_a_terminal(
     import pty
     import subprocess
 
-    kinen("checkpoint", "The limiter allows 300 requests a minute")
+    rule = "The limiter allows 300 requests a minute, a rule that it sets for itself and for every"
+    kinen("checkpoint", f"{rule} client of the service, whatever plan the client has paid for.")
     gate = claude("- It allows 300 a minute [1].", "- It is the limiter's own rule [1].")
     master, slave = pty.openpty()
     command = [sys.executable, "-m", "kinen", "ask", "limiter requests", "--distiller", "claude"]

@@ -326,7 +326,7 @@ BAD = (
     ("kinen_get_artifact", {"ref": "HEAD"}, "path is required"),
     ("kinen_get_artifact", {"path": NOTE, "ref": "v99"}, "v99"),
     ("kinen_get_provenance", {"path": "nope.py"}, "kinen_list_artifacts lists those"),
-    ("kinen_get_cochange", {}, "no paths · give paths, or staged for the staged files"),
+    ("kinen_get_cochange", {}, "no paths · give paths"),
     ("kinen_checkpoint", {"description": " "}, "description: "),
     ("kinen_checkpoint", {"text": "x", "type": "poem"}, "unknown type 'poem' · use one of"),
     ("kinen_checkpoint", {"text": "x", "confidence": 9}, "confidence: "),
@@ -530,7 +530,7 @@ async def test_a_space_may_move_while_the_server_runs(
         kinen("config", "set", "index.embedding_provider", "none")
         second = await ask(client, "kinen_observe", content="after the origin")
         message = await refused(client, "kinen_search", query="origin", mode="semantic")
-        assert "embedding_provider is none · run kinen_index_rebuild" in message
+        assert "embedding_provider is none · search in mode fulltext" in message
         listed = json.loads(kinen("list", "observations", "--json").out)["observations"]
         assert {item["ref"] for item in listed} == {first["ref"], second["ref"]}
         assert kinen("redact", first["ref"]).code == 0

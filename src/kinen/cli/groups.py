@@ -58,8 +58,8 @@ def _command(name: str, value: Any) -> click.Command:
         from kinen.cli.verbs import command
 
         return command(value, name)
-    made: click.Command = value()
-    return made
+    result: click.Command = value()
+    return result
 
 
 class Text(click.types.StringParamType):

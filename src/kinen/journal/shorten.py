@@ -120,7 +120,11 @@ def _ranks(lines: list[str]) -> list[int]:
     for n, line in enumerate(lines, 1):
         place = place + 1 if line.startswith(BULLETS) else 0
         # What closes a text after a list tells a result, too, if it has a figure.
-        closes = n == len(lines) and not place and any(map(str.isdigit, line))
+        closes = (
+            n == len(lines)
+            and not place
+            and any(word.strip(".,;:()%").isdigit() for word in line.split())
+        )
         if not ranks or closes or _is_result(line):
             ranks.append(0)
         else:

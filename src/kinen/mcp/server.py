@@ -40,7 +40,6 @@ from kinen.mcp.tools_search import (
     report_progress,
 )
 from kinen.mcp.tools_write import Checkpoint, Observe, Pin, Plan, Remember
-from kinen.mcp.verbs import in_parameters
 from kinen.mcp.verbs import tools as verb_tools
 from kinen.memory import Memory
 from kinen.memory.pool import MemoryPool
@@ -200,7 +199,7 @@ async def run_tool(
     except SampleRequired:
         raise
     except KinenError as error:
-        return failure(in_parameters(in_tools(error.line())))
+        return failure(in_tools(error.line()))
     except OSError as error:
         return failure(system_error(error))
     except Exception as error:

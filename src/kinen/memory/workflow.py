@@ -78,16 +78,18 @@ class Workflow:
             within.steps.append(name)
         step = Step(name, scope, place, owner, flow)
         if not flow:
-            self._observe(step, "node_start", f"{name} started", params=shown(params))
+            self._observe(step, "node_start", f"{name} started", params=brief_repr(params))
         return step
 
     def output(self, step: Step, value: Any) -> None:
         """Record what a node returned, cut to 2,000 characters."""
-        self._observe(step, "node_output", shown(value))
+        self._observe(step, "node_output", brief_repr(value))
 
     def error(self, step: Step, error: BaseException | str, **provenance: Any) -> None:
         """Record an attempt that failed."""
-        values = {name: shown(value) for name, value in provenance.items() if name != "attempt"}
+        values = {
+            name: brief_repr(value) for name, value in provenance.items() if name != "attempt"
+        }
         attempt = {"attempt": provenance["attempt"]} if "attempt" in provenance else {}
         self._observe(step, "node_error", f"{step.name}: {described(error)}", **attempt, **values)
 
@@ -117,7 +119,7 @@ class Workflow:
         )
 
 
-class _Shown(reprlib.Repr):
+class _ShortRepr(reprlib.Repr):
     """Values as bounded text, with the secrets in each string masked before it is cut."""
 
     def __init__(self) -> None:
@@ -135,18 +137,18 @@ class _Shown(reprlib.Repr):
             return f"<{type(value).__name__}>"
 
 
-def shown(value: Any) -> str:
+def brief_repr(value: Any) -> str:
     """A parameter, input or output as text of at most `LONGEST` characters."""
     if isinstance(value, str):
         return _cut(value)
     try:
-        return _cut(_Shown().repr(value))
+        return _cut(_ShortRepr().repr(value))
     except Exception:
         return f"<{type(value).__name__}>"
 
 
 def action_text(action: Any) -> str:
-    return _Shown().repr(action)
+    return _ShortRepr().repr(action)
 
 
 def described(error: BaseException | str) -> str:

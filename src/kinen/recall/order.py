@@ -209,12 +209,12 @@ def _is_same_attribute(first: Statement, other: Statement, query: Sequence[Word]
     plan`), and so does what is counted.
     """
     names = first.names | other.names
-    said = {word.stem for word in other.words} - names
+    stems_of_other = {word.stem for word in other.words} - names
     if not names <= first.shared & other.shared:
         return False
     asked = first.asked or _stems(first.shared) - names
-    told = {word for word in first.rest if not word[0].isdigit()}
-    if asked.isdisjoint(said) if asked else not told or not told <= said:
+    rest = {word for word in first.rest if not word[0].isdigit()}
+    if asked.isdisjoint(stems_of_other) if asked else not rest or not rest <= stems_of_other:
         return False
     lacking = first.shared - other.shared
     if lacking != _stems(lacking):  # a name that is written otherwise
@@ -229,7 +229,7 @@ def _is_same_attribute(first: Statement, other: Statement, query: Sequence[Word]
         return False
     if not lacking:
         return bool(names)
-    counted = first.units & (other.units | said if "" in other.units else other.units)
+    counted = first.units & (other.units | stems_of_other if "" in other.units else other.units)
     if first.rest and (first.units or other.units) and not counted:
         return False
     before = {word.stem: word.before for word in query if word.before in lacking}

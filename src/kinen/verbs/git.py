@@ -113,8 +113,8 @@ class Files(Verb):
         if not result.files:
             yield "no file matches"
         elif len(result.files) < result.total:
-            shown = f"{len(result.files):,} of {result.total:,}"
-            yield f"{shown}; use --limit and --offset to see the others"
+            count = f"{len(result.files):,} of {result.total:,}"
+            yield f"{count}; use --limit and --offset to see the others"
 
     def files_in(self, result: FileList) -> Iterable[str]:
         return [file.path for file in result.files]
@@ -279,7 +279,7 @@ class Cochange(Verb):
     def run(self, memory: Memory) -> Companions:
         if bool(self.paths) == self.staged:
             fact = "paths and the staged files" if self.staged else "no paths"
-            raise QueryError(fact, "give paths, or --staged for the staged files")
+            raise QueryError(fact, "give paths; `kinen cochange --staged` takes the staged files")
         paths = memory.git.staged() if self.staged else list(self.paths)
         self.tracked = [path for path in paths if not self.staged or memory.git.tracks(path)]
         self.companions = memory.git.cochanged(self.tracked, self.limit) if self.tracked else []

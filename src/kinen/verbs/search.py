@@ -116,13 +116,13 @@ class Ask(Verb):
     def text(self, result: Answer, view: View) -> str:
         if not result.answer:
             return ""
-        shown = self.streamed.strip() == result.answer.strip()
+        is_streamed = self.streamed.strip() == result.answer.strip()
         lines = []
         for citation in result.citations:
             about = "  ".join(filter(None, (citation.at[:10], citation.title)))
             place = view.style("path", visible_line(citation.id))
             lines.append(f"[{citation.number}] {place}  {view.style('dim', visible_line(about))}")
-        return "\n".join([*([] if shown else [result.answer]), "", *lines])
+        return "\n".join([*([] if is_streamed else [result.answer]), "", *lines])
 
     def empty(self, result: Answer) -> bool:
         return not result.answer
