@@ -83,7 +83,7 @@ def test_the_history_of_a_file_has_whole_messages_oldest_first(
     repository.commit("fix: tea\n\nIt was cold.", {"tea.md": "# tea\n\nHot.\n"})
     with Memory.open(kitchen) as memory:
         memory.sync(embed=False)
-        text = VERBS["kinen_get_provenance"](path="tea.md").answer(memory).text
+        text = VERBS["kinen_get_provenance"].model_validate({"path": "tea.md"}).answer(memory).text
     places = [text.index(part) for part in ("docs: kettles", "Water must", "All of", "It was cold")]
     assert places == sorted(places)
 
