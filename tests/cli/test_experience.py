@@ -374,4 +374,17 @@ def test_friction_lists_errors_of_three_sessions_with_what_helped(
     assert [fix["steps"][0]["text"] for fix in error["helped"]] == ["docker compose down"] * 3
     text = kinen("friction").out
     assert "3 times in 3 sessions" in text
-    assert text.count("passed after: ran: docker compose down") == 3
+    assert "failed: make serve\n" in text
+    assert "passed after: ran: docker compose down  ×3" in text
+
+
+def test_friction_counts_no_line_that_names_no_error(space: Path, kinen: Kinen) -> None:
+    with Memory.open(space, settings={"index.embedding_provider": "none"}) as memory:
+        for number in range(3):
+            scope = {"session": f"s{number}"}
+            memory.journal.open_capsule("lint", scope=scope)
+            text = "$ make lint\n$ checker --error-on-warnings\nChecked 290 files in 101ms."
+            about = {"command": "make lint", **FAILED}
+            memory.observe(text, kind="error", scope=scope, provenance=about)
+    assert "no error of 3 failures is in 3 or more sessions" in kinen("friction").err
+    assert "--sessions" not in kinen("friction", "--sessions", "2").err

@@ -204,10 +204,11 @@ class Experience:
         latest = {event.capsule or event.scope.session: event for event in reversed(group)}
         fixes = []
         for event in sorted(latest.values(), key=lambda event: event.ts, reverse=True):
-            line = errors.identifying_lines(events.body(event))[0]
+            line = errors.naming_line(events.body(event))
             fixes.append(self._fix(event, line, 1.0, (), rows))
         return Friction(
             error=fixes[0].error,
+            command=fixes[0].command,
             sessions=len(latest),
             failures=len(group),
             first=group[-1].ts,

@@ -54,7 +54,7 @@ _NAMES_ERROR = re.compile(
     r"|missing|assert)\b"
 )
 _GENERIC = re.compile(
-    r"(?i)^(?:exit code|traceback \(most recent|make(?:\[\d+\])?: \*\*\*"
+    r"(?i)^(?:\$ |exit code|traceback \(most recent|make(?:\[\d+\])?: \*\*\*"
     r"|npm err! (?:a complete log|code|errno)"
     r"|error: (?:could not compile|aborting due to|process completed)"
     r"|error: script .{0,80} exited|command failed|=+|-+$|short test summary|caused by:?$"
@@ -157,11 +157,19 @@ def identifying_lines(text: str) -> list[str]:
 
     Lines that name an error come first; without one, the last lines that say anything.
     """
-    lines = [line.strip() for line in plain_text(text).splitlines()]
-    telling = [line[:LONGEST_LINE] for line in lines if _tells(line)]
-    named = [line for line in telling if _NAMES_ERROR.search(line)]
-    chosen = dict.fromkeys(named or telling[-2:])
+    telling = _telling_lines(text)
+    chosen = dict.fromkeys([line for line in telling if _NAMES_ERROR.search(line)] or telling[-2:])
     return list(chosen)[:MOST_LINES]
+
+
+def naming_line(text: str) -> str:
+    """The first line that names an error; empty if none does."""
+    return next(filter(_NAMES_ERROR.search, _telling_lines(text)), "")
+
+
+def _telling_lines(text: str) -> list[str]:
+    lines = (line.strip() for line in plain_text(text).splitlines())
+    return [line[:LONGEST_LINE] for line in lines if _tells(line)]
 
 
 def _tells(line: str) -> bool:

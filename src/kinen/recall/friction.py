@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from kinen.journal import events
 from kinen.model.journal import Observation
 from kinen.model.tuples import NamedTuple
-from kinen.recall import errors
-from kinen.recall.errors import Fix, normalised
+from kinen.recall.errors import Fix, naming_line, normalised
 
 
 class Friction(NamedTuple):
     """An error that came back in several sessions."""
 
     error: str
+    command: str
     sessions: int
     failures: int
     first: int
@@ -30,9 +30,9 @@ def recurring(failures: Iterable[Observation], least: int) -> list[list[Observat
     """
     groups: dict[str, list[Observation]] = {}
     for failure in failures:
-        lines = errors.identifying_lines(events.body(failure))
-        if lines:
-            groups.setdefault(normalised(lines[0]), []).append(failure)
+        line = naming_line(events.body(failure))
+        if line:
+            groups.setdefault(normalised(line), []).append(failure)
     for group in groups.values():
         group.sort(key=lambda event: (event.ts, event.id), reverse=True)
     chosen = [group for group in groups.values() if sessions(group) >= least]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible_line
+from kinen.journal.shell import without_filters
 from kinen.memory.experience import nearest
 from kinen.render.json import hits_json
 from kinen.render.text import counted, hits_text
@@ -23,6 +25,9 @@ WIDTH = 300
 ANSWER = 600
 """Characters of what an agent answered to a pasted error."""
 SHORT_SESSION = 8
+WAYS = 3
+STEPS = 3
+"""Ways in which a recurring error ended, and steps of each, that are shown."""
 NOT_KNOWN = "not among the recorded failures"
 NOT_RECORDED = "no commands recorded yet: `kinen install` records what agents run"
 
@@ -263,6 +268,8 @@ def _invocation_text(use: Invocation, view: View) -> str:
 class Recurring(Result):
     error: str
     """its line, as it was last seen"""
+    command: str
+    """what failed with it then"""
     sessions: int
     count: int
     first: str
@@ -317,15 +324,15 @@ class Friction(Verb):
         if not result.read:
             yield NOT_RECORDED
         elif not result.errors:
-            yield (
-                f"no error came back in {self.sessions} sessions, of the newest"
-                f" {counted(result.read, 'failures')}: --sessions 2 shows those of two"
-            )
+            failures = counted(result.read, "failures")
+            hint = ": --sessions 2 shows errors of two" if self.sessions > 2 else ""
+            yield f"no error of {failures} is in {self.sessions} or more sessions{hint}"
 
 
 def _recurring(entry: Recurrence) -> Recurring:
     return Recurring(
         entry.error,
+        entry.command,
         entry.sessions,
         entry.failures,
         iso(entry.first / 1000),
@@ -336,11 +343,26 @@ def _recurring(entry: Recurrence) -> Recurring:
 
 
 def _recurring_text(entry: Recurring, view: View) -> str:
+    """An error with the ways in which it ended, the most frequent first."""
     period = f"{entry.first[:10]} to {entry.last[:10]}"
     about = f"{counted(entry.count, 'times')} in {entry.sessions} sessions, {period} [{entry.ref}]"
     lines = [_line(entry.error), view.style("dim", f"  {about}")]
-    for fix in entry.helped:
-        cure = [step for step in fix.steps if step.named] or fix.steps
-        done = "; ".join(_done(step) for step in cure) or "nothing recorded in between"
-        lines.append(f"  {(fix.fixed_at or '')[:10]} passed after: {done}")
-    return "\n".join(lines if entry.helped else [*lines, "  never seen to pass again afterwards"])
+    if entry.command:
+        lines.append(f"  failed: {_line(without_filters(entry.command))}")
+    ways = Counter(map(_way, entry.helped))
+    for way, times in ways.most_common(WAYS):
+        lines.append(f"  {way}{f'  ×{times}' if times > 1 else ''}")
+    if len(ways) > WAYS:
+        lines.append(f"  and {counted(len(ways) - WAYS, 'other ways')}")
+    return "\n".join(lines if ways else [*lines, "  never seen to pass again afterwards"])
+
+
+def _way(fix: Fix) -> str:
+    """What was done until the same thing passed, in one line."""
+    steps = [step for step in fix.steps if step.named] or fix.steps
+    done = "; ".join(_done(step) for step in steps[:STEPS]) + ("; …" if len(steps) > STEPS else "")
+    if done:
+        return f"passed after: {done}"
+    if fix.success != fix.command:
+        return f"passed as: {_line(without_filters(fix.success))}"
+    return "passed when it was run again"
