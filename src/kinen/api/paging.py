@@ -6,6 +6,7 @@ import base64
 import json
 
 from kinen.errors import QueryError
+from kinen.verbs.verb import next_offset
 
 Key = tuple[int, str]
 """A position in a list: after the entry with this time (or count) and this name."""
@@ -34,5 +35,4 @@ def decode_cursor(cursor: str) -> Key | None:
 
 def next_page(total: int, offset: int, limit: int) -> dict[str, int]:
     """How many entries there are, and the offset of the next page; 0 after the last."""
-    end = offset + limit
-    return {"total": total, "next_offset": end if end < total else 0}
+    return {"total": total, "next_offset": next_offset(total, offset, limit)}

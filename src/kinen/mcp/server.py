@@ -28,13 +28,14 @@ from kinen.journal.brief import HEAD
 from kinen.mcp import prompts
 from kinen.mcp.sampling import ClientModel, SampleRequired
 from kinen.mcp.tool import Answer, Tool
-from kinen.mcp.tools_git import GetArtifact, ListTags
 from kinen.mcp.tools_reports import CorrectMemory, Handoff, Memories, Standup
 from kinen.mcp.tools_search import (
     Context,
+    GetArtifact,
     IndexRebuild,
     IndexStatus,
     Links,
+    ListTags,
     Recall,
     Search,
     report_progress,

@@ -1,4 +1,4 @@
-"""Tools that search the memory: search, recall, context, links, the state of the index."""
+"""Tools that search and read the memory: search, recall, context, texts, links, tags, the index."""
 
 import os
 import time
@@ -12,7 +12,7 @@ from pydantic import Field
 from kinen import query
 from kinen.api import responses
 from kinen.api.paging import next_page
-from kinen.api.reading import ContextFields
+from kinen.api.reading import ArtifactFields, ContextFields
 from kinen.api.refs import resolve
 from kinen.api.requests import Request
 from kinen.errors import QueryError
@@ -27,7 +27,7 @@ from kinen.recall.clip import compact
 from kinen.recall.tiers import author_of
 from kinen.render.graph import broken_text, edges_json, links_text, related_json, related_text
 from kinen.render.journal import recall_json, recall_text
-from kinen.render.json import counts_json, hit_json, hits_json, record_json
+from kinen.render.json import counts_json, hit_json, hits_json, record_json, tag_json
 from kinen.render.text import report_text, status_text
 from kinen.text import estimate
 
@@ -244,6 +244,42 @@ class Context(ContextFields, Tool, Request):
         recall = self.read(memory)
         value = responses.Recall(**recall_json(recall))
         return Answer(value, recall_text(recall) or "nothing yet")
+
+
+class GetArtifact(ArtifactFields, Tool, Request):
+    """Read the text of a path or of any ref. Files also as of a commit, with the tags and commits
+    up to it.
+    """
+
+    tool_name = "kinen_get_artifact"
+    tool_title = "Read a file, note or record"
+
+    def answer(self, memory: Memory) -> Answer:
+        value = self.read(memory)
+        more = f"… continue with offset {value.next_offset}" if value.next_offset else ""
+        head = f"[{value.ref}] {value.title}"
+        return Answer(value, "\n".join(filter(None, [head, value.content, more])))
+
+
+class ListTags(Tool, Request):
+    """Tags of files and notes with how many have each."""
+
+    tool_name = "kinen_list_tags"
+    tool_title = "List tags"
+    unlisted = ("limit", "offset")
+
+    limit: Limit = 100
+    offset: Offset = 0
+
+    def answer(self, memory: Memory) -> Answer:
+        tags = memory.records.tags()
+        page = tags[self.offset : self.offset + self.limit]
+        value = responses.Tags(
+            tags=[responses.Tag(**tag_json(row)) for row in page],
+            **next_page(len(tags), self.offset, self.limit),
+        )
+        lines = (f"{row.total:>6} {row.tag}" for row in page)
+        return Answer(value, "\n".join(lines) or "no tags")
 
 
 class Links(Tool, Request):

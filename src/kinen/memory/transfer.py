@@ -45,6 +45,8 @@ FORGOTTEN = "forgotten here"
 """Reasons why a session is not imported."""
 TABLES = ("observations", "capsules", "summaries")
 HIDDEN = "observations of paths that are never captured"
+KINDLING = "~/.kindling/kindling.db"
+GOLDFISH = "~/.goldfish"
 
 
 class Transfer:
@@ -109,11 +111,9 @@ class Transfer:
 
     def offers(self) -> list[str]:
         """What other tools left on this machine and this space lacks, each with its command."""
-        from kinen.transfer.found import stores
-
         root = self._core.space.root
         offers = []
-        for path in stores(os.environ, root, main_folder(root)):
+        for path in _other_stores(root, main_folder(root)):
             new = {}
             with contextlib.suppress(KinenError):  # the import itself says what is wrong with it
                 new = self.load(path, dry_run=True).added
@@ -365,3 +365,16 @@ def _place(cwd: str, roots: tuple[str, ...], path: str) -> str:
     if not os.path.isabs(full):
         return full.replace(os.sep, "/")
     return paths.inside(full, *roots)
+
+
+def _other_stores(*roots: str) -> list[str]:
+    """The database of Kindling, and the folder of Goldfish for the project in these folders."""
+    from kinen.transfer import kindling
+
+    database = os.environ.get("KINDLING_DB_PATH") or os.path.expanduser(KINDLING)
+    stores = [database] if kindling.is_kindling(database) else []
+    folder = os.path.expanduser(GOLDFISH)
+    if os.path.isdir(folder):
+        workspaces = goldfish.workspaces(folder)
+        stores += [place for place in workspaces if goldfish.is_of(place, *roots)]
+    return stores
