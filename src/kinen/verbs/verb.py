@@ -130,7 +130,10 @@ PLAIN_VIEW = View()
 
 
 class Verb:
-    """One thing that kinen does."""
+    """One thing that kinen does; an object is one call of it.
+
+    `run` may keep on the object what `text` and `notes` need beyond the result.
+    """
 
     result: ClassVar[type[Any]]
     route: ClassVar[str] = ""
