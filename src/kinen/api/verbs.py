@@ -16,16 +16,16 @@ from kinen.verbs.verb import Param, Verb
 def request_model(
     verb: type[Verb], name: str, *bases: type[BaseModel], for_tool: bool = False
 ) -> type[Any]:
-    """The model of a request: a field for each parameter that not only commands have."""
+    """The model of a request: a field for each parameter."""
     fields: dict[str, Any] = {
-        key: _field(row, for_tool=for_tool) for key, row in verb.params.items() if not row.local
+        key: _field(row, for_tool=for_tool) for key, row in verb.params.items()
     }
     return create_model(name, __base__=bases, __doc__=verb.__doc__, **fields)
 
 
 def answer(verb: type[Verb], request: BaseModel, memory: Memory) -> tuple[Verb, Any]:
     """Run a verb as a request asks. Its paths are those of the space, never outside of it."""
-    values = {key: getattr(request, key) for key, row in verb.params.items() if not row.local}
+    values = {key: getattr(request, key) for key in verb.params}
     for key, value in values.items():
         row = verb.params[key]
         if row.path and value:

@@ -16,7 +16,6 @@ from kinen.cli.command import (
     files_command,
     memory_command,
     opener,
-    spaces_command,
 )
 from kinen.cli.daemon_answer import daemon_started
 from kinen.cli.run import piped, screen
@@ -47,9 +46,7 @@ def command(verb: type[Verb], name: str) -> click.Command:
         return _output(verb(**values), memory)
 
     joined = next((row for row in verb.params.values() if row.joined), None)
-    runner: Any = spaces_command(call) if verb.spaces else memory_command(call)
-    if verb.lists_files:
-        runner = files_command(call)
+    runner: Any = files_command(call) if verb.lists_files else memory_command(call)
 
     def run(**values: Any) -> Any:
         for key, row in verb.params.items():
@@ -99,7 +96,7 @@ def _click_param(key: str, row: Param) -> click.Parameter:
             [key], nargs=-1 if row.many else 1, required=required, type=kind, metavar=metavar
         )
     if row.type is bool:
-        return click.Option([*row.names, key], is_flag=True, help=row.help, hidden=row.hidden)
+        return click.Option([*row.names, key], is_flag=True, help=row.help)
     return AliasedOption(
         [*row.names, key],
         row.aliases,
@@ -110,7 +107,6 @@ def _click_param(key: str, row: Param) -> click.Parameter:
         show_default=bool(row.default) and not row.choices,
         metavar=row.metavar or None,
         help=f"{row.help}; repeatable" if row.many else row.help,
-        hidden=row.hidden,
     )
 
 

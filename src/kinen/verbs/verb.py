@@ -68,14 +68,10 @@ class Param:
     tool_default: Any = None
     unlisted: bool = False
     """Whether the tool accepts it without listing it, which saves tokens."""
-    hidden: bool = False
-    """Whether the help of the command leaves it out."""
     piped: str = ""
     """Standard input is taken where the argument is missing; the error if that is empty."""
     example: Any = None
     """A value for the reference of the API."""
-    local: bool = False
-    """Whether only the command line has it."""
 
 
 def param(names: str, help: str, default: Any = "", **more: Any) -> Any:  # noqa: A002
@@ -146,8 +142,6 @@ class Verb:
     lane: ClassVar[str] = ASK
     lists_files: ClassVar[bool] = False
     """Whether the command has -l, which prints `files_in` only."""
-    spaces: ClassVar[bool] = False
-    """Whether the command can answer for several spaces."""
     slow: ClassVar[bool] = False
     """Whether it takes so long that other requests should not wait for it."""
     embeds: ClassVar[bool] = False
