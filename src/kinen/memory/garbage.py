@@ -21,6 +21,8 @@ from kinen.space.registry import Space
 from kinen.storage.sqlite import sqlite3
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from kinen.space.registry import Table
 
 KEPT = ("journal.", "ledger.")
@@ -51,7 +53,7 @@ def usage(space: Space) -> Usage:
     folders = {space.data, _index_folder(space)}
     tops = {folder.partition(f"{os.sep}checkouts{os.sep}")[0] for folder in folders}
     files = [path for top in tops for path in _files(top)]
-    stats = [os.stat(path) for path in files if os.path.exists(path)]
+    stats = list(_stats(files))
     return Usage(
         notes=note_count(_index_folder(space)),
         bytes=sum(stat.st_size for stat in stats),
@@ -170,8 +172,14 @@ def _derived(folder: str, reason: str) -> list[Garbage]:
 
 def _item(path: str, reason: str) -> Garbage:
     files = [path] if os.path.isfile(path) else _files(path)
-    sizes = [os.stat(file).st_size for file in files if os.path.exists(file)]
-    return Garbage(path, reason, sum(sizes))
+    return Garbage(path, reason, sum(about.st_size for about in _stats(files)))
+
+
+def _stats(files: Iterable[str]) -> Iterator[os.stat_result]:
+    """What the system knows of files; one that another process took away meanwhile has nothing."""
+    for file in files:
+        with contextlib.suppress(FileNotFoundError):
+            yield os.stat(file)
 
 
 WAIT = 1.0
