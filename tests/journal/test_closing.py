@@ -185,8 +185,8 @@ def test_a_tag_around_a_message_is_no_line_of_it() -> None:
 
 
 def test_an_offer_that_was_not_taken_up_is_not_left_to_do() -> None:
-    text = "Remaining rollout work is to deploy the service. If you want, I can draft the notes."
-    assert left_points(text) == ["Remaining rollout work is to deploy the service."]
+    text = "Remaining work is to deploy the service. If you want, I can draft the notes."
+    assert left_points(text) == ["Remaining work is to deploy the service."]
 
 
 def test_a_word_of_the_domain_or_of_a_commit_is_nothing_to_do() -> None:
@@ -255,3 +255,11 @@ def test_an_answer_begins_with_what_it_says() -> None:
 def test_the_first_lines_do_not_end_in_a_label() -> None:
     lines = ["**Outcome**: All done.", "**Next**", "- Push the branch and open a pull request."]
     assert first_lines(lines, 12) == "**Outcome**: All done."
+
+
+def test_what_a_message_lists_as_left_is_all_that_is_left() -> None:
+    text = (
+        "Renumbered the remaining steps of the guide. If you'd like me to split the commit, say so."
+        "\n\n**Remaining**\n\n1. Measure the import\n2. Delete the old table"
+    )
+    assert next_points(text) == ["Measure the import", "Delete the old table"]

@@ -306,6 +306,10 @@ def test_a_commit_whose_hook_logs_errors_is_known_by_its_code() -> None:
         ("bun run lint 2>/dev/null | tail -5", "Checked 290 files in 101ms.", 0, None),
         ("pnpm run -s lint 2>&1 | tail -5", "Checked 290 files in 101ms.", 0, None),
         ("git commit -m x", "error: a test provokes it\n[main ce4ac64] x", None, True),
+        ("git commit -m x", "[main ce4ac64] x\nerror: a hook logs it below", None, True),
+        ("git add a && git commit -m x", "[main ce4ac64] x\nerror: logged", None, True),
+        ("npm test; git commit -m x", "[main ce4ac64] x\nnpm ERR! Test failed.", None, False),
+        ("make release", "[main ce4ac64] x\nmake: *** [release] Error 1", None, False),
         ("git commit -m x", "error: pathspec 'x' did not match", None, False),
     ],
 )

@@ -195,7 +195,7 @@ class Account:
         return [*points, *self._left_before()]
 
     def _left_before(self) -> list[Quote]:
-        """What a request shortly before the last left to do, unless it came up again."""
+        """What the answer to a request shortly before says is left, unless it came up again."""
         later = {word for commit in self.commits for word in terms(commit.text)}
         for turn in self.answered[:LOOKED_BACK]:
             quote = turn.closings[0]

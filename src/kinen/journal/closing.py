@@ -99,15 +99,8 @@ _EXPLAINS = lazy_pattern(
 )
 """Explains how something works, and leaves nothing to do."""
 _UNCOMMITTED = lazy_pattern(r"(?i)\bun(?:committed|pushed|staged)\b|\b(?:commit|push)(?:ted|ed)?\b")
-_LEFT = lazy_pattern(
-    r"(?i)\b(?:next (?:steps?|task|session)|(?:total|still|what) (?:missing|remains?|remaining)"
-    r"|remain(?:s|ing)? (?:\w+ ){0,2}?(?:to be|to do|open|work|tasks?|items?|steps?|issues?|gaps?)"
-    r"|not (?:yet )?(?:done|implemented|started)|left to do|(?-i:TODO)(?!\.))\b"
-)
-"""Says for sure that work is left, also when read without what was said around it."""
 _SHA = lazy_pattern(r"\W{0,2}[0-9a-f]{7,40}\b")
 """Begins an item that names a commit."""
-_OFFERED = lazy_pattern(rf"(?i){_OFFER}|\bwould you like\b|\bonce you\b|\byou (?:can|may|might)\b")
 _COMPLETE = lazy_pattern(
     r"(?i)\b(?:unrelated|nothing (?:left|remaining|pending|else)|no (?:remaining|open|pending"
     r"|further)"
@@ -251,10 +244,14 @@ def announces(text: str) -> bool:
 
 
 def next_points(text: str) -> list[str]:
-    """What a closing message says is still to do, or asks to be told."""
+    """What a closing message says is still to do, or asks to be told.
+
+    Where it lists what is left, that is all of it: no other sentence is searched for more.
+    """
     from kinen.markdown.labels import LEADS, is_open, starts
 
     points = listed_points(text)
+    listed = bool(points)
     told = list(spoken(text))
     for sentence in told:
         if any(sentence in point or point in sentence for point in points):
@@ -267,7 +264,8 @@ def next_points(text: str) -> list[str]:
         begins = sentence.casefold().startswith(LEADS["next"])
         asks = sentence is told[-1] and sentence.endswith(("?", "？"))
         undone = _UNDONE.search(sentence) and not _EXPLAINS.search(sentence)
-        if (begins or asks or undone) and not settled and size(sentence) > 2:
+        says_so = asks or (not listed and (begins or undone))
+        if says_so and not settled and size(sentence) > 2:
             points += [] if sentence.endswith((":", "：")) else [sentence]
     return _told_once(points)
 
@@ -283,11 +281,11 @@ def is_uncommitted(point: str) -> bool:
 
 
 def left_points(text: str) -> list[str]:
-    """What a message says is still to do, without what it only offers."""
-    listed = listed_points(text)
-    spoken_points = [point for point in next_points(text) if point not in listed]
-    sure = (point for point in spoken_points if _LEFT.search(point))
-    return [*listed, *(point for point in sure if not _OFFERED.search(point))]
+    """What a message lists as still to do, or says in a sentence that begins with that."""
+    from kinen.markdown.labels import LEADS
+
+    begun = (line for line in spoken(text) if line.casefold().startswith(LEADS["next"]))
+    return listed_points(text) or _told_once(line for line in begun if not line.endswith(":"))
 
 
 def listed_points(text: str) -> list[str]:

@@ -20,6 +20,8 @@ ENDING = 3
 """Letters in which they may differ after that."""
 HEAD = 3
 """Letters that all forms of a word begin with, but for those of some verbs."""
+CUT = 30
+"""Characters of a subject that was cut with which a step has to begin."""
 LONGEST = 4_000
 """Characters of an outcome that are read."""
 VOWELS = frozenset("aeiouyäöüáéíóúàèâêîôûãõ")
@@ -54,7 +56,10 @@ class Words:
 
 
 def by_commit(step: Words, subject: str) -> bool:
-    """Whether a commit did a step, by its subject."""
+    """Whether a commit did a step, by its subject, of which a summary may have the beginning."""
+    begin = subject.removesuffix("…").rstrip()
+    if begin != subject and len(begin) >= CUT:
+        return step.text.startswith(begin)
     every = Words(subject)
     needed = step.words
     if not needed or not step.may_be_in(every):

@@ -360,7 +360,11 @@ def entries(
         near = session.branch == branch
         common = (session.ref, session.who, session.at, session.capsule)
         chosen += [Entry("next", point, *common, near=near) for point in left.steps(session)]
-        chosen += [Entry("failed", point, *common, near=near) for point in left.failures(session)]
+        failures = left.failures(session)
+        if not place:  # the outcome of one that stopped says where it failed
+            told = session.outcome.replace("` failed: ", "`: ")
+            failures = [point for point in failures if point not in told]
+        chosen += [Entry("failed", point, *common, near=near) for point in failures]
         if place and session.outcome.startswith(STOPPED):
             # Who it was says that it stopped, and what failed is told by itself.
             edited, more, _ = session.outcome[len(STOPPED) :].partition("; ")[0].partition(", ")
@@ -445,7 +449,9 @@ class _Left:
             if runs.is_cured(self.db, step_run, self.runs):
                 return True
         words = done.Words(step)
-        if any(at > session.at and done.by_commit(words, subject) for at, subject in self.commits):
+        # Git counts in seconds.
+        since = session.at - 1000
+        if any(at > since and done.by_commit(words, subject) for at, subject in self.commits):
             return True
         later = (other for other in self.latest if other.at > session.at and other.work)
         return any(self._did(other, words) for other in later)
@@ -495,7 +501,7 @@ def _results(
         return [Entry(kind, text, *common, near=near)] if first else []
     parts = session.parts
     chosen = [Entry("outcome", outcome, *common, near=near)] if outcome else []
-    state = " ".join(parts.get("State", ()))
+    state = _state(" ".join(parts.get("State", ())))
     chosen += [Entry("state", state, *common, near=near)] if state else []
     chosen += [Entry("intent", session.intent, *common, near=near)] if session.intent else []
     files = " ".join(parts.get("Files", ()))
@@ -511,9 +517,20 @@ def _results(
     return chosen
 
 
+def _state(state: str) -> str:
+    """What a summary says of tests and commits, but for tests that failed: these are told apart."""
+    kept: list[str] = []
+    keep = True
+    for piece in state.split(", "):
+        if piece.startswith("tests ") or piece.split()[1:2] in (["commit"], ["commits"]):
+            keep = not piece.startswith("tests ✗")
+        kept += [piece] if keep else []
+    return ", ".join(kept)
+
+
 def _subjects(state: str) -> list[str]:
     """The subjects of the commits that a summary names: `2 commits (a (1f3); b (2e4)), pushed`."""
-    inside = state.partition(" commit")[2].partition("(")[2]
+    inside = state.partition(" commit")[2].partition("(")[2].rpartition(")")[0]
     return [part for part in inside.split("; ") if part]
 
 

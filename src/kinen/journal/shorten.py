@@ -162,6 +162,8 @@ def without_lead_ins(lines: list[str]) -> list[str]:
         indent = len(line) - len(line.lstrip())
         deeper = len(below) - len(below.lstrip()) > indent
         listed = below.startswith((*BULLETS, "**")) and not line.startswith(BULLETS)
+        if _is_heading(line) and len(lines) > 1 and (not below or _is_heading(below)):
+            continue
         if deeper or listed or not line.rstrip("* ").endswith(":"):
             chosen.append(line)
             continue
@@ -172,6 +174,13 @@ def without_lead_ins(lines: list[str]) -> list[str]:
         elif ". " in text:
             chosen.append(f"{line[:indent]}{marker}{text.rpartition('. ')[0]}.")
     return chosen[::-1]
+
+
+def _is_heading(line: str) -> bool:
+    """Is a line a heading of markdown, or all bold as one?"""
+    bare = line.strip()
+    bold = bare[:2] == bare[-2:] == "**" and "**" not in bare[2:-2]
+    return bold or bare.startswith(("# ", "## ", "### ", "#### "))
 
 
 def _at_most(line: str, width: int) -> str:

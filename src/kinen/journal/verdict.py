@@ -34,7 +34,7 @@ class Format(NamedTuple):
     tests: bool = False
     """Whether it runs tests, so that a failure it prints counts whatever a script says of it."""
     final: bool = False
-    """Whether nothing that stands before the line of success is its own: hooks of git print it."""
+    """Whether its line of success is proof: what else is printed is of the hooks that git runs."""
     own: bool = False
     """Whether its success says nothing about a script that runs it among others."""
 
@@ -406,6 +406,8 @@ def verdict(line: str, output: str, code: int | None, *, tests: bool = False) ->
     tail = output[-LOOKED_AT:]
     acting = shell.acting(line)
     hidden = shell.hidden(line) if code == 0 else acting
+    if _ends_in_proof(line, acting, output):
+        return True
     if (hidden or tests) and _failed(hidden or acting[-1:] or [[]], tail):
         return False
     if code == 0 and not hidden:
@@ -413,6 +415,14 @@ def verdict(line: str, output: str, code: int | None, *, tests: bool = False) ->
         script = bool(acting) and _formats(acting[-1]) is FORMATS
         return None if script and _failed_rows([r for r in FORMATS if r.tests], tail) else True
     return True if _proven(line, hidden, acting, tail) else None
+
+
+def _ends_in_proof(line: str, acting: list[list[str]], output: str) -> bool:
+    """Whether the last command, which runs only after the others succeeded, printed its proof."""
+    rows = _formats(acting[-1]) if acting else FORMATS
+    if rows is FORMATS or not any(row.final and _last(row, output) for row in rows):
+        return False
+    return all(part.before in ("", "&&") for part in shell.parts(line))
 
 
 def _proven(line: str, hidden: list[list[str]], acting: list[list[str]], output: str) -> bool:

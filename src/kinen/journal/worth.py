@@ -9,7 +9,7 @@ from kinen import ids
 from kinen.characters import visible, visible_line
 from kinen.journal.shorten import LEAST, cut, trimmed, without_lead_ins
 from kinen.privacy.quote import quoted
-from kinen.text import breadth, estimate, iso
+from kinen.text import QUARTERS, breadth, iso, weight
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,42 +111,54 @@ class Choice:
         self._lines += plain_lines(text)
 
     def fill(self, entries: Iterable[Entry]) -> None:
-        """Take what fits: first each kind up to its share, then the rest by worth."""
+        """Take what fits: each kind up to its share, the rest of these kinds, then all others."""
         ordered = by_worth(entries)
         for entry in ordered:  # before it is measured: it gets longer
             entry.text = quoted(visible(entry.text))
         self.last = next((entry.session for entry in ordered if entry.kind == "outcome"), "")
-        chosen = [entry for entry in ordered if self._take(entry, shared=True)]
-        for entry in ordered:
-            if entry not in chosen:
-                self._take(entry, shared=False)
+        left = [entry for entry in ordered if not self._take(entry, shared=True)]
+        left = [entry for entry in left if not (KINDS[entry.kind][2] and self._take(entry))]
+        # A command that is cut says nothing: before other kinds, each has its own length.
+        for place, (entry, text) in enumerate(self.entries):
+            if entry.kind not in RESULTS:
+                self._grow(place, KINDS[entry.kind][3] * breadth(text))
+        for entry in left:
+            self._take(entry)
         # One that was cut gets what the others left; a message says most in its first lines.
-        growing = sorted(enumerate(self.entries), key=lambda each: each[1][0].kind not in RESULTS)
-        for place, (entry, text) in growing:
-            if not text.endswith("…") and entry.kind not in RESULTS:
-                continue
-            own = set(plain_lines(text))
-            self._lines = [line for line in self._lines if line not in own]
-            most = estimate(text) + self.left
-            longest = most if entry.kind in RESULTS else LONGEST * breadth(text)
-            longer = self._cut(entry, min(most, longest))
-            cost = estimate(longer) - estimate(text)
-            if 0 < cost <= self.left:
-                self.entries[place] = (entry, longer)
-                self.left -= cost
-            self.add(self.entries[place][1])
+        for place, (entry, _) in enumerate(self.entries):
+            if entry.kind in RESULTS:
+                self._grow(place)
+        for place, (entry, text) in enumerate(self.entries):
+            if entry.kind not in RESULTS:
+                self._grow(place, LONGEST * breadth(text))
 
-    def _take(self, entry: Entry, *, shared: bool) -> bool:
+    def _grow(self, place: int, longest: float | None = None) -> None:
+        """Give an entry that was cut more tokens, as far as there are any."""
+        entry, text = self.entries[place]
+        if longest is not None and not text.endswith("…"):
+            return
+        own = set(plain_lines(text))
+        self._lines = [line for line in self._lines if line not in own]
+        most = _tokens(text) + self.left
+        longer = self._cut(entry, most if longest is None else min(most, longest))
+        cost = _size(entry, longer) - _size(entry, text)
+        if 0 < cost <= self.left:
+            self.entries[place] = (entry, longer)
+            self.left -= cost
+        self.add(self.entries[place][1])
+
+    def _take(self, entry: Entry, *, shared: bool = False) -> bool:
         _, label, share, most = KINDS[entry.kind]
         if self._repeats(entry.text):
             return True
         head = self._head_cost(entry)
         share *= 1 if most else breadth(entry.text)
         allowed = share * self.budget - self._spent.get(entry.kind, 0) if shared else self.left
-        room = min(self.left, allowed) - head - estimate(label) - 2
+        head += _tokens(label)
+        room = min(self.left, allowed) - head
         # One that is cut to two words says nothing: rather fewer of them, in some scripts.
         text = self._cut(entry, min(room, most * breadth(entry.text) or room))
-        cost = head + estimate(label) + 2 + estimate(text)
+        cost = head + _size(entry, text)
         if not text or room < LEAST or cost > min(self.left, allowed):
             return False
         self.add(text)
@@ -183,10 +195,13 @@ class Choice:
         told_open = f"{OPEN}\n{attribution(entry)}" in self._heads
         return OPEN if section == EARLIER and told_open else section
 
-    def _head_cost(self, entry: Entry) -> int:
-        new = (head for head in self._heads_of(entry) if head not in self._heads)
-        cost = sum(estimate(head.rpartition("\n")[2]) + 2 for head in new)
-        return cost if entry.session else cost + estimate(attribution(entry)) + 2
+    def _head_cost(self, entry: Entry) -> float:
+        """Tokens of what stands above or beside an entry, and is not there yet."""
+        new = [head for head in self._heads_of(entry) if head not in self._heads]
+        cost = sum(_tokens(head.rpartition("\n")[2]) for head in new)
+        if entry.session:
+            return cost + BULLET * bool(new)
+        return cost + _tokens(attribution(entry)) + BULLET
 
     def sections(self) -> list[str]:
         """The entries as they are read: by section, those of one session below its line."""
@@ -209,6 +224,20 @@ class Choice:
             groups[head].append(f"{label}{text}")
         texts = [_group(line, groups[line]) if line in groups else line for line in lines]
         return "\n".join([title, *texts]) if texts else ""
+
+
+def _tokens(text: str) -> float:
+    """The tokens of a part of a text: parts add up to what all of them have together."""
+    return weight(text) / QUARTERS
+
+
+def _size(entry: Entry, text: str) -> float:
+    """The tokens of the text of an entry, with the bullets of one that is below nobody's line."""
+    bullets = 0 if attribution(entry) else len(text.splitlines())
+    return _tokens(text) + BULLET * bullets
+
+
+BULLET = _tokens("-")
 
 
 def _group(head: str, texts: list[str]) -> str:

@@ -169,7 +169,7 @@ LEADS: Mapping[str, tuple[str, ...]] = {
             | 原因は, 根本原因は, 教訓は, 分かったこと, わかったこと""",
         "next": """
             next step, next up, still open, still missing, still to do, left to do, what remains,
-            what is left, not done yet, next we, next i
+            what is left, not done yet, next we, next i, remaining work, remaining steps
             | als nächstes, als nächster schritt, der nächste schritt, nächster schritt, noch offen,
             offen ist, offen sind, offen bleibt, es fehlt noch, es fehlen noch, noch zu tun,
             zu tun bleibt, es bleibt

@@ -1,0 +1,25 @@
+"""What is told of entries of any kind, in any number of tokens."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinen.journal.brief import brief
+from kinen.journal.worth import KINDS, Entry
+from kinen.text import estimate
+
+ENTRIES = st.builds(
+    Entry,
+    st.sampled_from(list(KINDS)),
+    st.text(st.characters(codec="utf-8"), min_size=1, max_size=300),
+    st.sampled_from(["", "summary:01M7PS16ABCD", "memory:7f24a33d", "checkpoint:.memories/a.md"]),
+    st.sampled_from(["", "codex on main", "claude-code on feature by Dana"]),
+    st.integers(0, 1_800_000_000_000),
+    st.sampled_from(["", "one", "two"]),
+)
+
+
+@given(st.lists(ENTRIES, max_size=30), st.integers(200, 1200))
+def test_a_brief_is_never_longer_than_its_budget(entries: list[Entry], budget: int) -> None:
+    assert estimate(brief(entries, [], [], budget)) <= budget
