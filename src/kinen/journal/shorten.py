@@ -241,8 +241,17 @@ def cut(text: str, tokens: float) -> str:
         cost = estimate(line)
         if cost > tokens:
             indent = line[: len(line) - len(line.lstrip())]
-            kept.append(indent + excerpt_at(line, max(1, round(tokens * len(line) / cost * 0.8))))
+            kept.append(indent + _beginning(line, tokens, tokens * len(line) / cost))
             break
         tokens -= cost
         kept.append(line.rstrip())
     return "\n".join(kept)
+
+
+def _beginning(line: str, tokens: float, characters: float) -> str:
+    """As much of a line as fits; its first words may take more or fewer tokens than others."""
+    for share in (1.25, 1.1, 1, 0.9):
+        short = excerpt_at(line, max(1, round(characters * share)))
+        if estimate(short) <= tokens:
+            return short
+    return excerpt_at(line, max(1, round(characters * 0.8)))

@@ -23,7 +23,7 @@ LAST = "## Last session"
 EARLIER = "## Earlier sessions"
 KINDS = {
     "own": ("## This session so far", "", 0.5, 60),
-    "next": (OPEN, "Next: ", 0.52, 22),
+    "next": (OPEN, "Next: ", 0.52, 24),
     "failed": (OPEN, "Failed: ", 0.25, 30),
     "stopped": (OPEN, "", 0.08, 24),
     "outcome": (LAST, "", 0.12, 0),
