@@ -115,7 +115,7 @@ for module in pkgutil.walk_packages(kinen.__path__, "kinen.", onerror=lambda nam
 def test_every_command_shows_its_help(bare: dict[str, str]) -> None:
     program = """
 import click
-from kinen.verbs.catalogue import COMMANDS
+from kinen.verbs.catalogue import names
 from kinen.cli.groups import root, run
 
 def show(words, command):
@@ -123,7 +123,7 @@ def show(words, command):
     for name in getattr(command, "commands", {}):
         show([*words, name], command.commands[name])
 
-for _, name, *_ in COMMANDS:
+for name in names():
     show([name], root.get_command(click.Context(root), name))
 """
     lines = python(program, bare)

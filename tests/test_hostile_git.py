@@ -26,6 +26,7 @@ from kinen.cli.groups import root as kinen_root
 from kinen.hooks.command import HANDLERS
 from kinen.mcp.server import TOOLS, create_server
 from kinen.memory import Memory
+from kinen.verbs import catalogue
 from mcp import Client
 from sources.repositories import LINES, Repository, clone
 from syntax import FILES, SOURCE, nodes_of
@@ -275,7 +276,7 @@ def commands() -> dict[str, click.Command]:
             return
         if command.invoke_without_command:
             yield " ".join(path), command
-        for name in command.list_commands(context):
+        for name in catalogue.names() if command is kinen_root else command.commands:
             inner = command.get_command(context, name)
             assert inner is not None
             yield from walk(inner, (*path, name))
@@ -308,6 +309,7 @@ def test_no_command_runs_what_a_repository_names(
 
 def ask_all(run: Commands) -> None:
     assert "note.md" in run("search", "kettle")
+    run("query", "kettle")
     run("recall", "kettle")
     run("ask", "kettle")
     run("context", "--file", "note.md")

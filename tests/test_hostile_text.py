@@ -26,6 +26,7 @@ from kinen.mcp.server import TOOLS, create_server
 from kinen.model.journal import Scope
 from kinen.model.kinds import EVENTS, MODES
 from kinen.model.records import KINDS, Query
+from kinen.verbs import catalogue
 from mcp import Client
 
 if TYPE_CHECKING:
@@ -216,6 +217,8 @@ def words_of(hostile: Hostile) -> dict[str, list[list[str]]]:
         "history": [[note], [note, "--json"], [EVIL]],
         "cochange": [[note], [note, "--json"], [EVIL]],
         "tags": [[], ["--staged"], ["--json"]],
+        "query": [["alpha"], [EVIL]],
+        "save": [[f"alpha {EVIL}"], ["--list"], ["--event", EVIL], ["--pin", EVIL]],
         "checkpoint": [[f"alpha {EVIL}"], [f"alpha {EVIL}", "--json"]],
         "checkpoint list": [[], ["--json"]],
         "checkpoint show": [[EVIL]],
@@ -324,7 +327,7 @@ def leaves() -> dict[str, click.Command]:
     def walk(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
         if isinstance(command, click.Group):
             context = click.Context(command)
-            for word in command.list_commands(context):
+            for word in catalogue.names() if command is commands else command.commands:
                 inner = command.get_command(context, word)
                 assert inner
                 yield from walk(inner, f"{name} {word}".strip())

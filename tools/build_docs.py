@@ -16,10 +16,11 @@ import click
 
 import kinen
 from kinen.agents.client import clients
+from kinen.cli.clickargs import EVERY_OPTION
 from kinen.cli.commands import overview
 from kinen.cli.groups import root
 from kinen.config import keys
-from kinen.verbs.catalogue import COMMANDS
+from kinen.verbs.catalogue import COMMANDS, OTHER_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,13 +40,21 @@ def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Com
 
 def cli_page() -> str:
     lines = ["# Commands", "", NOTE, "```", overview(everything=True), "```"]
+    lines += ["", "Each of these names is also a command, the same one:", ""]
+    lines += ["| name | also |", "|---|---|"]
+    lines += [f"| `kinen {name}` | `kinen {home}` |" for name, home, _ in OTHER_NAMES]
     for _, name, _, _ in COMMANDS:
         top = root.get_command(click.Context(root), name)
         assert top is not None
         for path, command in commands(top, f"kinen {name}"):
             settings = {**root.context_settings, **command.context_settings}
             context = click.Context(
-                command, info_name=path, terminal_width=90, max_content_width=90, **settings
+                command,
+                info_name=path,
+                terminal_width=90,
+                max_content_width=90,
+                obj=EVERY_OPTION,
+                **settings,
             )
             lines += ["", f"{'#' * min(len(path.split()), 4)} {path}", ""]
             lines += ["```", command.get_help(context).rstrip(), "```"]

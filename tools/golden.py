@@ -45,7 +45,7 @@ import click
 
 import kinen
 from kinen.cli.groups import root
-from kinen.verbs.catalogue import COMMANDS
+from kinen.verbs.catalogue import names
 
 REPOSITORY = Path(__file__).parents[1]
 GOLDEN = REPOSITORY / "tests" / "golden"
@@ -392,7 +392,7 @@ def commands() -> Iterator[str]:
         for name, inner in getattr(command, "commands", {}).items():
             yield from below(inner, f"{path} {name}")
 
-    for _, name, _, _ in COMMANDS:
+    for name in names():
         command = root.get_command(click.Context(root), name)
         assert command is not None
         yield from below(command, name)

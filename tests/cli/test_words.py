@@ -10,7 +10,7 @@ import click
 import pytest
 
 from kinen.cli.groups import root
-from kinen.verbs.catalogue import COMMANDS
+from kinen.verbs import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +23,7 @@ OWN = {
     ("kinen history", "-p"): "--patch, as in git log",
     ("kinen resources add", "--to"): "the folder to copy to",
     ("kinen tags", "--files"): "tags of files only",
+    ("kinen save", "--context"): "what led to it",
     ("kinen checkpoint", "--context"): "what led to the checkpoint",
     ("kinen hooks install", "--tags"): "suggest tags in commit messages",
     ("kinen config set", "--user"): "the user's own file",
@@ -57,7 +58,7 @@ def commands() -> Iterator[tuple[str, click.Command]]:
             for name, inner in command.commands.items():
                 yield from below(inner, f"{path} {name}")
 
-    for _, name, _, _ in COMMANDS:
+    for name in catalogue.names():
         command = root.get_command(click.Context(root), name)
         assert command is not None
         yield from below(command, f"kinen {name}")

@@ -1,15 +1,14 @@
-"""`kinen checkpoint`: save, list, show and edit checkpoints."""
+"""`kinen save`, also `kinen checkpoint`: save, list, show and edit checkpoints."""
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
 import click
 
+from kinen.cli.clickargs import AliasedOption
 from kinen.cli.command import (
     FILE_NAME,
     CommandGroup,
@@ -35,74 +34,53 @@ from kinen.text import unspelled
 EMPTY = "no checkpoints yet: `kinen checkpoint 'what was done and why'` saves one"
 REMARK = "what was done and why; an empty text saves nothing"
 HINT = "pass it: kinen checkpoint 'what was done and why', or pipe it: ... | kinen checkpoint -"
-_HYPHEN_TEXT = re.compile(r"^-[^=]*\s")
 
 
-def parse_texts(
-    parse: Callable[[click.Context, list[str]], list[str]], ctx: click.Context, args: list[str]
-) -> list[str]:
-    """Texts are recognised by their spaces, and hidden from click's search for options."""
-    rest = parse(ctx, [f"\0{word}" if _HYPHEN_TEXT.search(word) else word for word in args])
-    for name, value in ctx.params.items():
-        if isinstance(value, str):
-            ctx.params[name] = value.removeprefix("\0")
-        elif isinstance(value, tuple):
-            ctx.params[name] = tuple(text.removeprefix("\0") for text in value)
-    return rest
-
-
-class Texts(click.Command):
-    """A command whose texts may begin with a hyphen, as lists do."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return parse_texts(super().parse_args, ctx, args)
-
-
-class Checkpoints(CommandGroup):
-    """`kinen checkpoint TEXT`, with subcommands for existing checkpoints."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return parse_texts(super().parse_args, ctx, args)
-
-
-@click.group(cls=Checkpoints, invoke_without_command=True, subcommand_metavar="")
+@click.group(cls=CommandGroup)
 @click.argument("words", metavar="[TEXT|-]", nargs=-1)
 @choice_option("--type -t", CHECKPOINT_TYPES, "type (default: checkpoint)", key="type")
 @options(tags("tag"))
-@text_option("--context", "TEXT", "what led to it")
+@text_option("--context", "TEXT", "what led to it", rare=True)
 @text_option("--decision", "TEXT", "what was decided")
-@list_option("--alternative", "alternatives", "TEXT", "alternative that was considered")
-@text_option("--impact", "TEXT", "what it changes")
-@list_option("--evidence", "evidence", "TEXT", "evidence: a test, a figure, a commit")
-@list_option("--symbol", "symbols", "NAME", "function or class it concerns")
+@list_option("--alternative", "alternatives", "TEXT", "alternative that was considered", rare=True)
+@text_option("--impact", "TEXT", "what it changes", rare=True)
+@list_option("--evidence", "evidence", "TEXT", "evidence: a test, a figure, a commit", rare=True)
+@list_option("--symbol", "symbols", "NAME", "function or class it concerns", rare=True)
 @text_option("--next", "TEXT", "next step")
 @click.option(
     "--confidence",
+    cls=AliasedOption,
+    rare=True,
     type=click.IntRange(1, 5),
     default=None,
     help="confidence: 1 is a guess, 5 is certain",
 )
-@list_option("--unknown", "unknowns", "TEXT", "open question")
+@list_option("--unknown", "unknowns", "TEXT", "open question", rare=True)
 @memory_command
-def checkpoint(memory: Memory, words: tuple[str, ...], **details: Any) -> Output:
+def save(memory: Memory, words: tuple[str, ...], **details: Any) -> Output:
     """Save what was done and why, with the branch, the commit and the changed files.
 
-    A checkpoint is a markdown file in .memories/, and can be found at once. Without TEXT, it is
+    It is a memory in a markdown file in .memories/, and can be found at once. Without TEXT, it is
     written in your editor; `-` reads it from standard input.
 
     \b
     Examples:
-      kinen checkpoint 'Tokens now rotate; the refresh race is gone' --type learning --tag auth
-      kinen checkpoint 'Postgres for sessions' --type decision --decision 'move off Redis' \\
+      kinen save 'Tokens now rotate; the refresh race is gone' --type learning --tag auth
+      kinen save 'Postgres for sessions' --type decision --decision 'move off Redis' \\
         --alternative 'Redis with AOF' --impact 'one store fewer' --confidence 4
-      git log -1 --format=%B | kinen checkpoint -
-      kinen checkpoint list --since 1w
+      git log -1 --format=%B | kinen save -
+      kinen save --list --since 1w
+      kinen save --event 'the build is red again' --kind error
+      kinen save --pin 'Never push to main: releases are cut from it'
     """
     details = {name: value for name, value in details.items() if value}
     text = " ".join(words)
     text = piped() if text == "-" else text_or_editor(text, REMARK, HINT)
     saved = memory.worklog.checkpoint(text, **details)
     return Output(checkpoint_json(saved), f"checkpoint:{saved.path}")
+
+
+checkpoint = CommandGroup("checkpoint", params=save.params, callback=save.callback, help=save.help)
 
 
 @checkpoint.command("list")

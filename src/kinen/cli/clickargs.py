@@ -8,15 +8,37 @@ import click
 
 from kinen.cli.fastargs import Option, items
 
+FEW = 12
+"""The number of options that a help shows in any case."""
+EVERY_OPTION = "every option"
+"""The object of a context whose help shows options that are rare, too."""
+
 
 class AliasedOption(click.Option):
-    """An option of click with further names that the help leaves out."""
+    """An option of click with further names that the help leaves out.
 
-    def __init__(self, names: list[str], aliases: tuple[str, ...] = (), **attributes: Any) -> None:
+    Of a command with more than a few options, help shows one that is `rare` with --all only.
+    """
+
+    def __init__(
+        self,
+        names: list[str],
+        aliases: tuple[str, ...] = (),
+        rare: bool = False,
+        **attributes: Any,
+    ) -> None:
         super().__init__([*names[:-1], *aliases, names[-1]], **attributes)
         self.aliases = aliases
+        self.rare = rare
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        if self.rare and ctx.obj != EVERY_OPTION:
+            options = [row for row in ctx.command.params if isinstance(row, click.Option)]
+            shown = [row for row in options if not row.hidden]
+            left_out = [row for row in shown if getattr(row, "rare", False)]
+            if len(shown) > FEW:
+                more = f"show {len(left_out)} more options"
+                return ("--help --all", more) if self is left_out[-1] else None
         names = self.opts
         self.opts = [name for name in names if name not in self.aliases]
         try:
@@ -56,6 +78,7 @@ def click_options(rows: tuple[Option, ...]) -> list[click.Option]:
             metavar=row.metavar or None,
             show_default=bool(row.default) and row.default != -1,
             hidden=row.hidden,
+            rare=row.rare,
             callback=split if row.split else None,
         )
         for row in rows

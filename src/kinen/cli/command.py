@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os.path import lexists
 from typing import Any
@@ -15,7 +16,7 @@ from click.core import ParameterSource
 
 from kinen.characters import visible_line
 from kinen.cli import options as shared
-from kinen.cli.clickargs import click_options
+from kinen.cli.clickargs import AliasedOption, click_options
 from kinen.cli.complete import FileName
 from kinen.cli.fastargs import Option
 from kinen.cli.output import file_name, write_raw
@@ -31,12 +32,43 @@ from kinen.text import nearest, now, parse_time
 
 NAMED = 3
 """Spaces that a remark names."""
+_HYPHEN_TEXT = re.compile(r"^-[^=]*\s")
 FILE_NAME = FileName()
 """Type of names of files, records and spaces: they may have bytes that are not UTF-8."""
 
 
-class NearestGroup(click.Group):
-    """A group whose error for an unknown command names the nearest one."""
+def parse_texts(
+    parse: Callable[[click.Context, list[str]], list[str]], ctx: click.Context, args: list[str]
+) -> list[str]:
+    """Texts are recognised by their spaces, and hidden from click's search for options."""
+    rest = parse(ctx, [f"\0{word}" if _HYPHEN_TEXT.search(word) else word for word in args])
+    for name, value in ctx.params.items():
+        if isinstance(value, str):
+            ctx.params[name] = value.removeprefix("\0")
+        elif isinstance(value, tuple):
+            ctx.params[name] = tuple(text.removeprefix("\0") for text in value)
+    return rest
+
+
+class Texts(click.Command):
+    """A command whose texts may begin with a hyphen, as lists do."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return parse_texts(super().parse_args, ctx, args)
+
+
+class PartsGroup(click.Group):
+    """A group that also has commands with another name: `kinen session round` is `kinen round`."""
+
+    parts: Mapping[str, Callable[[], click.Command]] = {}
+    """Words and options that are commands → what imports each (`kinen.verbs.catalogue`)."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*super().list_commands(ctx), *self.parts])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        part = self.parts.get(cmd_name)
+        return part() if part else super().get_command(ctx, cmd_name)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         try:
@@ -48,25 +80,57 @@ class NearestGroup(click.Group):
             raise click.UsageError(f"no command {args[0]!r} · {hint}", ctx) from error
 
 
-class CommandGroup(click.Group):
-    """A command that also has subcommands: `kinen import FILE`, `kinen import transcripts`."""
+class CommandGroup(PartsGroup):
+    """A command that also has subcommands: `kinen import FILE`, `kinen import transcripts`.
+
+    A subcommand is the first word. One that is an option may stand anywhere. Texts of the command
+    may begin with a hyphen.
+    """
 
     allow_interspersed_args = True
+
+    def __init__(self, name: str | None = None, **attributes: Any) -> None:
+        super().__init__(name, invoke_without_command=True, subcommand_metavar="", **attributes)
+        self.allow_extra_args = not any(isinstance(row, click.Argument) for row in self.params)
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
     ) -> click.Context:
-        command = self.commands.get(args[0]) if args else None
-        if command:
-            return command.make_context(f"{info_name} {command.name}", args[1:], parent, **extra)
-        return super().make_context(info_name, args, parent, **extra)
+        end = args.index("--") if "--" in args else len(args)
+        words = self.list_commands(click.Context(self))
+        at = [n for n, arg in enumerate(args[:end]) if arg in words and (not n or arg[0] == "-")]
+        if not at:
+            return super().make_context(info_name, args, parent, **extra)
+        word = args[at[0]]
+        command = self.get_command(click.Context(self), word)
+        assert command is not None
+        rest = [*args[: at[0]], *args[at[0] + 1 :]]
+        return command.make_context(f"{info_name} {word}", rest, parent, **extra)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return parse_texts(super().parse_args, ctx, args)
 
 
-def group(
-    name: str | None = None, **attributes: Any
-) -> Callable[[Callable[..., Any]], NearestGroup]:
-    """Make a function a `NearestGroup`."""
-    return click.group(name, cls=NearestGroup, **attributes)
+def with_parts(
+    command: click.Command, parts: Mapping[str, Callable[[], click.Command]]
+) -> click.Command:
+    """The command as a group that has these parts, too."""
+    if not isinstance(command, PartsGroup):
+        command = CommandGroup(
+            command.name,
+            params=command.params,
+            callback=command.callback,
+            help=command.help,
+            epilog=command.epilog,
+            context_settings=command.context_settings,
+        )
+    command.parts = parts
+    return command
+
+
+def group(name: str | None = None, **attributes: Any) -> Callable[[Callable[..., Any]], PartsGroup]:
+    """Make a function a `PartsGroup`."""
+    return click.group(name, cls=PartsGroup, **attributes)
 
 
 def options(*rows: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -101,15 +165,29 @@ json_option = options(shared.JSON)
 dry_run_option = click.option("--dry-run", is_flag=True, help="show what would be done, do nothing")
 
 
-def text_option(names: str, metavar: str, description: str, *key: str) -> Callable[[Any], Any]:
+def text_option(
+    names: str, metavar: str, description: str, *key: str, rare: bool = False
+) -> Callable[[Any], Any]:
     """An option with a text, by default an empty one."""
-    return click.option(*names.split(), *key, default="", metavar=metavar, help=description)
-
-
-def list_option(names: str, key: str, metavar: str, description: str) -> Callable[[Any], Any]:
-    """A repeatable option with a text."""
+    words = [*names.split(), *key]
     return click.option(
-        *names.split(), key, multiple=True, metavar=metavar, help=f"{description}; repeatable"
+        *words, cls=AliasedOption, rare=rare, default="", metavar=metavar, help=description
+    )
+
+
+def list_option(
+    names: str, key: str, metavar: str, description: str, *, rare: bool = False
+) -> Callable[[Any], Any]:
+    """A repeatable option with a text."""
+    about = f"{description}; repeatable"
+    return click.option(
+        *names.split(),
+        key,
+        cls=AliasedOption,
+        rare=rare,
+        multiple=True,
+        metavar=metavar,
+        help=about,
     )
 
 

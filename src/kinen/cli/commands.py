@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from kinen.verbs.catalogue import COMMANDS
 
-DAILY = "search recall ask context checkpoint plan standup handoff status install".split()
+DAILY = "search ask recall handoff session save plan import status install".split()
 """The commands that the help of `kinen` shows first."""
 _EXAMPLES = """Examples:
+  kinen demo                              try it in a folder of its own
   kinen init                              make this folder a space
+  kinen install claude-code               record sessions of an agent
+  kinen import transcripts                import the sessions so far
   kinen search why did we drop redis      search by word and by meaning
-  kinen checkpoint 'Tokens now rotate'    save what was done and why
-  kinen search 'rate limiter' --json | jq '.results[0].source.path'
+  kinen save 'Tokens now rotate'          save what was done and why
 """
 _OPTIONS = """Options:
   --space NAME   use another space than that of the current folder
@@ -51,4 +53,4 @@ def _sections() -> list[str]:
             lines += ["", f"{group}:"]
             section = group
         lines.append(f"  {name:<11} {description}")
-    return lines
+    return [*lines, "", "`kinen help NAME` shows what a command has, and its other names."]

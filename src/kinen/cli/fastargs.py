@@ -31,16 +31,19 @@ class Option:
         aliases: str = "",
         split: bool = False,
         hidden: bool = False,
+        rare: bool = False,
     ) -> None:
         """An option with its names separated by spaces, and the key of its value.
 
         With `many` it is repeatable, with `split` a value may be several with commas. With `path`
-        its bytes stay as they are; other text is made storable. Help does not show `aliases`.
+        its bytes stay as they are; other text is made storable. Help does not show `aliases`, and
+        of a command with many options it shows a `rare` one with --all only.
         """
         self.names = tuple(names.split())
         self.aliases = tuple(aliases.split())
         self.split = split
         self.hidden = hidden
+        self.rare = rare
         self.key = key
         self.metavar = metavar
         self.help = f"{help}; repeatable" if many else help
@@ -93,5 +96,5 @@ def items(texts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(part for part in parts if part)
 
 
-def flag(names: str, key: str, help: str) -> Option:  # noqa: A002
-    return Option(names, key, "", help, type=bool, default=False)
+def flag(names: str, key: str, help: str, *, rare: bool = False) -> Option:  # noqa: A002
+    return Option(names, key, "", help, type=bool, default=False, rare=rare)

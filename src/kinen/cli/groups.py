@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from copy import copy
+from functools import partial
 from importlib import import_module
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kinen.characters import storable
-from kinen.cli.command import NearestGroup
+from kinen.cli.clickargs import EVERY_OPTION
+from kinen.cli.command import PartsGroup, with_parts
 from kinen.cli.commands import overview
 from kinen.cli.run import ERROR, fail, guarded
 from kinen.errors import KinenError
-from kinen.verbs.catalogue import COMMANDS
+from kinen.verbs import catalogue
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 FORMER_OPTIONS = {
     "--engine": "it goes after `kinen search` or `kinen index`; for the entries of a team set"
@@ -27,27 +33,49 @@ FORMER_OPTIONS = {
 SCOPE = "--scope"
 
 
-class Root(NearestGroup):
+class Root(PartsGroup):
     """`kinen` itself; it imports the module of a command when the command is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return [name for _, name, _, _ in COMMANDS]
+        return catalogue.names()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        for _, name, target, _ in COMMANDS:
-            if name == cmd_name:
-                module, _, attribute = target.partition(":")
-                value = getattr(import_module(module), attribute or "command")
-                command = _command(name, value)
-                if "_KINEN_COMPLETE" in os.environ:
-                    from kinen.cli.complete import add_completion
-
-                    add_completion(command)
-                return with_storable_text(command)
-        return None
+        return load(cmd_name, cmd_name) if cmd_name in catalogue.names() else None
 
     def get_help(self, ctx: click.Context) -> str:  # noqa: ARG002
         return overview()
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands that are listed; others once their beginning was typed."""
+        from click.shell_completion import CompletionItem
+
+        listed = {name: about for _, name, _, about in catalogue.COMMANDS}
+        names = catalogue.names() if incomplete else listed
+        items = [
+            CompletionItem(name, help=listed.get(name))
+            for name in names
+            if name.startswith(incomplete)
+        ]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
+
+
+def load(name: str, path: str) -> click.Command:
+    """The command with a name of the catalogue, for the help of the words that were typed."""
+    module, _, attribute = catalogue.target(name).partition(":")
+    command = copy(_command(name, getattr(import_module(module), attribute or "command")))
+    parts = catalogue.parts(name)
+    if parts:
+        loaders = {word: partial(load, other, f"{name} {word}") for word, other in parts.items()}
+        command = with_parts(command, loaders)
+    others = catalogue.also(path)
+    if others:
+        also = f"Also: {', '.join(f'kinen {other}' for other in others)}"
+        command.epilog = "\n\n".join(filter(None, (command.epilog, also)))
+    if "_KINEN_COMPLETE" in os.environ:
+        from kinen.cli.complete import add_completion
+
+        add_completion(command)
+    return with_storable_text(command)
 
 
 def _command(name: str, value: Any) -> click.Command:
@@ -100,16 +128,28 @@ def _with_scope(words: list[str]) -> list[str]:
     return [*words[:at], words[at].replace(SCOPE, f"--{part}", 1), *words[at + 1 :]]
 
 
+def _with_help(words: list[str]) -> tuple[list[str], str]:
+    """A command line without the --all of `--help --all`, and what its help shows."""
+    end = words.index("--") if "--" in words else len(words)
+    given = words[:end]
+    if "--all" not in given or not {"-h", "--help"} & {*given}:
+        return words, ""
+    return [*(word for word in given if word != "--all"), *words[end:]], EVERY_OPTION
+
+
 def run(words: list[str]) -> int:
     """Run a command line through click and return its exit code; errors are one line each."""
+    words, shown = _with_help(words)
 
     def call(words: list[str] = words) -> int:
         try:
-            code = root.main(words, prog_name="kinen", standalone_mode=False)
+            code = root.main(words, prog_name="kinen", standalone_mode=False, obj=shown)
         except click.exceptions.NoArgsIsHelpError as error:
             group = error.ctx.command
             path = error.ctx.command_path
-            names = ", ".join(group.commands) if isinstance(group, click.Group) else ""
+            names = (
+                ", ".join(group.list_commands(error.ctx)) if isinstance(group, click.Group) else ""
+            )
             return fail(f"{path} needs a command: {names} · see `{path} --help`")
         except click.UsageError as error:
             path = error.ctx.command_path if error.ctx else "kinen"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kinen.transfer.bundle import Loaded
 
 
-@click.group("import", cls=CommandGroup, invoke_without_command=True, subcommand_metavar="")
+@click.group("import", cls=CommandGroup)
 @click.argument("file", type=click.Path(), default="")
 @choice_option(
     "--on-conflict",

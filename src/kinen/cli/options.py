@@ -29,14 +29,14 @@ SINCE = since()
 UNTIL = Option("--until", "until", "TIME", "only until this time", aliases="--before --to")
 DAYS = Option("--days", "days", "N", "only the last N days", type=int, default=0, hidden=True)
 PERIOD = (SINCE, UNTIL, DAYS)
-AS_OF = Option("--as-of", "as_of", "TIME", "what was known at a time, or in a commit")
+AS_OF = Option("--as-of", "as_of", "TIME", "what was known at a time, or in a commit", rare=True)
 BEGIN = (SINCE, DAYS)
 """For commands whose period ends now."""
 
-REPO = Option("--repo", "repo", "NAME", f"only this repository ({PREFIX})")
-AGENT = Option("--agent", "agent", "NAME", f"only this agent ({PREFIX})")
-USER = Option("--user", "user", "NAME", f"only this user ({PREFIX})")
-SESSION = Option("--session", "session", "ID", f"only this session ({PREFIX})")
+REPO = Option("--repo", "repo", "NAME", f"only this repository ({PREFIX})", rare=True)
+AGENT = Option("--agent", "agent", "NAME", f"only this agent ({PREFIX})", rare=True)
+USER = Option("--user", "user", "NAME", f"only this user ({PREFIX})", rare=True)
+SESSION = Option("--session", "session", "ID", f"only this session ({PREFIX})", rare=True)
 SCOPE = (REPO, AGENT, USER, SESSION)
 
 FILE = Option(
@@ -59,10 +59,11 @@ MODE = Option(
     "how to search: hybrid, fulltext (by word), semantic (by meaning), or with another ranking:"
     " rrf, keyword-first, rerank (default: search.default_mode)",
     choices=(*MODES, *MODE_ALIASES),
+    rare=True,
 )
 HOW = (
-    flag("--semantic", "semantic", "search by meaning only"),
-    flag("--fulltext", "fulltext", "search by word only"),
+    flag("--semantic", "semantic", "search by meaning only", rare=True),
+    flag("--fulltext", "fulltext", "search by word only", rare=True),
     MODE,
 )
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import click
 
 from kinen.characters import visible_line
-from kinen.cli.checkpoint import Texts
 from kinen.cli.command import (
     Output,
+    Texts,
     choice_option,
     group,
     listing,

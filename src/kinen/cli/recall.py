@@ -24,10 +24,12 @@ OPTIONS = (
     TAG,
     FILE,
     Option("--issue", "issue", "ID", "this issue, such as bd-a1b2 or '#12', and what names it"),
-    Option("--symbol", "symbols", "NAME", "checkpoints that name this symbol", many=True),
+    Option(
+        "--symbol", "symbols", "NAME", "checkpoints that name this symbol", many=True, rare=True
+    ),
     *SCOPE,
     Option("--limit -n", "limit", "N", "maximum number of entries", type=int, default=20),
-    flag("--full", "full", "show whole records, not only the relevant lines"),
+    flag("--full", "full", "show whole records, not only the relevant lines", rare=True),
     Option("--budget", "budget", "N", "token limit (default: recall.budget)", type=int, default=0),
     flag("--distill -d", "distill", "summarise the hits instead of listing them"),
     Option(
@@ -36,6 +38,7 @@ OPTIONS = (
         "",
         "which engine writes the digest (default: distill.order); auto: the first available",
         choices=("auto", *DISTILLERS, "none"),
+        rare=True,
     ),
     Option(
         "--min-similarity",
@@ -44,6 +47,7 @@ OPTIONS = (
         "minimum similarity, 0 to 1 (default: 0)",
         type=float,
         default=0.0,
+        rare=True,
     ),
     SPACES,
     JSON,

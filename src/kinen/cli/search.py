@@ -51,16 +51,30 @@ OPTIONS = (
         "KIND",
         "kind of observation: error, command, ...; with --type commits: fix, feat, ...",
         many=True,
+        rare=True,
     ),
-    Option("--by", "by", "NAME", "only what this colleague wrote (see kinen sync)"),
-    flag("--mine", "mine", "without what colleagues wrote"),
+    Option("--by", "by", "NAME", "only what this colleague wrote (see kinen team sync)", rare=True),
+    flag("--mine", "mine", "without what colleagues wrote", rare=True),
     Option(
-        "--meta", "meta", "KEY=VALUE", "value in the frontmatter, such as draft=true", many=True
+        "--meta",
+        "meta",
+        "KEY=VALUE",
+        "value in the frontmatter, such as draft=true",
+        many=True,
+        rare=True,
     ),
     AGENT,
-    Option("--author", "author", "NAME", f"author of commits ({PREFIX})", aliases="--user"),
     Option(
-        "--near", "near", "PATH", "rank commits that touched this file higher", many=True, path=True
+        "--author", "author", "NAME", f"author of commits ({PREFIX})", aliases="--user", rare=True
+    ),
+    Option(
+        "--near",
+        "near",
+        "PATH",
+        "rank commits that touched this file higher",
+        many=True,
+        path=True,
+        rare=True,
     ),
     REPO,
     SESSION,
@@ -76,6 +90,7 @@ OPTIONS = (
         "chunks to show before and after each hit (default: search.context_chunks)",
         type=int,
         default=-1,
+        rare=True,
     ),
     Option(
         "--min-score",
@@ -84,6 +99,7 @@ OPTIONS = (
         "minimum score, 0 to 1; 0 shows everything (default: what is close enough)",
         type=float,
         default=None,
+        rare=True,
     ),
     SPACES,
     Option(
@@ -91,12 +107,15 @@ OPTIONS = (
         "engine",
         "URL",
         "search a PostgreSQL database: postgresql://…, or config for engine.url",
+        rare=True,
     ),
-    flag("--explain -e", "explain", "show the votes behind each score"),
+    flag("--explain -e", "explain", "show the votes behind each score", rare=True),
     flag("--files -l", "files", "print the paths of files only, one per line"),
-    flag("--null -0", "null", "with -l, end each path with a NUL character, for xargs -0"),
     JSON,
-    flag("--jsonl", "as_lines", "print one JSON object per hit and line"),
+    flag(
+        "--null -0", "null", "with -l, end each path with a NUL character, for xargs -0", rare=True
+    ),
+    flag("--jsonl", "as_lines", "print one JSON object per hit and line", rare=True),
 )
 QUERY_OPTIONS = (
     "types agent author repo session tags meta paths since until as_of limit context"

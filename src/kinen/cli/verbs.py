@@ -96,10 +96,11 @@ def _click_param(key: str, row: Param) -> click.Parameter:
             [key], nargs=-1 if row.many else 1, required=required, type=kind, metavar=metavar
         )
     if row.type is bool:
-        return click.Option([*row.names, key], is_flag=True, help=row.help)
+        return AliasedOption([*row.names, key], rare=row.rare, is_flag=True, help=row.help)
     return AliasedOption(
         [*row.names, key],
         row.aliases,
+        row.rare,
         callback=split if row.many and row.separator else None,
         type=kind,
         multiple=row.many,

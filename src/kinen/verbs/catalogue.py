@@ -12,67 +12,106 @@ if TYPE_CHECKING:
     from kinen.verbs.verb import Verb
 
 COMMANDS = (
-    ("Search", "search", "kinen.cli.search", "search by word and by meaning"),
-    ("Search", "recall", "kinen.cli.recall", "what an agent should know, within a token budget"),
-    ("Search", "ask", "kinen.verbs.search:Ask", "answer a question, with sources"),
-    ("Search", "session", "kinen.cli.session:session", "list, show, start and close sessions"),
-    ("Search", "context", "kinen.cli.context:context", "what relates to a file, session or change"),
-    ("Search", "standup", "kinen.cli.context:standup", "what was done, decided and comes next"),
-    ("Search", "handoff", "kinen.cli.context:handoff", "what the next person or agent needs"),
-    ("Search", "fix", "kinen.verbs.experience:FixError", "how an error was fixed before"),
-    ("Search", "how", "kinen.verbs.experience:HowTo", "invocations of a command that worked here"),
-    ("Search", "friction", "kinen.verbs.experience:Friction", "errors that keep coming back"),
-    ("Search", "memories", "kinen.cli.memories:memories", "decisions, lessons, patterns, insights"),
-    ("Search", "list", "kinen.cli.list_:list_", "list observations, capsules, summaries, pins"),
-    ("Search", "ledger", "kinen.cli.ledger:ledger", "what kinen sent to agents, and when"),
-    ("Search", "show", "kinen.cli.show:show", "show a record, a file or a part of it"),
-    ("Search", "related", "kinen.verbs.search:Related", "notes related by link, meaning and tag"),
-    ("Search", "open", "kinen.cli.open_:open_", "open a hit in your editor"),
-    ("Search", "graph", "kinen.cli.graph:graph", "links between notes, and broken links"),
-    ("Search", "files", "kinen.verbs.git:Files", "list the repository's files by tag"),
-    ("Search", "history", "kinen.verbs.git:History", "commits of a file, across renames"),
-    ("Search", "cochange", "kinen.verbs.git:Cochange", "files that usually change with others"),
-    ("Search", "tags", "kinen.cli.tags:tags", "list file tags, or tags for a commit message"),
-    ("Search", "issues", "kinen.cli.issues:issues", "issues of beads and other trackers"),
-    ("Search", "tui", "kinen.cli.tui:tui", "browse the memory in the terminal"),
-    ("Search", "pick", "kinen.cli.tui:pick", "choose an entry and print its path or ref"),
-    ("Search", "web", "kinen.cli.web:web", "look at the memory in a browser"),
-    ("Record", "checkpoint", "kinen.cli.checkpoint:checkpoint", "save what was done and why"),
-    ("Record", "plan", "kinen.cli.plan:plan", "save and follow plans"),
-    ("Record", "round", "kinen.cli.session:round_", "add a round to a session"),
-    ("Record", "consolidate", "kinen.cli.memories:consolidate", "extract memories from sessions"),
-    ("Record", "log", "kinen.cli.log", "record an event"),
-    ("Record", "capsule", "kinen.cli.capsule:capsule", "open, close and show a capsule"),
-    ("Record", "pin", "kinen.cli.pin:pin", "include a record in every recall"),
-    ("Record", "unpin", "kinen.cli.pin:unpin", "remove a pin"),
-    ("Record", "tag", "kinen.cli.tags:tag", "add or remove tags of a file"),
-    ("Record", "redact", "kinen.cli.redact:redact", "erase the text of an entry, keep its id"),
-    ("Record", "forget", "kinen.cli.redact:forget", "erase an entry, or hide a file or commit"),
-    ("Maintain", "export", "kinen.cli.export:export", "write the journal to a file"),
+    ("Ask", "search", "kinen.cli.search", "search by word and by meaning"),
+    ("Ask", "ask", "kinen.verbs.search:Ask", "answer a question, with sources"),
+    ("Ask", "recall", "kinen.cli.recall", "what an agent should know, within a token budget"),
+    ("Ask", "fix", "kinen.verbs.experience:FixError", "how an error was fixed before"),
+    ("Ask", "how", "kinen.verbs.experience:HowTo", "invocations of a command that worked here"),
+    ("Ask", "friction", "kinen.verbs.experience:Friction", "errors that keep coming back"),
+    ("Ask", "show", "kinen.cli.show:show", "show a record, a file or a part of it"),
+    ("Ask", "related", "kinen.verbs.search:Related", "files related by link, meaning and tag"),
+    ("Ask", "open", "kinen.cli.open_:open_", "open a hit in your editor"),
+    ("Ask", "tui", "kinen.cli.tui:tui", "browse the memory in the terminal"),
+    ("Ask", "web", "kinen.cli.web:web", "look at the memory in a browser"),
+    ("Work", "session", "kinen.cli.session:session", "list, show, start and close sessions"),
+    ("Work", "handoff", "kinen.cli.context:handoff", "what the next person or agent needs"),
+    ("Work", "standup", "kinen.cli.context:standup", "what was done, decided and comes next"),
+    ("Work", "save", "kinen.cli.checkpoint:save", "save what was done and why"),
+    ("Work", "memories", "kinen.cli.memories:memories", "decisions, lessons, patterns, insights"),
+    ("Work", "plan", "kinen.cli.plan:plan", "save and follow plans; issues"),
+    ("Work", "forget", "kinen.cli.redact:forget", "erase an entry, or hide a file or commit"),
+    ("Files", "files", "kinen.verbs.git:Files", "list the repository's files by tag"),
+    ("Files", "history", "kinen.verbs.git:History", "commits of a file, across renames"),
+    ("Files", "cochange", "kinen.verbs.git:Cochange", "files that usually change with others"),
     ("Maintain", "import", "kinen.cli.import_:import_", "import a bundle or past sessions"),
-    ("Maintain", "sync", "kinen.cli.team:sync", "send and receive what a team shares"),
+    ("Maintain", "export", "kinen.cli.export:export", "write the journal to a file"),
     ("Maintain", "index", "kinen.cli.index:index", "update, inspect or rebuild the index"),
-    ("Maintain", "snapshot", "kinen.cli.snapshot:snapshot", "copies of the index, one per commit"),
-    ("Maintain", "resources", "kinen.cli.resources:resources", "papers, docs, examples and data"),
-    ("Maintain", "gc", "kinen.cli.gc:gc", "delete indexes and vectors that nothing uses"),
     ("Maintain", "status", "kinen.cli.status:status", "contents and state of this space"),
     ("Maintain", "doctor", "kinen.cli.doctor:doctor", "check the installation and suggest fixes"),
-    ("Set up", "init", "kinen.cli.init:init", "make a folder a space"),
+    ("Set up", "install", "kinen.cli.install:install", "connect an agent, such as Claude Code"),
     ("Set up", "space", "kinen.cli.space:space", "list, add and remove spaces"),
     ("Set up", "config", "kinen.cli.config:config", "show, get and set options"),
-    ("Set up", "trust", "kinen.cli.trust:trust", "trust the config file of a space"),
-    ("Set up", "install", "kinen.cli.install:install", "connect an agent, such as Claude Code"),
-    ("Set up", "uninstall", "kinen.cli.install:uninstall", "disconnect an agent"),
-    ("Set up", "hooks", "kinen.cli.hooks:hooks", "git hooks that index each commit"),
-    ("Set up", "mcp", "kinen.cli.mcp:mcp", "serve the memory to agents over MCP"),
-    ("Set up", "lsp", "kinen.cli.lsp:lsp", "serve links and tags of notes to an editor"),
-    ("Set up", "serve", "kinen.cli.daemon:serve", "serve the memory over HTTP"),
+    ("Set up", "serve", "kinen.cli.daemon:serve", "serve the memory over HTTP, MCP or LSP"),
     ("Set up", "team", "kinen.cli.team:team", "share a memory with colleagues"),
-    ("Set up", "daemon", "kinen.cli.daemon:daemon", "the background process for fast searches"),
-    ("Set up", "completion", "kinen.cli.completion:completion", "shell completion scripts"),
-    ("Set up", "demo", "kinen.cli.demo:demo", "build a small space and search it"),
 )
-"""Section of the overview, name, `module:function` (`command` by default), description."""
+"""Section of `kinen help all`, name, `module:function` (`command` by default), description."""
+
+OTHER_NAMES = (
+    ("query", "search", "kinen.cli.search"),
+    ("context", "recall --around", "kinen.cli.context:context"),
+    ("pick", "tui --pick", "kinen.cli.tui:pick"),
+    ("checkpoint", "save", "kinen.cli.checkpoint:checkpoint"),
+    ("checkpoint list", "save --list", "kinen.cli.checkpoint:list_"),
+    ("checkpoint show", "save --show", "kinen.cli.checkpoint:show"),
+    ("checkpoint edit", "save --edit", "kinen.cli.checkpoint:edit"),
+    ("log", "save --event", "kinen.cli.log"),
+    ("pin", "save --pin", "kinen.cli.pin:pin"),
+    ("unpin", "forget --pin", "kinen.cli.pin:unpin"),
+    ("redact", "forget --redact", "kinen.cli.redact:redact"),
+    ("capsule", "session capsule", "kinen.cli.capsule:capsule"),
+    ("round", "session round", "kinen.cli.session:round_"),
+    ("list", "session entries", "kinen.cli.list_:list_"),
+    ("consolidate", "memories draw", "kinen.cli.memories:consolidate"),
+    ("issues", "plan issues", "kinen.cli.issues:issues"),
+    ("graph", "files graph", "kinen.cli.graph:graph"),
+    ("resources", "files resources", "kinen.cli.resources:resources"),
+    ("tag", "files tag", "kinen.cli.tags:tag"),
+    ("tags", "files tags", "kinen.cli.tags:tags"),
+    ("daemon", "index daemon", "kinen.cli.daemon:daemon"),
+    ("gc", "index gc", "kinen.cli.gc:gc"),
+    ("hooks", "index hooks", "kinen.cli.hooks:hooks"),
+    ("snapshot", "index snapshot", "kinen.cli.snapshot:snapshot"),
+    ("ledger", "status ledger", "kinen.cli.ledger:ledger"),
+    ("uninstall", "install --remove", "kinen.cli.install:uninstall"),
+    ("demo", "space demo", "kinen.cli.demo:demo"),
+    ("init", "space init", "kinen.cli.init:init"),
+    ("trust", "space trust", "kinen.cli.trust:trust"),
+    ("completion", "config completion", "kinen.cli.completion:completion"),
+    ("lsp", "serve lsp", "kinen.cli.lsp:lsp"),
+    ("mcp", "serve mcp", "kinen.cli.mcp:mcp"),
+    ("sync", "team sync", "kinen.cli.team:sync"),
+)
+"""Commands that `kinen help all` does not list: name, home, `module:function`.
+
+The home is the listed command, or a word or an option of it. Both forms are the same command. It
+is an option where the listed command takes words of its own, which could be the same word.
+"""
+
+
+def target(name: str) -> str:
+    """Where a command is defined; empty if there is none of that name."""
+    listed = {row[1]: row[2] for row in COMMANDS}
+    return listed.get(name) or next((row[2] for row in OTHER_NAMES if row[0] == name), "")
+
+
+def names() -> list[str]:
+    """The first words of all command lines, those that are listed first."""
+    others = [name for name, _, _ in OTHER_NAMES if " " not in name]
+    return [*(name for _, name, _, _ in COMMANDS), *others]
+
+
+def parts(name: str) -> dict[str, str]:
+    """The words and options of a listed command that are commands, each with its other name."""
+    homes = ((home.split(), other) for other, home, _ in OTHER_NAMES)
+    return {words[1]: other for words, other in homes if len(words) > 1 and words[0] == name}
+
+
+def also(path: str) -> list[str]:
+    """The other words for a command."""
+    pairs = [(name, home) for name, home, _ in OTHER_NAMES]
+    return [home for name, home in pairs if name == path] + [
+        name for name, home in pairs if home == path
+    ]
 
 
 def verbs() -> Iterator[tuple[str, type[Verb]]]:

@@ -70,6 +70,8 @@ class Param:
     """Whether the tool accepts it without listing it, which saves tokens."""
     piped: str = ""
     """Standard input is taken where the argument is missing; the error if that is empty."""
+    rare: bool = False
+    """Of a command with many options, help shows it with --all only."""
     example: Any = None
     """A value for the reference of the API."""
 
