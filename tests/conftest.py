@@ -34,6 +34,7 @@ for _name in [name for name in os.environ if name.startswith(("KINEN_", "GIT_", 
         del os.environ[_name]
 os.environ["GIT_CONFIG_GLOBAL"] = os.devnull
 os.environ["GIT_CONFIG_NOSYSTEM"] = "1"
+os.environ["KINEN_PROGRESS"] = "off"  # how long a command takes is not what a test is about
 os.environ["KINEN_DAEMON_AUTO_START"] = "false"  # a test that wants a daemon says so
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

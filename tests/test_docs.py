@@ -92,6 +92,7 @@ def without_numbers(text: str) -> str:
 
 
 def test_every_command_has_a_help_with_what_it_does() -> None:
+    from kinen.cli import ALIASES
     from kinen.verbs.catalogue import names
 
     for name in names():
@@ -101,5 +102,5 @@ def test_every_command_has_a_help_with_what_it_does() -> None:
             text=True,
             check=True,
         )
-        assert run.stdout.startswith(f"Usage: kinen {name}")
+        assert run.stdout.startswith(f"Usage: kinen {ALIASES.get(name, name)}")
         assert len(run.stdout.splitlines()) > 4

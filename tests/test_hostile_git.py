@@ -365,7 +365,7 @@ def ask_all(run: Commands) -> None:
 def tell_all(run: Commands) -> None:
     changed = run.json("checkpoint", "the kettle was mended")["files"]
     assert "new.md" in changed
-    saved = run.json("checkpoint", "the kettle boils again")["ref"]
+    saved = run.json("save", "the kettle boils again")["ref"]
     run("checkpoint", "list")
     run("checkpoint", "show", saved)
     run("checkpoint", "edit", saved)

@@ -103,6 +103,7 @@ class Machine:
             COLUMNS="80",
             NO_COLOR="1",
             KINEN_DAEMON_AUTO_START="false",
+            KINEN_PROGRESS="off",
             GIT_CONFIG_GLOBAL=os.devnull,
             GIT_CONFIG_NOSYSTEM="1",
             GIT_AUTHOR_NAME="Mira",

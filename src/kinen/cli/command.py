@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os.path import lexists
 from typing import Any
@@ -20,7 +21,7 @@ from kinen.cli.clickargs import AliasedOption, click_options
 from kinen.cli.complete import FileName
 from kinen.cli.fastargs import Option
 from kinen.cli.output import file_name, write_raw
-from kinen.cli.run import FOUND, NOTHING, note
+from kinen.cli.run import FOUND, NOTHING, note, show_work
 from kinen.errors import QueryError
 from kinen.memory import Memory
 from kinen.model.records import Record
@@ -301,6 +302,14 @@ def json_command(function: Callable[..., Output]) -> Callable[..., int]:
     return run
 
 
+@contextlib.contextmanager
+def opened(space: str | None) -> Iterator[Memory]:
+    """The memory of a space, which says so if it has to be indexed first."""
+    with Memory.open(space=space) as memory:
+        show_work(memory)
+        yield memory
+
+
 def spaces_command(function: Callable[..., Output]) -> Callable[..., int]:
     """As `memory_command`, with a repeatable --space, which may be `all`.
 
@@ -316,7 +325,7 @@ def spaces_command(function: Callable[..., Output]) -> Callable[..., int]:
 
         if is_several(spaces):
             return emit(_of_several(spaces, call), as_json)
-        with Memory.open(space=spaces[0] if spaces else None) as memory:
+        with opened(spaces[0] if spaces else None) as memory:
             output = call(memory)
             warn(memory)
         return emit(output, as_json)
@@ -374,7 +383,7 @@ def memory_command(function: Callable[..., Output]) -> Callable[..., int]:
     @json_option
     @functools.wraps(function)
     def run(*args: Any, space: str | None, as_json: bool, **options: Any) -> int:
-        with Memory.open(space=space) as memory:
+        with opened(space) as memory:
             output = function(memory, *args, **options)
             warn(memory)
         return emit(output, as_json)
@@ -396,7 +405,7 @@ def files_command(function: Callable[..., Output]) -> Callable[..., int]:
     def run(
         *args: Any, space: str | None, as_json: bool, files_only: bool, null: bool, **options: Any
     ) -> int:
-        with Memory.open(space=space) as memory:
+        with opened(space) as memory:
             output = function(memory, *args, **options)
             warn(memory)
         if files_only and not as_json:

@@ -11,6 +11,7 @@ import click
 
 from kinen import paths
 from kinen.cli.command import Output, group, json_command, number_option, path_option, text_option
+from kinen.cli.progress import working
 from kinen.cli.run import colours, note
 from kinen.errors import Busy, KinenError
 from kinen.ipc import client, extras
@@ -43,7 +44,8 @@ def start() -> Output:
     extras.require("kinen daemon", "http")
     from kinen.daemon import control
 
-    state, fresh = control.start(home())
+    with working("starting the daemon"):
+        state, fresh = control.start(home())
     text = f"started (pid {state['pid']})" if fresh else f"already running (pid {state['pid']})"
     return Output({"daemon": state, "started": fresh}, text)
 
@@ -53,7 +55,8 @@ def stop() -> int:
     """Stop the daemon. Work in progress is saved."""
     from kinen.daemon import control
 
-    pid = control.stop(home())
+    with working("stopping the daemon, which finishes what it is doing"):
+        pid = control.stop(home())
     print(f"stopped (pid {pid})" if pid else "not running")
     return 0
 
@@ -64,8 +67,9 @@ def restart() -> int:
     extras.require("kinen daemon", "http")
     from kinen.daemon import control
 
-    control.stop(home())
-    state, _ = control.start(home())
+    with working("restarting the daemon"):
+        control.stop(home())
+        state, _ = control.start(home())
     print(f"started (pid {state['pid']})")
     return 0
 

@@ -88,7 +88,7 @@ def index_engine(
             memory = memories[identity]
             name = memory.space.name
             try:
-                with bar(quiet=quiet or as_json) as update:
+                with bar(quiet=quiet) as update:
                     report = engine.index(memory, embed=embed, rebuild=rebuild, progress=update)
                 failure = report.failure
                 results.append({"name": name, **report._asdict()})

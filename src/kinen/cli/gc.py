@@ -6,6 +6,7 @@ import click
 
 from kinen import paths
 from kinen.cli.command import Output, dry_run_option, json_command
+from kinen.cli.progress import working
 from kinen.memory.garbage import collect, garbage
 from kinen.render.text import size_text
 
@@ -20,7 +21,8 @@ def gc(dry_run: bool) -> Output:
     nothing to delete.
     """
     home = paths.default_home()
-    items = garbage(home) if dry_run else collect(home)
+    with working("looking for what nothing uses"):
+        items = garbage(home) if dry_run else collect(home)
     total = sum(item.bytes for item in items)
     lines = [f"{size_text(item.bytes):>10}  {item.path}  ({item.reason})" for item in items]
     if items:

@@ -179,7 +179,7 @@ def run(space: str | None, options: Options, *, as_json: bool) -> int:
         warn(memory)
         for remark in memory.core.untold("git", memory.index.sources.rules.notes):
             note(remark)
-        output, failure = _index(memory, options, bar_shown=not as_json)
+        output, failure = _index(memory, options)
     if options.quiet and not failure:
         return 0
     emit(output, as_json)
@@ -197,7 +197,7 @@ def _run_several(names: Sequence[str], options: Options, *, as_json: bool) -> in
             print(colours()("bold", visible_line(space.name)), flush=True)
         try:
             with Memory.open(space=space.id) as memory:
-                output, failure = _index(memory, options, bar_shown=not as_json)
+                output, failure = _index(memory, options)
             objects.append({"name": space.name, **dict(output.data)})  # type: ignore[call-overload]
             if not as_json and not options.quiet:
                 emit(output, as_json=False)
@@ -212,7 +212,7 @@ def _run_several(names: Sequence[str], options: Options, *, as_json: bool) -> in
     return code
 
 
-def _index(memory: Memory, options: Options, *, bar_shown: bool) -> tuple[Output, str]:
+def _index(memory: Memory, options: Options) -> tuple[Output, str]:
     """Bring the index of a space up to date; what was done, and why embedding failed if it did."""
 
     def tell(who: str) -> None:
@@ -225,7 +225,7 @@ def _index(memory: Memory, options: Options, *, bar_shown: bool) -> tuple[Output
     else:
         memory.index.switch_vectors(on=embed)
     try:
-        with bar(quiet=not bar_shown or options.quiet) as update:
+        with bar(quiet=options.quiet) as update:
             report = memory.sync(
                 rebuild=options.rebuild,
                 embed=embed,

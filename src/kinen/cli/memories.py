@@ -20,6 +20,7 @@ from kinen.cli.command import (
 )
 from kinen.cli.editor import rewrite
 from kinen.cli.options import AS_OF, BEGIN
+from kinen.cli.progress import working
 from kinen.cli.run import colours, piped, screen
 from kinen.memory import Memory
 from kinen.model.kinds import DISTILLERS, MEMORY_TYPES
@@ -217,13 +218,14 @@ def consolidate(
       kinen consolidate --session 20251206-01
       kinen consolidate --distiller ollama
     """
-    result = memory.consolidation.consolidate(
-        session=session,
-        capsule=capsule,
-        since=moment(since),
-        dry_run=dry_run,
-        distiller=distiller or "configured",
-    )
+    with working("reading sessions, files and commits"):
+        result = memory.consolidation.consolidate(
+            session=session,
+            capsule=capsule,
+            since=moment(since),
+            dry_run=dry_run,
+            distiller=distiller or "configured",
+        )
     return Output(
         consolidated_json(result), consolidated_text(result, colours()), found=bool(result.learned)
     )

@@ -136,6 +136,9 @@ def recall_of(text: str, options: dict[str, Any]) -> Recall:
             raise QueryError("--distill works on one space", "omit --distill, or name one space")
         return recall_spaces(spaces, query, full=options["full"])
     with Memory.open(space=spaces[0] if spaces else None) as memory, daemon_started(memory):
+        from kinen.cli.run import show_work
+
+        show_work(memory)
         return memory.recall(query, full=options["full"], distiller=distiller)
 
 

@@ -287,6 +287,9 @@ def hits_of(text: str, options: dict[str, Any]) -> Hits:
     from kinen.memory.memory import Memory
 
     with Memory.open(space=spaces[0] if spaces else None) as memory, daemon_started(memory):
+        from kinen.cli.run import show_work
+
+        show_work(memory)
         return memory.search(query_of(text, options, memory))
 
 

@@ -18,6 +18,7 @@ from kinen.cli.command import (
     text_option,
 )
 from kinen.cli.options import AGENT, PERIOD, REPO, USER
+from kinen.cli.progress import working
 from kinen.cli.run import colours, screen
 from kinen.errors import Ambiguous, NotFound
 from kinen.memory import Memory
@@ -155,7 +156,8 @@ def close(memory: Memory, name: str) -> Output:
     Examples:
       kinen session close 20251206-01
     """
-    closed, result = memory.worklog.close_session(name)
+    with working("summarising the session and drawing its memories"):
+        closed, result = memory.worklog.close_session(name)
     lines = [f"{closed.path}  {closed.status}", consolidated_text(result, colours())]
     return Output({**_session_json(closed), **consolidated_json(result)}, "\n".join(lines))
 

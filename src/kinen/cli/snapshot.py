@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from kinen.cli.command import Output, group, listing, memory_command, number_option
+from kinen.cli.progress import working
 from kinen.cli.run import screen
 from kinen.memory import Memory
 from kinen.render.history import snapshot_json, snapshot_text, snapshots_table
@@ -29,7 +30,8 @@ def snapshot() -> None:
 @memory_command
 def create(memory: Memory) -> Output:
     """Copy the index in its current state."""
-    snapshot = memory.snapshots.create()
+    with working("copying the index"):
+        snapshot = memory.snapshots.create()
     return Output(snapshot_json(snapshot), snapshot_text(snapshot))
 
 

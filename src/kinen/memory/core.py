@@ -13,6 +13,7 @@ from kinen.text import digest, path_bytes, spelled
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from kinen.config.keys import Config
     from kinen.index.cache import Cache
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from kinen.journal.store import Journal as Store
     from kinen.ports import Embedder
     from kinen.space.registry import Space
+
+    Progress = Callable[[str, int, int], None]
 
 
 BUILT_AGAIN = "move it away and run `kinen index`: kinen makes it again"
@@ -74,6 +77,10 @@ class Core:
         self.on_repair = on_repair
         self.frozen = False
         """Whether questions are answered from the index as it is: nothing is indexed for them."""
+        self.progress: Callable[[], AbstractContextManager[Progress]] | None = None
+        """Shows how far indexing is, where nobody else does."""
+        self.on_wait: Callable[[str], None] | None = None
+        """Gets who indexes the space, if another process is waited for."""
         self.repairs: list[str] = []
         self.closers: list[Callable[[], None]] = []
         """What parts have to close besides the files here."""

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 FIRST_SEARCH_SECONDS = 10.0
 """Maximum seconds that the first search of a space embeds before it answers."""
+SHORT_WAIT = 1.0
+"""Seconds that are waited for another process without a word."""
 FOLLOWED = 500
 """Maximum number of new journal entries that a search indexes itself, in one transaction."""
 FOLLOW_MS = 1000
@@ -91,8 +93,12 @@ class Index:
         def work() -> Report:
             return self._sync(embed, rebuild, session, tell, lambda: time.monotonic() > until)
 
+        if not on_wait and wait > SHORT_WAIT:
+            on_wait = self._core.on_wait
         lock = sync_lock(self._core.file("sync.lock"), wait, on_wait or _ignore)
-        with lock as announce:
+        with lock as announce, contextlib.ExitStack() as stack:
+            if not progress and self._core.progress:
+                progress = stack.enter_context(self._core.progress())
             tell = _both(announce, progress) if progress else announce
             announce("read", 0, 0)
             self._heed_mask()

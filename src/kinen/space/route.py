@@ -220,7 +220,7 @@ def stamp(line: str) -> str:
 
 def environment(start: str | None = None) -> str:
     """A digest of the variables that settings come from; with `start` without KINEN_SPACE."""
-    idle = ["KINEN_DEBUG", "KINEN_LOG_LEVEL"]
+    idle = ["KINEN_DEBUG", "KINEN_LOG_LEVEL", "KINEN_PROGRESS"]
     if start is not None:
         idle.append("KINEN_SPACE")
     names = sorted(name for name in os.environ if name.startswith("KINEN_") and name not in idle)
