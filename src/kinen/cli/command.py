@@ -19,9 +19,10 @@ from kinen.characters import visible_line
 from kinen.cli import options as shared
 from kinen.cli.clickargs import AliasedOption, click_options
 from kinen.cli.complete import FileName
+from kinen.cli.daemon_answer import show_work
 from kinen.cli.fastargs import Option
 from kinen.cli.output import file_name, write_raw
-from kinen.cli.run import FOUND, NOTHING, note, show_work
+from kinen.cli.run import FOUND, NOTHING, note
 from kinen.errors import QueryError
 from kinen.memory import Memory
 from kinen.model.records import Record

@@ -1,4 +1,4 @@
-"""Ask the daemon to answer a command, and start it for the next one."""
+"""What commands do around a memory: ask the daemon first, start it for the next, show long work."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from types import TracebackType
     from typing import Any
 
@@ -65,3 +67,20 @@ class daemon_started:  # noqa: N801
             from kinen.ipc import client
 
             client.start(self._memory.space.home)
+
+
+def show_work(memory: Memory) -> None:
+    """Have a memory print on standard error what it indexes, if that takes long."""
+
+    def progress() -> AbstractContextManager[Callable[[str, int, int], None]]:
+        from kinen.cli.progress import bar
+
+        return bar()
+
+    def on_wait(who: str) -> None:
+        from kinen.cli.run import note
+
+        note(f"{who}; waiting for it")
+
+    memory.core.progress = progress
+    memory.core.on_wait = on_wait

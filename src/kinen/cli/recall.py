@@ -122,7 +122,7 @@ def _from_here(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]]
 
 def recall_of(text: str, options: dict[str, Any]) -> Recall:
     """Recall from one space, or from several."""
-    from kinen.cli.daemon_answer import daemon_started
+    from kinen.cli.daemon_answer import daemon_started, show_work
     from kinen.errors import QueryError
     from kinen.memory import Memory
 
@@ -136,8 +136,6 @@ def recall_of(text: str, options: dict[str, Any]) -> Recall:
             raise QueryError("--distill works on one space", "omit --distill, or name one space")
         return recall_spaces(spaces, query, full=options["full"])
     with Memory.open(space=spaces[0] if spaces else None) as memory, daemon_started(memory):
-        from kinen.cli.run import show_work
-
         show_work(memory)
         return memory.recall(query, full=options["full"], distiller=distiller)
 

@@ -13,10 +13,8 @@ from kinen.render.style import Style
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import AbstractContextManager
     from typing import TextIO
 
-    from kinen.memory import Memory
     from kinen.render.screen import Screen
 
 FOUND = 0
@@ -117,18 +115,6 @@ def synced_text(at: str) -> str:
     from datetime import datetime
 
     return screen().time(datetime.fromisoformat(at).timestamp())
-
-
-def show_work(memory: Memory) -> None:
-    """Have a memory print on standard error what it indexes, if that takes long."""
-
-    def bar() -> AbstractContextManager[Callable[[str, int, int], None]]:
-        from kinen.cli.progress import bar
-
-        return bar()
-
-    memory.core.progress = bar
-    memory.core.on_wait = lambda who: note(f"{who}; waiting for it")
 
 
 def piped() -> str:

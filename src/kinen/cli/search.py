@@ -277,7 +277,7 @@ def hits_of(text: str, options: dict[str, Any]) -> Hits:
         from kinen.cli.engine import engine_hits
 
         return engine_hits(text, options, QUERY_OPTIONS)
-    from kinen.cli.daemon_answer import daemon_started
+    from kinen.cli.daemon_answer import daemon_started, show_work
 
     spaces = options["spaces"]
     if len(spaces) > 1 or "all" in spaces:  # a search of one space does not load this
@@ -287,8 +287,6 @@ def hits_of(text: str, options: dict[str, Any]) -> Hits:
     from kinen.memory.memory import Memory
 
     with Memory.open(space=spaces[0] if spaces else None) as memory, daemon_started(memory):
-        from kinen.cli.run import show_work
-
         show_work(memory)
         return memory.search(query_of(text, options, memory))
 
