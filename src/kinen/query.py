@@ -6,7 +6,14 @@ from collections.abc import Collection, Iterable, Mapping
 
 from kinen.characters import storable
 from kinen.errors import QueryError
-from kinen.model.kinds import CHECKPOINT_TYPES, EVENTS, MEMORY_TYPES, MODE_ALIASES, MOST_HITS
+from kinen.model.kinds import (
+    CHECKPOINT_TYPES,
+    EVENTS,
+    LESSONS,
+    MEMORY_TYPES,
+    MODE_ALIASES,
+    MOST_HITS,
+)
 from kinen.model.records import KINDS, WITHOUT_FILE, Query
 from kinen.text import nearest, now, parse_time, plural, spelled
 
@@ -190,7 +197,10 @@ def _told_types(types: Iterable[str]) -> tuple[str, ...]:
     names = listed(types)
     singular = [name.removesuffix("s") for name in names]
     events = tuple(name for name in singular if name in TOLD_TYPES)
-    if events and len(events) < len(names):
+    given = len(events)
+    if {*events} & {*LESSONS}:
+        events = tuple(dict.fromkeys((*events, *LESSONS)))
+    if given and given < len(names):
         raise QueryError(
             f"{', '.join(names)}: types of notes and kinds of records", "ask for them one by one"
         )
@@ -243,7 +253,7 @@ def kinds_of(types: Iterable[str]) -> tuple[str, ...]:
     names = listed(types)
     if not names:
         return ()
-    plurals = {plural(kind): kind for kind in KINDS}
+    plurals = {plural(kind): kind for kind in KINDS} | {"events": "observation"}
     for name in names:
         if name != "all" and plurals.get(name, name) not in KINDS:
             raise QueryError(f"no type {name!r}", choice_hint(name, [*plurals, "all"]))

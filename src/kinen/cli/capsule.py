@@ -1,4 +1,4 @@
-"""`kinen capsule`: open, close and show a bounded piece of work."""
+"""`kinen session capsule`: open, close and show a session, or a step of a workflow."""
 
 from __future__ import annotations
 
@@ -13,30 +13,32 @@ from kinen.render.journal import capsule_text, entry_json
 
 @group()
 def capsule() -> None:
-    """Capsules: sessions or steps of a workflow, whose events are summarised together."""
+    """Sessions and steps of a workflow that a program records: events with one summary."""
 
 
 @capsule.command("open")
 @click.option("--intent", required=True, metavar="TEXT", help="what it is for")
-@choice_option("--type -t", CAPSULE_TYPES, "type of capsule", default="session", key="type_")
+@choice_option(
+    "--type -t", CAPSULE_TYPES, "session, or step of a workflow", default="session", key="type_"
+)
 @text_option("--session", "ID", "session whose events become part of it")
 @text_option("--agent", "NAME", "agent that does the work")
 @text_option("--repo", "NAME", "repository it is about (default: this one)")
 @text_option("--user", "NAME", "who it is for")
-@text_option("--parent", "ID", "capsule that it is a part of")
-@click.option("--resume", is_flag=True, help="reuse the open capsule of that session, if any")
+@text_option("--parent", "ID", "session that it is a part of")
+@click.option("--resume", is_flag=True, help="reuse the one that is open for that session, if any")
 @memory_command
 def open_(
     memory: Memory, intent: str, type_: str, parent: str, resume: bool, **scope: str
 ) -> Output:
-    """Open a capsule and print its ref.
+    """Open a session and print its ref.
 
-    A capsule that is still open for the same session was left by a crash: it is summarised and
-    closed as abandoned.
+    One that is still open under the same id was left by a crash: it is summarised and closed as
+    abandoned.
 
     \b
     Examples:
-      kinen capsule open --intent 'find the flaky test' --session s1
+      kinen session capsule open --intent 'find the flaky test' --session s1
     """
     capsule = memory.journal.open_capsule(
         intent, type=type_, scope=scope, resume=resume, parent=parent
@@ -56,11 +58,11 @@ def open_(
 )
 @memory_command
 def close(memory: Memory, name: str, summary: str, confidence: float) -> Output:
-    """Close a capsule and print its summary.
+    """Close a session and print its summary.
 
     \b
     Examples:
-      kinen capsule close 01JD8X9Z3M --summary 'the test raced with the cache; now it waits'
+      kinen session capsule close 01JD8X9Z3M --summary 'the test raced with the cache; now it waits'
     """
     capsule, written = memory.journal.close_capsule(name, summary, confidence=confidence)
     data = {**entry_json(capsule), "summary": entry_json(written) if written else None}
@@ -74,7 +76,7 @@ def close(memory: Memory, name: str, summary: str, confidence: float) -> Output:
 @click.argument("name", metavar="ID")
 @memory_command
 def show(memory: Memory, name: str) -> Output:
-    """Show a capsule with its parts, summaries and events."""
+    """Show a session with its parts, summaries and events."""
     capsule, observations, summaries = memory.journal.capsule(name)
     parts = memory.journal.parts(name)
     data = {

@@ -1,4 +1,4 @@
-"""`kinen save`, also `kinen checkpoint`: save, list, show and edit checkpoints."""
+"""`kinen save`, also `kinen checkpoint`: save, list, show and edit memories that somebody wrote."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from kinen.cli.command import (
     FILE_NAME,
     CommandGroup,
     Output,
-    choice_option,
     limit_option,
     list_option,
     listing,
@@ -27,18 +26,24 @@ from kinen.cli.editor import text_or_editor
 from kinen.cli.options import PERIOD, TAG, tags
 from kinen.cli.run import colours, piped, screen
 from kinen.memory import Memory
-from kinen.model.kinds import CHECKPOINT_TYPES
+from kinen.model.kinds import CHECKPOINT_TYPES, LESSONS
 from kinen.render.journal import checkpoint_json, checkpoint_text, checkpoints_text
 from kinen.text import unspelled
 
-EMPTY = "no checkpoints yet: `kinen checkpoint 'what was done and why'` saves one"
+EMPTY = "nothing saved yet: `kinen save 'what was done and why'` saves a memory"
 REMARK = "what was done and why; an empty text saves nothing"
-HINT = "pass it: kinen checkpoint 'what was done and why', or pipe it: ... | kinen checkpoint -"
+HINT = "pass it: kinen save 'what was done and why', or pipe it: ... | kinen save -"
 
 
 @click.group(cls=CommandGroup)
 @click.argument("words", metavar="[TEXT|-]", nargs=-1)
-@choice_option("--type -t", CHECKPOINT_TYPES, "type (default: checkpoint)", key="type")
+@click.option(
+    "--type",
+    "-t",
+    type=click.Choice([*CHECKPOINT_TYPES, *LESSONS]),
+    metavar="[decision|lesson|incident|checkpoint]",
+    help="type (default: checkpoint)",
+)
 @options(tags("tag"))
 @text_option("--context", "TEXT", "what led to it", rare=True)
 @text_option("--decision", "TEXT", "what was decided")
@@ -65,7 +70,7 @@ def save(memory: Memory, words: tuple[str, ...], **details: Any) -> Output:
 
     \b
     Examples:
-      kinen save 'Tokens now rotate; the refresh race is gone' --type learning --tag auth
+      kinen save 'Tokens now rotate; the refresh race is gone' --type lesson --tag auth
       kinen save 'Postgres for sessions' --type decision --decision 'move off Redis' \\
         --alternative 'Redis with AOF' --impact 'one store fewer' --confidence 4
       git log -1 --format=%B | kinen save -
@@ -85,10 +90,10 @@ checkpoint = CommandGroup("checkpoint", params=save.params, callback=save.callba
 
 @checkpoint.command("list")
 @options(*PERIOD, TAG)
-@limit_option(20, "checkpoints")
+@limit_option(20, "memories")
 @memory_command
 def list_(memory: Memory, since: str, until: str, tags: tuple[str, ...], limit: int) -> Output:
-    """List checkpoints, newest first. Exit 1 if there are none."""
+    """List the memories that were saved, newest first. Exit 1 if there are none."""
     end = moment(until, end=True)
     matches = (
         checkpoint
@@ -96,7 +101,7 @@ def list_(memory: Memory, since: str, until: str, tags: tuple[str, ...], limit: 
         if set(tags) <= set(checkpoint.tags)
     )
     checkpoints = list(islice(matches, max(0, limit) or None))
-    empty = "no checkpoint matches" if since or until or tags else EMPTY
+    empty = "no saved memory matches" if since or until or tags else EMPTY
     return listing(
         {"checkpoints": [checkpoint_json(checkpoint) for checkpoint in checkpoints]},
         checkpoints_text(checkpoints, screen()),
@@ -109,7 +114,7 @@ def list_(memory: Memory, since: str, until: str, tags: tuple[str, ...], limit: 
 @click.argument("name", metavar="[ID]", default="", type=FILE_NAME)
 @memory_command
 def show(memory: Memory, name: str) -> Output:
-    """Show a checkpoint (default: the newest). The beginning of its id is enough."""
+    """Show a saved memory (default: the newest). The beginning of its id is enough."""
     saved = memory.worklog.saved_checkpoint(name)
     return Output(checkpoint_json(saved), checkpoint_text(saved, colours()))
 
@@ -118,7 +123,7 @@ def show(memory: Memory, name: str) -> Output:
 @click.argument("name", metavar="[ID]", default="", type=FILE_NAME)
 @memory_command
 def edit(memory: Memory, name: str) -> Output:
-    """Open a checkpoint (default: the newest) in your editor."""
+    """Open a saved memory (default: the newest) in your editor."""
     path = memory.worklog.saved_checkpoint(name).path
     file = os.fsdecode(unspelled(path))
     with memory.worklog.editing(file):

@@ -1,4 +1,4 @@
-"""`kinen context`, `kinen standup` and `kinen handoff`: reports about the current work."""
+"""`kinen recall --around`, `kinen standup` and `kinen handoff`: reports about the current work."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SINCE = "1d"
 
 
 @click.command()
-@text_option("--session", "ID", "session, or a capsule's id")
+@text_option("--session", "ID", "session, by its id")
 @path_option("--file -f", "PATH", "file: its path, or the end of it")
 @text_option("--issue", "ID", "issue: what names it, and the files of its commits")
 @click.option("--plan", is_flag=True, help="the active plan: files that it names, and companions")
@@ -50,11 +50,11 @@ def context(
 
     \b
     Examples:
-      kinen context
-      kinen context --plan
-      kinen context --file src/auth.py --budget 800
-      kinen context --session s1 --depth 2
-      kinen context --issue bd-a1b2
+      kinen recall --around
+      kinen recall --around --plan
+      kinen recall --around --file src/auth.py --budget 800
+      kinen recall --around --session s1 --depth 2
+      kinen recall --around --issue bd-a1b2
     """
     if budget < 0:
         raise QueryError(f"invalid budget {budget}", "use --budget 1 or more")
@@ -64,7 +64,7 @@ def context(
     subject = file or session or issue or ("the plan" if plan else "the uncommitted changes")
     empty = (
         f"nothing recorded about {subject} yet: `kinen install` records sessions of agents,"
-        " `kinen checkpoint` saves what was done"
+        " `kinen save` saves what was done"
     )
     return Output(
         recall_json(answer),
@@ -82,7 +82,7 @@ def standup(since: str, spaces: tuple[str, ...]) -> Output:
     """Report what was done, what was decided, what comes next and what is open.
 
     Shows sessions with intent, outcome and next steps; commits, and which of them are not pushed;
-    decisions of checkpoints and memories; unresolved errors. Exit 1 if there is nothing.
+    decisions; unresolved errors. Exit 1 if there is nothing.
 
     \b
     Examples:

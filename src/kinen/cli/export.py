@@ -42,10 +42,10 @@ def export(
 ) -> int:
     """Write the journal as a bundle to FILE, or to standard output.
 
-    With --html, FILE is one page with everything in it: sessions, observations, memories, pins,
-    checkpoints and plans, with search, filters and a timeline. It needs no network, and `kinen
-    import` reads it. Redacted and forgotten entries are not in it; checkpoints and plans are left
-    out where only a session, repository, agent or user is exported.
+    With --html, FILE is one page with everything in it: sessions, events, memories, pins and plans,
+    with search, filters and a timeline. It needs no network, and `kinen import` reads it. Redacted
+    and forgotten entries are not in it; saved memories and plans are left out where only a session,
+    repository, agent or user is exported.
 
     The same journal gives the same bytes. SOURCE_DATE_EPOCH fixes the time of the export.
 

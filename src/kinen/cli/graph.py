@@ -1,4 +1,4 @@
-"""`kinen graph`: links between notes."""
+"""`kinen files graph`: links between the markdown files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from kinen.render.text import records_text
 
 @group()
 def graph() -> None:
-    """Links between the notes of a space."""
+    """Links between the markdown files of a space."""
 
 
 @graph.command()
@@ -45,12 +45,12 @@ def graph() -> None:
 @number_option("--depth", "number of links to follow", 1, least=1, most=6)
 @files_command
 def show(memory: Memory, path: str, depth: int) -> Output:
-    """Show what a note links to and what links to it. Exit 1 if there are no links.
+    """Show what a file links to and what links to it. Exit 1 if there are no links.
 
     \b
     Examples:
-      kinen graph show docs/auth.md
-      kinen graph show -l docs/auth.md | xargs less
+      kinen files graph show docs/auth.md
+      kinen files graph show -l docs/auth.md | xargs less
     """
     record = memory.records.get(path)
     edges = memory.records.links(record.ref, depth)
@@ -59,7 +59,7 @@ def show(memory: Memory, path: str, depth: int) -> Output:
         {"ref": record.ref, "edges": edges_json(edges)},
         links_text(record.ref, edges, colours(), places),
         edges,
-        f"no links from or to {path}: [[{path}]] in another note makes one",
+        f"no links from or to {path}: [[{path}]] in another file makes one",
     )
     return replace(output, paths=[places[ref] for ref in places if ref != record.ref])
 
@@ -82,19 +82,19 @@ def broken(memory: Memory) -> Output:
         {"edges": edges_json(edges)},
         broken_text(edges, opener(memory)),
         found=not edges,
-        notes=[] if edges else ["no broken links: every link between notes leads somewhere"],
+        notes=[] if edges else ["no broken links: every link between files leads somewhere"],
     )
 
 
 @graph.command()
 @files_command
 def orphans(memory: Memory) -> Output:
-    """List notes that have no link to another note, in either direction. Exit 1 if there are none.
+    """List markdown files without a link to another one, in either direction. Exit 1 if none.
 
     \b
     Examples:
-      kinen graph orphans
-      kinen graph orphans --json | jq -r '.orphans[].path'
+      kinen files graph orphans
+      kinen files graph orphans --json | jq -r '.orphans[].path'
     """
     records = memory.records.orphans()
     rows = openable_records(memory, records)
@@ -102,7 +102,7 @@ def orphans(memory: Memory) -> Output:
         {"orphans": [record_json(record) for record in records]},
         records_text(rows, colours()),
         records,
-        "no orphans: every note is linked",
+        "no orphans: every markdown file is linked",
     )
     return replace(output, paths=[record.path for record in rows])
 
@@ -115,7 +115,7 @@ def export(form: str, space: str | None) -> int:
 
     \b
     Examples:
-      kinen graph export | dot -Tsvg > graph.svg
+      kinen files graph export | dot -Tsvg > graph.svg
     """
     with Memory.open(space=space) as memory:
         edges = memory.records.graph()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def import_(memory: Memory, file: str, on_conflict: Any, dry_run: bool) -> Output:
     """Import a bundle of kinen or Kindling, or a Kindling database: all of it or nothing.
 
-    A bundle may be compressed, or in a page of `kinen export --html`; its checkpoints and plans
+    A bundle may be compressed, or in a page of `kinen export --html`; its saved memories and plans
     become files of .memories/, where those that exist stay as they are. What this kinen did not
     export itself is masked. From a Goldfish folder, each checkpoint is imported once, as a file of
     .memories/; of a folder with several workspaces, only that with the name of this project.

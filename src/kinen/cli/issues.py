@@ -100,7 +100,7 @@ def show(memory: Memory, name: str) -> Output:
 @click.argument("ref")
 @memory_command
 def link(memory: Memory, name: str, ref: str) -> Output:
-    """Record that a commit, session, note or other record concerns an issue.
+    """Record that a commit, session, file or other record concerns an issue.
 
     The link is stored in the journal; the tracker is not changed.
 

@@ -21,7 +21,7 @@ OPTIONS = (
     Option("--agent", "agent", "NAME", "which agent did it"),
     Option("--repo", "repo", "NAME", "repository it belongs to (default: this one)"),
     Option("--user", "user", "NAME", "who did it"),
-    Option("--capsule", "capsule", "ID", "capsule it belongs to"),
+    Option("--capsule", "capsule", "ID", "recorded session that it is a part of, by its ref"),
     Option("--file -f", "files", "PATH", "file it concerns", many=True, path=True),
     SPACE,
     JSON,
@@ -29,9 +29,9 @@ OPTIONS = (
 SCOPE = ("session", "agent", "repo", "user")
 
 EPILOG = """Examples:
-  kinen log 'we moved sessions to Postgres, Redis lost them on restart'
-  pytest -q 2>&1 | tail -20 | kinen log - --kind command --session s1
-  kinen log 'edited the limiter' --kind file_diff --file src/limiter.py --json
+  kinen save --event 'we moved sessions to Postgres, Redis lost them on restart'
+  pytest -q 2>&1 | tail -20 | kinen save --event - --kind command --session s1
+  kinen save --event 'edited the limiter' --kind file_diff --file src/limiter.py --json
 
 Secrets are masked before they are written, and <private>…</private> is never stored."""
 

@@ -33,7 +33,7 @@ from kinen.render.journal import (
     origin_text,
 )
 
-EMPTY = "no memories yet: `kinen consolidate` extracts them from sessions, notes and commits"
+EMPTY = "no memories yet: `kinen memories draw` draws them from sessions, files and commits"
 
 EDIT_REMARK = "Save and close the editor to store the wording; an empty text changes nothing."
 EDIT_HINT = "`kinen memories edit ID TEXT` gives the new wording"
@@ -193,8 +193,8 @@ def undo(memory: Memory) -> Output:
 
 
 @click.command()
-@text_option("--session", "NAME", "only this session folder")
-@text_option("--capsule", "ID", "only this capsule")
+@text_option("--session", "NAME", "only this session, by the name of its folder")
+@text_option("--capsule", "ID", "only this recorded session, by its ref")
 @options(*BEGIN)
 @dry_run_option
 @choice_option(
@@ -206,7 +206,7 @@ def undo(memory: Memory) -> Output:
 def consolidate(
     memory: Memory, session: str, capsule: str, since: str, dry_run: bool, distiller: str | None
 ) -> Output:
-    """Extract memories from decision records, rounds, checkpoints, commits and sessions.
+    """Draw memories from files, saved memories, commits and sessions.
 
     By default it reads what is new since the last run, by rules and locally; a model is used only
     if you name it here or in consolidation.order. The sources stay searchable. Exit 1 if there was
@@ -214,9 +214,9 @@ def consolidate(
 
     \b
     Examples:
-      kinen consolidate --dry-run
-      kinen consolidate --session 20251206-01
-      kinen consolidate --distiller ollama
+      kinen memories draw --dry-run
+      kinen memories draw --session 20251206-01
+      kinen memories draw --distiller ollama
     """
     with working("reading sessions, files and commits"):
         result = memory.consolidation.consolidate(

@@ -21,9 +21,9 @@ def pin(memory: Memory, words: tuple[str, ...], note: str, ttl: str, session: st
 
     \b
     Examples:
-      kinen pin observation:01JD8X9Z3M4N5P6Q7R8S9T0VWX --note 'decided with Ada'
-      kinen pin docs/conventions.md --ttl 7d
-      kinen pin 'Never push to main: releases are cut from it'
+      kinen save --pin observation:01JD8X9Z3M4N5P6Q7R8S9T0VWX --note 'decided with Ada'
+      kinen save --pin docs/conventions.md --ttl 7d
+      kinen save --pin 'Never push to main: releases are cut from it'
     """
     ref = " ".join(words)
     pin = memory.journal.pin(ref, note, ttl=lifetime(ttl), scope={"session": session})

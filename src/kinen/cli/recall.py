@@ -20,13 +20,11 @@ OPTIONS = (
     *HOW,
     *PERIOD,
     AS_OF,
-    Option("--type -t", "types", "TYPE", "type: decision, learning, rounds, notes, ...", many=True),
+    Option("--type -t", "types", "TYPE", "type: decision, lesson, files, commits, ...", many=True),
     TAG,
     FILE,
     Option("--issue", "issue", "ID", "this issue, such as bd-a1b2 or '#12', and what names it"),
-    Option(
-        "--symbol", "symbols", "NAME", "checkpoints that name this symbol", many=True, rare=True
-    ),
+    Option("--symbol", "symbols", "NAME", "memories that name this symbol", many=True, rare=True),
     *SCOPE,
     Option("--limit -n", "limit", "N", "maximum number of entries", type=int, default=20),
     flag("--full", "full", "show whole records, not only the relevant lines", rare=True),
@@ -58,7 +56,7 @@ QUERY_OPTIONS = (
 )
 """Options that the query has under the same name."""
 NOTHING = (
-    "nothing to recall: `kinen install` records sessions of agents, `kinen checkpoint` saves what"
+    "nothing to recall: `kinen install` records sessions of agents, `kinen save` saves what"
     " was done; a filter may leave everything out"
 )
 HELP = """Print the plan, pins, the latest summary and matching records as markdown, within a token

@@ -19,7 +19,7 @@ def redact(memory: Memory, ref: str) -> Output:
     """Erase the text of a journal entry; its id and relations stay.
 
     No reader shows it from then on. The text is also erased from the index, vectors, cache, logs
-    and free pages; if another process indexes the space, as soon as that ends. For a capsule, all
+    and free pages; if another process indexes the space, as soon as that ends. For a session, all
     of its entries are erased. Files and commits are only hidden, never changed.
     """
     return _output(memory.journal.redact(ref), "redacted")

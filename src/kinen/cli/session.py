@@ -176,7 +176,7 @@ def new_round(memory: Memory, title: str, session: str) -> Output:
 
     \b
     Examples:
-      kinen round new 'Which store'
+      kinen session round new 'Which store'
     """
     path = memory.worklog.new_round(title, session)
     return Output({"ref": f"round:{path}", "path": path}, path)

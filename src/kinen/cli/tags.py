@@ -23,7 +23,7 @@ from kinen.render.text import records_text
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[TAG]...")
-@click.option("--notes", is_flag=True, help="only tags of notes")
+@click.option("--notes", is_flag=True, help="only tags written in markdown files")
 @click.option("--files", is_flag=True, help="only tags of the repository's files")
 @click.option("--staged", is_flag=True, help="print the `tags:` line for the staged files")
 @click.option(
@@ -35,19 +35,19 @@ from kinen.render.text import records_text
 def tags(
     memory: Memory, names: tuple[str, ...], notes: bool, files: bool, staged: bool, into: str | None
 ) -> Output:
-    """List the tags of notes and files, what has a tag, or the `tags:` line for a commit.
+    """List the tags of files, what has a tag, or the `tags:` line for a commit.
 
-    With TAG, the notes and files that have all of these tags are listed. With --staged, the line
+    With TAG, the files that have all of these tags are listed. With --staged, the line
     names the components of the staged files (git.components or varp.yaml), or else
     their folders. Exit 1 if there are no tags.
 
     \b
     Examples:
-      kinen tags
-      kinen tags --notes
-      kinen tags domain/auth                # the notes and files with this tag
-      git commit -m "fix(auth): refresh tokens" -m "$(kinen tags --staged)"
-      kinen hooks install --tags            # do that for every commit
+      kinen files tags
+      kinen files tags --notes
+      kinen files tags domain/auth                # the files with this tag
+      git commit -m "fix(auth): refresh tokens" -m "$(kinen files tags --staged)"
+      kinen index hooks install --tags      # do that for every commit
     """
     if into and not staged:
         raise click.UsageError("--into needs --staged")
@@ -64,7 +64,7 @@ def tags(
         {"tags": [tag_json(row) for row in counts]},
         "\n".join(f"{row.total:>6,}  {row.tag}" for row in counts),
         counts,
-        "no tags: write #tag in a note, or `tags:` in its frontmatter or in a commit message",
+        "no tags: write #tag in a markdown file, or `tags:` in its frontmatter or a commit",
     )
 
 
@@ -107,7 +107,7 @@ def tag(path: str, ops: tuple[str, ...], space: str, as_json: bool) -> int:
 
     \b
     Examples:
-      kinen tag src/auth/session.py +security -wip
+      kinen files tag src/auth/session.py +security -wip
     """
     with Memory.open(space=space or None) as memory:
         names = memory.git.tag(path, ops)

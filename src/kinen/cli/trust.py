@@ -21,7 +21,7 @@ def trust(memory: bool, revoke: bool, space: str | None) -> int:
 
     Both may have come with a `git clone`. Until you trust them, keys of the config file that choose
     endpoints or models, or read outside the space, are ignored, its limits count only if they are
-    lower than yours, and agents are not told at their start what checkpoints, plans, notes, commits
+    lower than yours, and agents are not told at their start what memories, plans, files, commits
     and issues say that kinen did not write on this machine. After a change the config file must be
     trusted again.
     """

@@ -206,7 +206,7 @@ class ConsolidationSection(NamedTuple):
         Row(
             "words",
             TRUST,
-            "what draws memories from sessions in `kinen consolidate`: claude, gemini, ollama,"
+            "what draws memories from sessions in `kinen memories draw`: claude, gemini, ollama,"
             " openai, extract; client (the model of the MCP client) at a checkpoint; all but"
             " extract receive the conversation",
         ),

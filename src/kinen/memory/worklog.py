@@ -172,11 +172,7 @@ class Worklog:
                 near.append(checkpoint)
         if not near:
             fact = f"no checkpoint {name!r}" if name else "no checkpoints yet"
-            hint = (
-                "`kinen checkpoint list` lists them"
-                if name
-                else "`kinen checkpoint TEXT` saves one"
-            )
+            hint = "`kinen save --list` lists them" if name else "`kinen save TEXT` saves one"
             raise NotFound(fact, hint)
         ids = list(dict.fromkeys(checkpoint.id for checkpoint in near))
         if len(ids) > 1:

@@ -12,6 +12,8 @@ MEMORY_TYPES = ("decision", "pattern", "insight", "lesson")
 PROVIDERS = ("none", "onnx", "ollama", "openai")
 """What can embed text: nothing, this process, a server that is mostly local, a service."""
 CHECKPOINT_TYPES = ("checkpoint", "decision", "incident", "learning")
+LESSONS = ("lesson", "learning")
+"""One type: the word for it, and the word that files of checkpoints have."""
 MODES = ("hybrid", "fulltext", "semantic", "rrf", "keyword-first", "rerank")
 """How a search retrieves and ranks."""
 MODE_ALIASES = {"fts": "fulltext", "vector": "semantic"}

@@ -254,7 +254,9 @@ def _line(text: str) -> str:
 VIEWS: Sequence[View] = (
     View("Search", "1", search, record, "nothing here yet: type what you look for"),
     View("Sessions", "2", sessions, session_page, "no sessions yet: `kinen install` records them"),
-    View("Memories", "3", memories, memory_page, "no memories yet: `kinen consolidate` draws them"),
+    View(
+        "Memories", "3", memories, memory_page, "no memories yet: `kinen memories draw` draws them"
+    ),
     View("Plan", "4", plan, plan_page, "no plan is active: `kinen plan save TITLE --activate`"),
     View("Issues", "5", issues, issue_page, "no open issues: kinen reads .beads of the repository"),
     View("Told", "6", outgoing, outgoing_page),

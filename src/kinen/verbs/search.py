@@ -155,7 +155,7 @@ class Relations(Result):
 
 
 class Related(Verb):
-    """Show what is related to a note: by links, by meaning and by tags. Exit 1 if nothing is.
+    """Show what is related to a file: by links, by meaning and by tags. Exit 1 if nothing is.
 
     \b
     Examples:
@@ -171,7 +171,7 @@ class Related(Verb):
         "",
         "a path or a ref",
         required=True,
-        metavar="NOTE",
+        metavar="FILE",
         path=True,
         ref=True,
         example="note:docs/sessions.md",

@@ -11,7 +11,7 @@ from typing import Any
 
 from kinen.errors import GitError, QueryError, Unreadable
 from kinen.model.journal import Checkpoint, Plan
-from kinen.model.kinds import CHECKPOINT_TYPES
+from kinen.model.kinds import CHECKPOINT_TYPES, LESSONS
 from kinen.space.head import read_head
 from kinen.space.repository import Git, git_above
 from kinen.text import iso, spelled
@@ -141,6 +141,8 @@ def _checked(fields: Mapping[str, Any]) -> dict[str, Any]:
         raise QueryError(f"invalid confidence {confidence}", "use 1 (a guess) to 5 (certain)")
     checked["confidence"] = int(confidence or 0)
     type_ = checked.get("type")
+    if type_ in LESSONS:
+        type_ = checked["type"] = LESSONS[-1]
     if type_ and type_ not in CHECKPOINT_TYPES:
         raise QueryError(f"unknown type {type_!r}", "use one of " + ", ".join(CHECKPOINT_TYPES))
     return checked
