@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from kinen.cli import main
+from kinen.verbs.catalogue import also
 from sources.repositories import LINES, Repository
 from terminal import COLUMNS, on_terminal
 
@@ -452,4 +453,5 @@ def test_help_has_an_example(ask: Ask) -> None:
     for name in "files history cochange tags tag show search snapshot hooks".split():
         ran = ask(f"{name} --help")
         assert (ran.code, ran.err) == (0, "")
-        assert f"kinen {name}" in ran.out.partition("Examples:")[2]
+        examples = ran.out.partition("Examples:")[2].partition("Options:")[0]
+        assert any(f"kinen {words}" in examples for words in (name, *also(name)))

@@ -30,7 +30,7 @@ def editor(tmp_path: Path) -> str:
 def test_checkpoints_are_listed_shown_and_edited(kinen, space: Path, editor: str) -> None:
     empty = kinen("checkpoint", "list")
     assert (empty.code, empty.out) == (1, "")
-    assert "no checkpoints yet" in empty.err
+    assert "nothing saved yet" in empty.err
     assert kinen("checkpoint", "Tokens", "now", "rotate", "--tags", "auth,api").code == 0
     assert kinen("checkpoint", "The cache is gone").code == 0
     saved = json.loads(kinen("checkpoint", "list", "--json").out)["checkpoints"]

@@ -171,7 +171,7 @@ class Worklog:
             if checkpoint.id.removeprefix("checkpoint_").startswith(wanted):
                 near.append(checkpoint)
         if not near:
-            fact = f"no checkpoint {name!r}" if name else "no checkpoints yet"
+            fact = f"no saved memory {name!r}" if name else "nothing saved yet"
             hint = "`kinen save --list` lists them" if name else "`kinen save TEXT` saves one"
             raise NotFound(fact, hint)
         ids = list(dict.fromkeys(checkpoint.id for checkpoint in near))
