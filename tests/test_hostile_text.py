@@ -388,7 +388,7 @@ def test_no_command_lets_content_reach_the_terminal(hostile: Hostile) -> None:
 
 
 def test_a_bar_is_still_drawn_on_a_terminal(hostile: Hostile) -> None:
-    colours = {"TERM": "xterm-256color", "NO_COLOR": ""}
+    colours = {"TERM": "xterm-256color", "NO_COLOR": "", "KINEN_PROGRESS": "0"}
     how: Any = {**hostile.env, **colours, "terminal": "out err"}
     (ran,) = run_lines([["index", "--rebuild"]], hostile.root, **how)
     assert ran.code == 0
