@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import io
+import json
 import os
 import shutil
 import signal
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import postgres_server
+import shared_model
 from forked import Starter
 
 if TYPE_CHECKING:
@@ -50,6 +52,8 @@ settings.register_profile(
     "stress", settings.get_profile("kinen"), derandomize=False, max_examples=1000
 )
 settings.load_profile("stress" if os.environ.get("KINEN_STRESS") else "kinen")
+
+shared_model.share()
 
 
 SLOW = (
@@ -191,6 +195,20 @@ def kinen(space: Path, starter: Starter) -> Callable[..., Ran]:
             check=False,
         )
         return Ran(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture
+def run_hook(starter: Starter) -> Callable[..., str]:
+    """Runs the hook of a client on a payload, in a process of its own; what it prints."""
+
+    def run(payload: Any, agent: str = "claude-code", *words: str, cwd: Path | None = None) -> str:
+        line = ["hook", agent, *words]
+        stdin = payload if isinstance(payload, str) else json.dumps(payload)
+        ended = starter.run(line, cwd or Path(os.environ["HOME"]), stdin, dict(os.environ))
+        assert (ended.code, ended.err) == (0, b"")
+        return ended.out.decode()
 
     return run
 

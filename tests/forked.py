@@ -25,6 +25,7 @@ import tty
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import kinen
+import shared_model
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 SECONDS = 240
 FEW = 30
 """With at most this many lines, importing everything beforehand takes longer than it saves."""
+SERVERS = tuple(f"kinen.{name}" for name in ("frameworks", "http", "lsp", "mcp", "postgres", "tui"))
+"""What few commands need, and takes seconds to import."""
 
 
 class Ran(NamedTuple):
@@ -122,11 +125,13 @@ def main() -> None:
 
 
 def _load() -> None:
-    """Import all modules of kinen once, and what they import: each child begins with them."""
+    """Import what commands need and the model, once: each child begins with them."""
     for module in pkgutil.walk_packages(kinen.__path__, "kinen."):
-        if not module.name.endswith("__main__"):
+        if not module.name.startswith(SERVERS) and not module.name.endswith("__main__"):
             with contextlib.suppress(ImportError):  # the extra of a surface is not installed
                 importlib.import_module(module.name)
+    shared_model.share()
+    shared_model.shipped()
     gc.freeze()  # so that a child does not copy the pages of all objects
 
 

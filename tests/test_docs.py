@@ -8,10 +8,16 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tools.tool import load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conftest import Ran
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -91,16 +97,12 @@ def without_numbers(text: str) -> str:
     return re.sub(r"[\d.]+", "0", re.sub(r"\b01[0-9A-Z]{6,}\b", "ID", text))
 
 
-def test_every_command_has_a_help_with_what_it_does() -> None:
+def test_every_command_has_a_help_with_what_it_does(kinen: Callable[..., Ran]) -> None:
     from kinen.cli import ALIASES
     from kinen.verbs.catalogue import names
 
     for name in names():
-        run = subprocess.run(
-            [sys.executable, "-m", "kinen", name, "--help"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert run.stdout.startswith(f"Usage: kinen {ALIASES.get(name, name)}")
-        assert len(run.stdout.splitlines()) > 4
+        run = kinen(name, "--help")
+        assert run.code == 0
+        assert run.out.startswith(f"Usage: kinen {ALIASES.get(name, name)}")
+        assert len(run.out.splitlines()) > 4

@@ -36,21 +36,12 @@ SOURCE = Path(__file__).parents[2] / "src"
 
 
 @pytest.fixture
-def hook(space: Path) -> Hook:
+def hook(space: Path, run_hook: Hook) -> Hook:
     """Runs the real hook on an event of a session; the context that the client would add."""
 
     def run(event: str, session: str = "s1", **more: Any) -> str:
         payload = {"session_id": session, "cwd": str(space), "hook_event_name": event, **more}
-        process = subprocess.run(
-            [sys.executable, "-m", "kinen", "hook", "claude-code"],
-            input=json.dumps(payload).encode(),
-            cwd=os.environ["HOME"],
-            capture_output=True,
-            timeout=300,
-            check=False,
-        )
-        assert (process.returncode, process.stderr) == (0, b"")
-        printed = process.stdout.decode()
+        printed = run_hook(payload)
         if not printed.startswith("{"):
             return printed
         return str(json.loads(printed)["hookSpecificOutput"]["additionalContext"])

@@ -25,10 +25,10 @@ needs_proc = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="n
 
 
 @pytest.fixture
-def day(tmp_path: Path, home: Path) -> Day:
+def day(tmp_path: Path, run_hook: Callable[..., str]) -> Day:
     repo = Repository(tmp_path / "shop", "--template=")
     repo.commit("init", {"a.py": "1"})
-    return Day(repo)
+    return Day(repo, run_hook)
 
 
 class Client:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -40,21 +37,12 @@ CLIENTS = {
 
 
 @pytest.fixture
-def hook(space: Path) -> Hook:
+def hook(space: Path, run_hook: Hook) -> Hook:
     """Runs the real hook on an event of a session; what it prints."""
 
     def run(event: str, agent: str = "claude-code", **more: Any) -> str:
         payload = {"session_id": "s1", "cwd": str(space), "hook_event_name": event, **more}
-        process = subprocess.run(
-            [sys.executable, "-m", "kinen", "hook", agent],
-            input=json.dumps(payload).encode(),
-            cwd=os.environ["HOME"],
-            capture_output=True,
-            timeout=300,
-            check=False,
-        )
-        assert (process.returncode, process.stderr) == (0, b"")
-        return process.stdout.decode()
+        return run_hook(payload, agent)
 
     return run
 

@@ -34,7 +34,8 @@ for line in sys.stdin:
 class Day:
     """Sessions of a repository, one event after the other."""
 
-    def __init__(self, repo: Repository) -> None:
+    def __init__(self, repo: Repository, run_hook: Callable[..., str]) -> None:
+        self.run_hook = run_hook
         self.repo = repo
         self.root = repo.root
         self.count = 0
@@ -52,10 +53,7 @@ class Day:
         }
 
     def send(self, event: str, session: str, agent: str = "claude-code", **more: Any) -> str:
-        payload = json.dumps(self.payload(event, session, **more)).encode()
-        line = [sys.executable, "-m", "kinen", "hook", agent]
-        done = subprocess.run(line, input=payload, capture_output=True, check=True)
-        return done.stdout.decode()
+        return self.run_hook(self.payload(event, session, **more), agent)
 
     def start(self, session: str, source: str = "startup", agent: str = "claude-code") -> str:
         printed = self.send("SessionStart", session, agent, source=source)
@@ -76,8 +74,7 @@ class Day:
             else:
                 self.send(**event, session=id_)
         self.send("Stop", id_, last_assistant_message=answer)
-        line = [sys.executable, "-m", "kinen", "hook", "claude-code", "--close", id_]
-        subprocess.run(line, cwd=self.root, check=True)
+        self.run_hook("", "claude-code", "--close", id_, cwd=self.root)
 
     def commit(self, subject: str) -> None:
         now = f"{time.time():.0f} +0000"
@@ -119,10 +116,10 @@ def text_of(printed: str) -> str:
 
 
 @pytest.fixture
-def day(tmp_path: Path, home: Path) -> Day:
+def day(tmp_path: Path, run_hook: Callable[..., str]) -> Day:
     repo = Repository(tmp_path / "shop", "--template=")
     repo.commit("init", {"a.py": "1"})
-    return Day(repo)
+    return Day(repo, run_hook)
 
 
 HALF_DONE = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -61,23 +60,24 @@ def talk() -> list[dict[str, Any]]:
     return [*lines, {"role": "assistant", "content": closing}]
 
 
-def recorded(space: Path, session: str, *events: dict[str, Any]) -> None:
+def recorded(
+    run_hook: Callable[..., str], space: Path, session: str, *events: dict[str, Any]
+) -> None:
     """A session as hooks record it."""
     for event in events:
         payload = {"session_id": session, "cwd": str(space), "transcript_path": "/x.jsonl", **event}
-        command = [sys.executable, "-m", "kinen", "hook", "claude-code"]
-        subprocess.run(
-            command, input=json.dumps(payload).encode(), cwd=space, check=True, timeout=300
-        )
+        run_hook(payload, cwd=space)
 
 
 def test_recorded_imported_and_hand_kept_sessions_are_listed_alike(
-    ask: Ask, space: Path, tmp_path: Path
+    ask: Ask, run_hook: Callable[..., str], space: Path, tmp_path: Path
 ) -> None:
     path = transcript(tmp_path / "past", "fa812bfe-1", "2026-03-01", talk())
     ask("import", "transcripts", str(path))
     prompt = {"hook_event_name": "UserPromptSubmit", "prompt": "Why is the build slow?"}
-    recorded(space, "live-1", {"hook_event_name": "SessionStart", "source": "startup"}, prompt)
+    recorded(
+        run_hook, space, "live-1", {"hook_event_name": "SessionStart", "source": "startup"}, prompt
+    )
     ask("session", "new", "Where sessions live")
     listed = ask("session", "list")
     assert listed.code == 0

@@ -18,11 +18,17 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="modes of files are Unix
 
 
 def open_to_others(*folders: Path) -> list[str]:
-    """Everything below some folders that others may read, write or enter."""
+    """Everything below some folders that others may read, write or enter.
+
+    A file that is gone before it is looked at, such as the journal of a transaction, is none.
+    """
     results = []
     for folder in folders:
         for path in (folder, *folder.rglob("*")):
-            info = path.lstat()
+            try:
+                info = path.lstat()
+            except FileNotFoundError:
+                continue
             if info.st_mode & 0o077:
                 results.append(f"{stat.filemode(info.st_mode)} {path}")
     return results
