@@ -44,6 +44,12 @@ class Surfaces:
         (folder / NOTE).write_text("# Tea\n\nThe kettle is on.\n")
         with Memory.open(folder) as memory:
             memory.sync()
+        self.pool = MemoryPool(lambda _: Memory.open(folder))
+        app = create_app(self.pool, hub=Hub(), state=dict, access=Access("t", 7))
+        headers = {"X-Kinen-Space": str(folder), "Authorization": "Bearer t"}
+        self.client = TestClient(
+            app, base_url="http://127.0.0.1:7", headers=headers, raise_server_exceptions=False
+        )
 
     def cli(self, *words: str) -> Reply:
         out = io.StringIO()
@@ -71,13 +77,7 @@ class Surfaces:
         return anyio.run(call)
 
     def http(self, path: str, **body: Any) -> Reply:
-        pool = MemoryPool(lambda _: Memory.open(self.folder))
-        app = create_app(pool, hub=Hub(), state=dict, access=Access("t", 7))
-        address = "http://127.0.0.1:7"
-        client = TestClient(app, base_url=address, raise_server_exceptions=False)
-        headers = {"X-Kinen-Space": str(self.folder), "Authorization": "Bearer t"}
-        answer = client.post(f"/v1{path}", json=body, headers=headers)
-        anyio.run(pool.close)
+        answer = self.client.post(f"/v1{path}", json=body)
         if answer.status_code == 200:
             return Reply(True, "")
         failure = answer.json()["error"]
@@ -92,7 +92,11 @@ def surfaces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surfaces]:
         patch.setenv("HOME", str(home))
         patch.setenv("KINEN_HOME", str(home / "kinen"))
         patch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
-        yield Surfaces(tmp_path_factory.mktemp("space"))
+        surfaces = Surfaces(tmp_path_factory.mktemp("space"))
+        with surfaces.client as client:
+            yield surfaces
+            assert client.portal
+            client.portal.call(surfaces.pool.close)
 
 
 @pytest.fixture(autouse=True)

@@ -88,6 +88,31 @@ def site(project: Project) -> Iterator[Site]:
         yield site
 
 
+@pytest.fixture(scope="session")
+def shared_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A server for tests that change nothing, one for all of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        project = Project(tmp_path_factory.mktemp("shared"))
+        project.enter(patch)
+        (project.root / ".kinen").mkdir()
+        with project_memory(project) as memory:
+            memory.sync()
+        with served(project) as site:
+            patch.undo()
+            yield site
+            project.enter(patch)
+
+
+@pytest.fixture
+def read_site(shared_site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """The shared server, and a client of this test alone that is signed in."""
+    shared_site.project.enter(monkeypatch)
+    site = Site(shared_site.project, shared_site.port)
+    site.sign_in()
+    yield site
+    site.client.close()
+
+
 @contextmanager
 def served(project: Project) -> Iterator[Site]:
     """A server for a project, and a client that is signed in."""

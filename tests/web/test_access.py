@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from web.conftest import Site
 
 
+@pytest.fixture
+def site(read_site: Site) -> Site:
+    """No test here changes the space."""
+    return read_site
+
+
 def test_a_link_opens_the_pages_once(site: Site) -> None:
     link = site.link()
     first = httpx.get(link)
