@@ -11,7 +11,7 @@ WORKERS := PYTEST_XDIST_AUTO_NUM_WORKERS=$(shell $(PYTHON) -c 'import os; print(
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test check fix lint lock coverage package bench docs reference screenshots stress e2e browser clean
+.PHONY: demo test test-all test-slow check fix lint lock coverage package bench docs reference screenshots stress e2e browser clean
 .DEFAULT_GOAL := test
 
 $(STAMP): pyproject.toml constraints.txt
@@ -27,8 +27,18 @@ $(DOCS): $(STAMP)
 demo: $(STAMP)
 	@$(BIN)/kinen demo
 
+# Without what starts daemons, kills processes or draws many examples.
 test: $(STAMP)
-	$(WORKERS) $(BIN)/python -m pytest -n auto --dist worksteal
+	$(WORKERS) $(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow'
+
+# The rest.
+test-slow: $(STAMP)
+	$(WORKERS) $(BIN)/python -m pytest -n auto --dist worksteal -m slow
+
+# Every test, each once.
+test-all:
+	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory test-slow
 
 # Before a commit: style, types, and the tests of the modules that differ from BASE.
 check: lint

@@ -57,48 +57,44 @@ shared_model.share()
 
 
 SLOW = (
-    *(
-        "agents/test_hooks_live.py",
-        "daemon/",
-        "e2e/",
-        "index/test_killed_history.py",
-    ),
-    *(
-        "lsp/",
-        "mcp/test_stdio.py",
-        "tui/test_real_terminal.py",
-        "properties/",
-        "test_budgets.py",
-        "test_clock.py",
-        "test_crash.py",
-        "test_erasing.py",
-        "test_golden.py",
-    ),
-    *("test_hostile_files.py", "test_hostile_git.py", "test_hostile_text.py", "test_lanes.py"),
-    *(
-        "test_early_events.py",
-        "test_linear_time.py",
-        "test_many_spaces.py",
-        "test_nothing_lost.py",
-        "test_scale.py",
-    ),
-    *(
-        "team/",
-        "test_two_versions.py",
-        "test_writers.py",
-        "web/test_browser.py",
-        "web/test_page_in_browser.py",
-        "web/test_team_browser.py",
-    ),
+    "daemon/",
+    "e2e/",
+    "index/test_killed_history.py",
+    "lsp/",
+    "mcp/test_stdio.py",
+    "postgres/",
+    "properties/test_chunking.py",
+    "properties/test_extracting.py",
+    "properties/test_folding.py",
+    "properties/test_history.py",
+    "properties/test_passage_properties.py",
+    "properties/test_rebuild.py",
+    "properties/test_round_trip.py",
+    "team/",
+    "test_budgets.py",
+    "test_clock.py",
+    "test_erasing.py",
+    "test_hostile_text.py",
+    "test_lanes.py",
+    "test_linear_time.py",
+    "test_many_spaces.py",
+    "test_scale.py",
+    "test_two_versions.py",
+    "tui/test_real_terminal.py",
+    "web/test_browser.py",
+    "web/test_page_in_browser.py",
+    "web/test_team_browser.py",
 )
-"""Files and folders whose tests are marked `slow`: they take ten seconds and more on one core."""
+"""Files and folders whose tests are `slow`, but for those marked `quick`."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that `make check` leaves out."""
+    """Mark the tests that `make test` and `make check` leave to `make test-slow`."""
     top = Path(__file__).parent
     for item in items:
-        if item.path.relative_to(top).as_posix().startswith(SLOW):
+        needs_server = "postgres_server_url" in getattr(item, "fixturenames", ())
+        listed = item.path.relative_to(top).as_posix().startswith(SLOW)
+        if needs_server or (listed and not item.get_closest_marker("quick")):
             item.add_marker("slow")
 
 

@@ -229,6 +229,7 @@ def test_the_same_part_is_indexed_whether_it_grew_or_was_there_at_once(
         assert contents(memory) == grown
 
 
+@pytest.mark.quick
 def test_a_limit_of_text_is_a_setting(space: Path, kinen: Callable[..., Ran]) -> None:
     put(space, "t.txt", "some words on a line\n" * 100_000)
     kinen("index", KINEN_INDEX_MAX_TEXT_MB="1")
@@ -256,6 +257,7 @@ def test_a_pdf_that_unpacks_to_a_quarter_of_a_gigabyte_ends_within_its_memory(
     assert "whole.pdf" in out
 
 
+@pytest.mark.quick
 def test_a_message_that_was_cut_is_shown_until_its_commit_is_gone(
     space: Path, kinen: Callable[..., Ran]
 ) -> None:
@@ -293,6 +295,7 @@ def test_a_message_that_was_cut_is_shown_until_its_commit_is_gone(
     assert set(cuts()) == {long}
 
 
+@pytest.mark.quick
 def test_a_pdf_that_takes_too_long_is_given_up(space: Path, kinen: Callable[..., Ran]) -> None:
     slow = b"BT /F1 12 Tf 10 10 Td\n" + b"(needle) Tj 0 2 Td\n" * 3_000_000 + b"ET"
     put(space, "slow.pdf", pdf(SHOWN, slow))
@@ -354,6 +357,7 @@ def test_a_hundred_thousand_ignore_rules_cost_little_for_each_file(rule: str) ->
     assert_linear(judge(1_000), judge(100_000))
 
 
+@pytest.mark.quick
 def test_a_long_commit_message_is_cut(space: Path, kinen: Callable[..., Ran]) -> None:
     git = ["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
     words = "word " * (10_000_000 if LONG else 400_000)
@@ -373,6 +377,7 @@ def test_a_long_commit_message_is_cut(space: Path, kinen: Callable[..., Ran]) ->
     assert chunks < 1_000
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     "words",
     [
@@ -415,6 +420,7 @@ def commit_of(space: Path, count: int) -> str:
     return head.stdout.strip()
 
 
+@pytest.mark.quick
 def test_a_commit_of_too_many_files_is_cut(
     space: Path, kinen: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,6 +35,7 @@ def from_scratch(space: Path, home: Path) -> dict[str, list[object]]:
         return contents(memory)
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_then_indexed_gives_the_same_index(
     space: Path, tmp_path: Path
 ) -> None:

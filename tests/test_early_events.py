@@ -441,7 +441,9 @@ def test_hooks_that_are_killed_while_a_folder_becomes_a_space_lose_nothing(
 JUNK = ("", "{", "no JSON", '{"version": 1, "spaces": {"a"', '["other"]', '{"spaces": 7}', "folder")
 
 
-@pytest.mark.parametrize("junk", JUNK)
+@pytest.mark.parametrize(
+    "junk", [*JUNK[:2], *(pytest.param(junk, marks=pytest.mark.slow) for junk in JUNK[2:])]
+)
 def test_a_damaged_registry_loses_no_event_and_stops_no_command(
     shop: Path, space: Path, home: Path, send: Send, kinen: Kinen, junk: str
 ) -> None:

@@ -187,6 +187,7 @@ with Memory.open(root, settings={"index.embedding_provider": "none"}) as memory:
 """
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_process_that_has_the_index_open_shows_it_no_more(space: Path, verb: str) -> None:
     story = Story(space)
@@ -246,6 +247,7 @@ def test_an_mcp_server_that_is_running_shows_it_no_more(
 # What was read before and is written after
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("source", ["journal", "files"])
 def test_a_text_that_was_read_before_is_not_written_after(
@@ -276,6 +278,7 @@ def test_a_text_that_was_read_before_is_not_written_after(
     assert places() == []
 
 
+@pytest.mark.quick
 def test_a_memory_that_was_being_drawn_is_not_stored(space: Path) -> None:
     from kinen.journal import memories
     from kinen.model.journal import Learned
@@ -291,6 +294,7 @@ def test_a_memory_that_was_being_drawn_is_not_stored(space: Path) -> None:
     assert places() == []
 
 
+@pytest.mark.quick
 def test_a_digest_of_what_was_erased_meanwhile_is_not_cached(space: Path) -> None:
     with Memory.open(space, settings=PLAIN) as memory:
         entry = memory.observe(f"We use the {NEEDLE} from now on.")
@@ -317,6 +321,7 @@ def test_a_hidden_file_comes_back_with_undo_though_nothing_was_indexed_in_betwee
     assert "plan.md" in kinen("search", "buy", "--mode", "fulltext", "--files").out
 
 
+@pytest.mark.quick
 def test_a_file_is_hidden_though_a_rebuild_has_not_come_to_it_yet(
     space: Path, kinen: Callable[..., Ran]
 ) -> None:
@@ -351,6 +356,7 @@ def test_a_hidden_commit_comes_back_with_undo(space: Path, kinen: Callable[..., 
 # Excluded paths
 
 
+@pytest.mark.quick
 def test_an_excluded_path_is_in_no_answer_before_and_after_the_index_was_cleaned(
     space: Path, kinen: Callable[..., Ran]
 ) -> None:

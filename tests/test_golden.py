@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from kinen.render.screen import columns
 
 ROOT = Path(__file__).parents[1]
@@ -16,6 +18,7 @@ RAN = re.compile(r"^[$%] (.*)\n((?:(?:  |!).*\n|\n)*)exit (\d+)$", re.MULTILINE)
 """A line, what it printed, and its exit code."""
 
 
+@pytest.mark.slow
 def test_outputs_are_the_golden_ones() -> None:
     line = [sys.executable, "tools/golden.py", "--check"]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -24,6 +24,8 @@ PATIENCE = 300
 """Seconds after which a command counts as one that hangs."""
 HUGE = 2 << 30
 KINDS = ("fifo", "socket", "folder", "tty", "stdin", "zero", "huge")
+FIRST = ("fifo", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS[1:]))
+"""The same kinds, of which `make test` has the first."""
 SECRET = "kettle-of-the-neighbour"
 PLAN = f"---\nid: p\ntitle: {SECRET}\nstatus: active\n---\n\n- [ ] {SECRET}\n"
 CHECKPOINT = f"---\nid: checkpoint_1\ntimestamp: 2026-01-01T10:00:00.000Z\n---\n\n{SECRET}\n"
@@ -254,7 +256,7 @@ def test_the_users_own_config_may_be_a_link_or_nothing(
 # Plans
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FIRST)
 @pytest.mark.parametrize("name", [".active-plan", "plans/p.md"])
 def test_a_plan_that_is_no_small_regular_file_holds_nobody_up(
     space: Path, hook: Callable[..., Ended], run: Callable[..., Ended], name: str, kind: str
@@ -358,7 +360,7 @@ def test_memories_linked_within_the_space_are_written_and_read(
     assert list((space / "store").glob("*/*.md"))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FIRST)
 def test_a_checkpoint_that_is_no_small_regular_file_holds_nobody_up(
     space: Path, run: Callable[..., Ended], kind: str
 ) -> None:
@@ -418,7 +420,7 @@ def test_a_resource_is_refused_before_it_is_copied(
     assert not (space / "resources/docs/paper.txt").exists()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FIRST)
 def test_a_manifest_that_is_no_small_regular_file_is_named(
     space: Path, run: Callable[..., Ended], kind: str
 ) -> None:
@@ -439,7 +441,7 @@ def test_a_resource_is_a_regular_file(space: Path, run: Callable[..., Ended]) ->
 # Files of other tools
 
 
-@pytest.mark.parametrize("kind", ["fifo", "socket", "folder", "stdin", "zero", "huge"])
+@pytest.mark.parametrize("kind", [kind for kind in FIRST if "tty" not in str(kind)])
 @pytest.mark.parametrize(
     "name",
     [

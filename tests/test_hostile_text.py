@@ -355,6 +355,7 @@ def assert_harmless(ran: Ran, *, terminal: bool) -> None:
     assert b"Traceback" not in ran.err, ran
 
 
+@pytest.mark.quick
 def test_every_command_has_lines_that_make_it_show_hostile_text(hostile_space: Hostile) -> None:
     assert set(words_of(hostile_space)) == set(leaves())
 
@@ -363,6 +364,7 @@ def ordered(hostile: Hostile) -> list[list[str]]:
     return [[*name.split(), *words] for name, lines in words_of(hostile).items() for words in lines]
 
 
+@pytest.mark.quick
 def test_no_command_writes_a_control_character_into_a_pipe(hostile: Hostile) -> None:
     rows = hostile.run([["init", "--name", f"name{EVIL}"], ["index"], *ordered(hostile)])
     for ran in rows:
@@ -416,6 +418,7 @@ def test_content_that_was_asked_for_as_it_is_comes_as_it_is(hostile: Hostile) ->
     assert any(EVIL in content for content in contents)
 
 
+@pytest.mark.quick
 def test_json_has_the_same_values_after_it_is_read(hostile: Hostile) -> None:
     output, results = hostile.run(
         [["show", hostile.note, "--json"], ["list", "observations", "--json"]]
@@ -435,12 +438,14 @@ def test_a_record_is_found_by_its_name_as_it_is_shown(hostile: Hostile) -> None:
     assert raw.out == output.out
 
 
+@pytest.mark.quick
 def test_a_file_is_found_by_a_name_that_is_no_utf8(hostile: Hostile) -> None:
     (ran,) = hostile.run([["show", os.fsdecode(ODD_FILE)]])
     assert ran.code == 0, ran
     assert rb"file:odd\xe9\x1b[2J.md" in ran.out
 
 
+@pytest.mark.quick
 def test_a_config_file_cannot_speak_to_the_terminal(hostile: Hostile) -> None:
     config = hostile.root / ".kinen" / "config.yml"
     for text in (
@@ -453,6 +458,7 @@ def test_a_config_file_cannot_speak_to_the_terminal(hostile: Hostile) -> None:
             assert_harmless(ran, terminal=False)
 
 
+@pytest.mark.quick
 def test_an_agent_is_told_nothing_that_a_terminal_obeys(hostile: Hostile) -> None:
     hostile.run([["index"]])
     events = [
@@ -517,6 +523,7 @@ def texts_in(value: Any) -> Iterator[str]:
             yield from texts_in(item)
 
 
+@pytest.mark.quick
 def test_no_tool_of_mcp_gives_a_control_character(hostile: Hostile) -> None:
     assert set(CALLS) == {tool.tool_name for tool in TOOLS}
     home, settings = hostile.env["KINEN_HOME"], {"index.embedding_provider": "none"}
@@ -562,6 +569,7 @@ def asking(hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         yield request
 
 
+@pytest.mark.quick
 def test_no_answer_over_http_has_a_control_character(hostile: Hostile, asking: Any) -> None:
     paths = asking.get("/v1/openapi.json").json()["paths"]
     fields = {"query": "alpha", "path": "notes/beta.md", "paths": "notes/beta.md", "session": "s"}
@@ -583,6 +591,7 @@ def test_no_answer_over_http_has_a_control_character(hostile: Hostile, asking: A
         assert not hidden(got.text), got.text
 
 
+@pytest.mark.quick
 def test_half_an_emoji_over_http_is_stored_as_a_replacement(asking: Any) -> None:
     body = b'{"content": "fix \\ud83d X", "scope": {"session": "\\ud83d"}}'
     headers = {"Content-Type": "application/json"}
@@ -627,6 +636,7 @@ def test_an_export_of_no_session_writes_a_whole_bundle_or_nothing(hostile: Hosti
     assert ran.out == b""
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("text", [NOT_TEXT, "\ud83d", "\udc00x", "\x00", EVIL])
 def test_every_question_of_the_python_api_takes_any_text(hostile: Hostile, text: str) -> None:
     home, settings = hostile.env["KINEN_HOME"], {"index.embedding_provider": "none"}

@@ -221,6 +221,7 @@ def test_an_expression_of_masking_is_linear_in_its_own_worst_cases(expression: s
         assert ratio <= GROWTH, repr(pump(80))
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(("pattern", "text"), OTHERS, ids=range(len(OTHERS)))
 def test_an_expression_for_long_texts_is_linear(
     pattern: re.Pattern[str] | re.Pattern[bytes], text: str
@@ -234,6 +235,7 @@ def test_an_expression_for_long_texts_is_linear(
     assert growth(search, repeated(text), 1 << 15) <= GROWTH
 
 
+@pytest.mark.quick
 def test_every_expression_that_masking_compiles_is_in_a_table() -> None:
     for name in NAMES:
         for use in USES:
@@ -274,12 +276,14 @@ def test_a_text_that_is_full_of_matches_is_masked_quickly(unit: str) -> None:
     assert times_dearer(mask, whole, every_character, MASKING) <= MASKING
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("text", BLOCKS)
 def test_leaving_out_blocks_is_linear(text: str) -> None:
     for rule in (own_words, without_reminders, marked):
         assert growth(rule, repeated(text)) <= GROWTH, rule
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("text", COMMANDS)
 def test_looking_for_kinen_in_a_command_is_linear(text: str) -> None:
     assert growth(lambda line: asks_kinen(f"{line} kinen"), repeated(text)) <= GROWTH

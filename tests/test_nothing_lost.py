@@ -307,6 +307,7 @@ def odd_events(draw: st.DrawFn) -> dict[str, Any]:
     return message
 
 
+@pytest.mark.slow
 @settings(
     max_examples=20_000 if STRESS else 300,
     deadline=None,

@@ -118,6 +118,7 @@ def daemon_version(home_folder: Path) -> str:
     return str(diary.read(str(home_folder)).get("version", ""))
 
 
+@pytest.mark.quick
 def test_a_newer_journal_is_refused_by_commands_and_its_events_wait(
     home_folder: Path, older: Version, newer: Version
 ) -> None:
@@ -151,6 +152,7 @@ def test_a_newer_journal_is_refused_by_commands_and_its_events_wait(
         assert journal.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
+@pytest.mark.quick
 def test_hooks_of_both_at_once_lose_nothing_while_the_journal_is_migrated(
     space: Path, home_folder: Path, older: Version, newer: Version
 ) -> None:

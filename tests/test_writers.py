@@ -85,6 +85,7 @@ class Writer(threading.Thread):
                 return
 
 
+@pytest.mark.slow
 def test_eight_writers_that_are_killed_lose_and_double_nothing(space: Path, kinen) -> None:
     writers = [
         Writer(space, f"w{n}", TOTAL // WRITERS, kills=6 if LONG else 1) for n in range(WRITERS)

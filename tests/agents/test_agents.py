@@ -106,7 +106,9 @@ def test_an_answer_that_is_written_after_the_end_of_its_turn_is_recorded(
     transcript = space.parent / "events.jsonl"
     written = transcript.read_text()
     transcript.write_text('{"type": "user.message", "data": {"content": "Why?"}}\n')
-    late = threading.Timer(0.1, lambda: transcript.write_text(written))
+    whole = space.parent / "whole.jsonl"
+    whole.write_text(written)
+    late = threading.Timer(0.1, lambda: whole.replace(transcript))
     late.start()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(stop).encode())))
     monkeypatch.chdir(space)

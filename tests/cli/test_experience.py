@@ -165,6 +165,7 @@ def instructions(db: Any, run: Callable[[], object]) -> int:
     return count
 
 
+@pytest.mark.slow
 def test_the_work_of_how_does_not_grow_with_the_square_of_the_journal(
     space: Path, kinen: Kinen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,6 +184,7 @@ def test_the_work_of_how_does_not_grow_with_the_square_of_the_journal(
     assert json.loads(kinen("how", "make", "--json").out)["latest"] == 3_000
 
 
+@pytest.mark.slow
 def test_fix_follows_a_bounded_number_of_observations_and_names_the_rest(
     space: Path, kinen: Kinen, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -91,6 +91,7 @@ def fault(answer: bytes) -> tuple[int, str]:
 # Who
 
 
+@pytest.mark.quick
 def test_over_tcp_the_token_is_needed(served: Served) -> None:
     got = served.get()
     assert (got.status_code, got.headers["www-authenticate"]) == (401, "Bearer")
@@ -112,6 +113,7 @@ def test_over_the_socket_no_token_is_needed(served: Served) -> None:
         assert over.get("/v1/health").status_code == 200
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "localhost:1", "127.0.0.1.evil:{}"])
 def test_a_foreign_host_is_refused(served: Served, host: str) -> None:
     got = served.get(**SHOWN, Host=host.format(served.port))
@@ -125,6 +127,7 @@ def test_a_request_without_a_host_is_refused(served: Served) -> None:
     assert fault(heard)[0] == 403
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost:1", "x"])
 def test_a_foreign_origin_is_refused(served: Served, origin: str) -> None:
     got = served.get(**SHOWN, Origin=origin)
@@ -135,11 +138,13 @@ def test_the_own_origin_is_not_foreign(served: Served) -> None:
     assert served.get(**SHOWN, Origin=f"http://127.0.0.1:{served.port}").status_code == 200
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_a_page_of_another_site_is_refused(served: Served, site: str) -> None:
     assert served.get(**SHOWN, **{"Sec-Fetch-Site": site}).status_code == 403
 
 
+@pytest.mark.quick
 def test_no_page_is_ever_told_that_it_may_read(served: Served) -> None:
     request = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
     for got in (

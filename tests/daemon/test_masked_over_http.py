@@ -48,6 +48,7 @@ LESS: tuple[dict[str, Any], ...] = (
 )
 
 
+@pytest.mark.quick
 def test_no_field_of_a_request_leaks_a_secret(project: Project) -> None:
     door, path = unix_door()
     accepted = set()

@@ -245,6 +245,7 @@ def test_what_was_decided_and_learned_is_told() -> None:
     assert "**Learned**\n- The root cause was a race between two refreshing browser tabs." in output
 
 
+@pytest.mark.slow
 def test_observations_are_read_one_by_one_and_memory_stays_small() -> None:
     import tracemalloc
 

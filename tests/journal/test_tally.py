@@ -6,6 +6,8 @@ import json
 from itertools import product
 from typing import TYPE_CHECKING
 
+import pytest
+
 from kinen.journal import queries
 from kinen.journal.tally import tallies
 from kinen.journal.timeline import counts
@@ -53,6 +55,7 @@ PROVENANCES: tuple[object, ...] = (
 FILES = ([], ["a.py"], [""], [" a"], ["", "b.py"])
 
 
+@pytest.mark.slow
 def test_counts_of_sqlite_are_those_of_reading(space: Path) -> None:
     rows = []
     for number, case in enumerate(product(KINDS, CONTENTS, PROVENANCES, FILES, (0, 1))):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import product
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -12,6 +14,9 @@ from hypothesis import strategies as st
 from kinen.privacy import injected
 from kinen.privacy.injected import own_words, without_blocks
 from kinen.privacy.quote import EXACT, HARNESS, MARK, NAMES, marked, open_end, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 KNOWN = (
     injected.MEMORY,
@@ -60,36 +65,36 @@ CODE = (
 plain = st.text(st.characters(blacklist_categories=("Cs",)), max_size=12)
 
 
-def spellings(name: str) -> st.SearchStrategy[str]:
+CASES = (str.lower, str.upper, str.title)
+SEPARATORS = ("", "-", "_", " ")
+
+
+def spelled(name: str, opening: str, end: str, case: Callable[[str], str], separator: str) -> str:
     """A tag as a client writes it, or as a model would still read it."""
-
-    def spelled(opening: str, end: str, case: int, separator: str) -> str:
-        word = re.sub("[-_ ]", separator, name) if separator else name
-        if name in EXACT:
-            word, opening = name, re.sub(r"\s", "", opening)
-        word = (str.lower, str.upper, str.title)[case](word) if name not in EXACT else word
-        return f"{opening}{word}{end}" if separator != " " else f"{opening}{word}>"
-
-    return st.builds(
-        spelled, st.sampled_from(OPENINGS), st.sampled_from(ENDS), st.integers(0, 2),
-        st.sampled_from(("", "-", "_", " ")),
-    )  # fmt: skip
+    if name in EXACT:
+        word, opening = name, re.sub(r"\s", "", opening)
+    else:
+        word = case(re.sub("[-_ ]", separator, name) if separator else name)
+    return f"{opening}{word}{end}" if separator != " " else f"{opening}{word}>"
 
 
-tags = st.sampled_from(KNOWN).flatmap(spellings)
+tags = st.builds(spelled, *map(st.sampled_from, (KNOWN, OPENINGS, ENDS, CASES, SEPARATORS)))
 texts = st.lists(
     st.one_of(plain, tags, st.sampled_from(VOICES), st.sampled_from(CODE), st.just("\n")),
     max_size=8,
 ).map("".join)
 
 
-@pytest.mark.parametrize("name", KNOWN)
-@given(data=st.data())
-def test_a_tag_in_any_spelling_becomes_a_quoted_one(name: str, data: st.DataObject) -> None:
-    tag = data.draw(spellings(name))
-    text = quoted(f"before {tag} after")
-    assert MARK in text, tag
-    assert text.replace(MARK, "") == f"before {tag} after"
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+@pytest.mark.parametrize("separator", SEPARATORS)
+def test_a_tag_in_any_spelling_becomes_a_quoted_one(
+    case: Callable[[str], str], separator: str
+) -> None:
+    for name, opening, end in product(KNOWN, OPENINGS, ENDS):
+        tag = spelled(name, opening, end, case, separator)
+        text = quoted(f"before {tag} after")
+        assert MARK in text, tag
+        assert text.replace(MARK, "") == f"before {tag} after"
 
 
 @given(texts)

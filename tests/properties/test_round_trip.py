@@ -177,6 +177,7 @@ def exported(db: sqlite3.Connection, **options: Any) -> bytes:
     return "".join(parts).encode()
 
 
+@pytest.mark.quick
 @unhurried
 @given(ROWS, st.sampled_from(["json", "jsonl"]))
 def test_export_import_export_is_identical(rows: Any, form: Any) -> None:

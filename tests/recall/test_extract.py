@@ -471,6 +471,7 @@ def test_a_question_gets_what_it_asks_for(question: str, answer: str, other: str
     assert answer in extract(question, passages, 25).text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

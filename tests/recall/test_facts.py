@@ -313,6 +313,7 @@ def test_how_often_something_was_said_is_no_word_of_it(kinen: Runner, space: Pat
         assert (first["text"], first["copies"]) == (ports[0], 1)
 
 
+@pytest.mark.slow
 def test_an_answer_has_the_fact_of_the_thing_that_was_asked_for() -> None:
     """A sample of what `benchmarks/facts.py` measures, in both sets of its texts."""
     found = [

@@ -42,6 +42,7 @@ QUESTIONS = (
 NOISE = 20
 
 
+@pytest.mark.slow
 def test_a_saved_memory_comes_first_for_its_question_in_60_cases(space: Path) -> None:
     with Memory.open(space) as memory:
         for thing, name in SAVED.items():
