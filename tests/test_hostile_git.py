@@ -214,7 +214,10 @@ def as_partial_archive(folder: Path, trap: Trap) -> Path:
 KINDS = {"clone": as_clone, "archive": as_archive, "partial": as_partial_archive}
 
 
-@pytest.fixture(params=KINDS)
+FIRST, *OTHERS = KINDS
+
+
+@pytest.fixture(params=[FIRST, *(pytest.param(kind, marks=pytest.mark.slow) for kind in OTHERS)])
 def trap(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[Path, Trap]]:
