@@ -80,8 +80,10 @@ SLOW = (
     "test_many_spaces.py",
     "test_scale.py",
     "test_two_versions.py",
+    "tui/test_browser_keys.py",
     "tui/test_real_terminal.py",
     "web/test_browser.py",
+    "web/test_curation.py",
     "web/test_page_in_browser.py",
     "web/test_team_browser.py",
 )

@@ -229,7 +229,6 @@ def test_the_same_part_is_indexed_whether_it_grew_or_was_there_at_once(
         assert contents(memory) == grown
 
 
-@pytest.mark.quick
 def test_a_limit_of_text_is_a_setting(space: Path, kinen: Callable[..., Ran]) -> None:
     put(space, "t.txt", "some words on a line\n" * 100_000)
     kinen("index", KINEN_INDEX_MAX_TEXT_MB="1")

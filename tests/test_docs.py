@@ -53,6 +53,7 @@ def console_blocks() -> list[list[str]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", console_blocks(), ids=lambda block: block[0][2:30])
 def test_the_console_blocks_do_what_they_show(block: list[str], tmp_path: Path) -> None:
     shutil.copytree(ROOT / "docs" / "examples", tmp_path / "docs" / "examples")
@@ -85,6 +86,7 @@ def assert_shown(values: list[str], real: list[str]) -> None:
         assert any(re.fullmatch(pattern, result) for result in rest), f"{line!r} not in {real}"
 
 
+@pytest.mark.slow
 def test_the_picture_of_the_terminal_is_what_the_commands_print() -> None:
     drawer = load("terminal_picture")
     drawn = drawer.picture(drawer.session())

@@ -191,6 +191,7 @@ def growth(expression: Expression, pump: Any) -> float:
     return ratio
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("expression", EXPRESSIONS, ids=lambda expression: expression.name)
 def test_an_expression_is_linear_in_its_own_worst_cases(expression: Expression) -> None:
     if expression.name in BOUNDED:

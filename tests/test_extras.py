@@ -150,6 +150,7 @@ DAILY = (
 )
 
 
+@pytest.mark.slow
 def test_the_daily_commands_work_without_extras(
     bare: dict[str, str], kinen: Callable[..., Ran], space: Path, home: Path
 ) -> None:

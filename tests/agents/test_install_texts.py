@@ -255,6 +255,7 @@ EDITS = st.lists(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", TEXTS)
 @MANY
 @given(st.data())

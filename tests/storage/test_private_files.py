@@ -54,7 +54,7 @@ def event(space: Path, name: str, **more: Any) -> str:
     return json.dumps({"hook_event_name": name, "session_id": "s1", "cwd": str(space), **more})
 
 
-@pytest.mark.parametrize("umask", [0o000, 0o022])
+@pytest.mark.parametrize("umask", [0o000, pytest.param(0o022, marks=pytest.mark.slow)])
 def test_everything_below_the_home_is_private(
     space: Path, home: Path, tmp_path: Path, umask: int
 ) -> None:
