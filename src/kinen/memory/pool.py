@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import os
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,8 +23,6 @@ from kinen.model.tuples import NamedTuple
 from kinen.space import route
 
 if TYPE_CHECKING:
-    from anyio import CapacityLimiter
-
     from kinen.config.keys import Config
     from kinen.space.registry import Space
 
@@ -61,7 +61,7 @@ class MemoryPool:
         self._slots: dict[tuple[str, str], Slot] = {}
         self._opened: dict[tuple[str, ...], tuple[list[str], Memory]] = {}
         self._idle: dict[str, Memory] = {}
-        self._limiters: dict[str, CapacityLimiter] = {}
+        self._threads: dict[str, ThreadPoolExecutor] = {}
 
     async def call(
         self, folders: Iterable[str], call: Callable[[Memory], T], *, lane: str = ASK
@@ -105,12 +105,11 @@ class MemoryPool:
 
     async def thread(self, call: Callable[..., T], *arguments: Any, lane: str = ASK) -> T:
         """Run a function in a thread of a lane; a cancelled caller does not wait for it."""
-        from anyio import CapacityLimiter, to_thread
-
-        limiter = self._limiters.setdefault(lane, CapacityLimiter(THREADS))
-        return await to_thread.run_sync(
-            partial(call, *arguments), abandon_on_cancel=True, limiter=limiter
-        )
+        if lane not in self._threads:
+            self._threads[lane] = ThreadPoolExecutor(THREADS, thread_name_prefix=lane)
+        context = contextvars.copy_context()
+        work = partial(context.run, call, *arguments)
+        return await asyncio.get_running_loop().run_in_executor(self._threads[lane], work)
 
     async def close(self) -> None:
         """Close the memories that were opened here, unless one is busy for too long."""
@@ -124,6 +123,8 @@ class MemoryPool:
                 slot.lock.release()
         while self._idle:
             self._idle.popitem()[1].close()
+        while self._threads:
+            self._threads.popitem()[1].shutdown(wait=False, cancel_futures=True)
 
     def _call_own(self, folders: Iterable[str], call: Callable[[Memory], T]) -> T:
         memory = self._first(folders, self._open)
