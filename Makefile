@@ -64,7 +64,8 @@ coverage: $(STAMP)
 lock:
 	uv pip compile --quiet --universal --upgrade --extra dev --extra docs --python-version 3.11 --custom-compile-command 'make lock' pyproject.toml --output-file constraints.txt
 
-# A bare kinen in an empty environment searches offline and names what it lacks; then with everything.
+# A bare kinen in an empty environment searches offline, serves MCP on standard input and output and
+# names what it lacks; then with everything.
 package:
 	@rm -rf .package && mkdir .package
 	$(PYTHON) -m venv .package/venv
@@ -72,7 +73,9 @@ package:
 	@cd .package && mkdir notes && printf '# Tea\n\nThe kettle whistles.\n' > notes/tea.md && cd notes && mkdir .kinen \
 	  && export HOME=$$PWD/../home KINEN_HOME=$$PWD/../home/kinen http_proxy=http://127.0.0.1:9 https_proxy=http://127.0.0.1:9 \
 	  && ../venv/bin/kinen search --semantic 'boiling water' \
-	  && { ../venv/bin/kinen mcp </dev/null 2>&1 | grep -F "pip install 'kinen[mcp]'"; } \
+	  && { printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"make","version":"1"}}}' \
+	    '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"kinen_search","arguments":{"query":"kettle"}}}' | ../venv/bin/kinen mcp | grep -F 'note:tea.md'; } \
+	  && { ../venv/bin/kinen mcp --http --port 0 2>&1 | grep -F "pip install 'kinen[mcp]'"; } \
 	  && test ! -e $$KINEN_HOME/daemon.log \
 	  && echo 'package: installs into an empty environment and searches offline'
 	.package/venv/bin/python -m pip install --quiet --disable-pip-version-check '.[all]'

@@ -1,4 +1,4 @@
-"""A bare install does everything but serve; what serves names the extra that it needs."""
+"""A bare install does everything but serve HTTP; what serves names the extra that it needs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ OPTIONAL = (
     "prometheus_client",
     "psycopg",
     "psycopg_pool",
-    "pydantic",
     "pygls",
     "starlette",
     "textual",
@@ -181,11 +180,35 @@ def test_a_hook_says_nothing_of_extras(
     assert "make tea" in kinen("list", "observations", **bare).out
 
 
+def test_mcp_over_standard_input_and_output_needs_no_extra(
+    bare: dict[str, str], kinen: Callable[..., Ran], space: Path
+) -> None:
+    (space / "tea.md").write_text("# Tea\n\nThe kettle whistles.\n")
+    info = {"name": "test", "version": "1"}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info}
+    calls = (
+        ("kinen_search", {"query": "kettle"}),
+        ("kinen_checkpoint", {"text": "Descaled"}),
+        ("kinen_status", {}),
+        ("kinen_index_rebuild", {}),
+    )
+    messages: list[dict[str, object]] = [{"id": 0, "method": "initialize", "params": hello}]
+    for number, (name, arguments) in enumerate(calls, 1):
+        params = {"name": name, "arguments": arguments}
+        messages.append({"id": number, "method": "tools/call", "params": params})
+    lines = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
+    ran = kinen("mcp", stdin=lines, **bare)
+    assert (ran.code, ran.err) == (0, "")
+    answers = {row["id"]: row["result"] for row in map(json.loads, ran.out.splitlines())}
+    assert "note:tea.md" in str(answers[1])
+    assert not any(answers[number]["isError"] for number in (1, 2, 3))
+    assert set(answers) == {0, 1, 2, 3, 4}
+
+
 @pytest.mark.parametrize(
     ("words", "command", "extra"),
     [
-        (("mcp",), "kinen mcp", "mcp"),
-        (("mcp", "--http", "--port", "0"), "kinen mcp", "mcp"),
+        (("mcp", "--http", "--port", "0"), "kinen mcp --http", "mcp"),
         (("serve", "--port", "0"), "kinen serve", "http"),
         (("daemon", "start"), "kinen daemon", "http"),
         (("daemon", "restart"), "kinen daemon", "http"),
@@ -220,9 +243,9 @@ def test_a_folder_with_the_name_of_a_module_is_not_an_extra(
     (tmp_path / "bare" / "sitecustomize.py").write_text(
         REFUSAL.replace("raise ModuleNotFoundError", "if name != 'mcp': raise ModuleNotFoundError")
     )
-    for module in ("mcp", "pydantic", "anyio"):
+    for module in ("mcp", "anyio"):
         (space / module).mkdir()
-    assert kinen("mcp", **bare).code == 2
+    assert kinen("mcp", "--http", **bare).code == 2
 
 
 def test_each_extra_declares_what_its_modules_import() -> None:

@@ -24,7 +24,8 @@ from daemon.served import application, client, serving, unix_door
 from kinen.cli import main
 from kinen.cli.groups import root as kinen_root
 from kinen.hooks.command import HANDLERS
-from kinen.mcp.server import TOOLS, create_server
+from kinen.mcp.calls import TOOLS
+from kinen.mcp.server import create_server
 from kinen.memory import Memory
 from kinen.verbs import catalogue
 from mcp import Client
@@ -499,6 +500,9 @@ ASKED: dict[str, dict[str, Any]] = {
     "kinen_index_rebuild": {},
     "kinen_list_artifacts": {},
     "kinen_get_artifact": {"path": "src/a.py", "ref": "HEAD"},
+    "kinen_read": {"path": "note.md", "links": True},
+    "kinen_history": {"path": "src/a.py"},
+    "kinen_status": {"view": "files"},
     "kinen_get_provenance": {"path": "src/a.py"},
     "kinen_list_tags": {},
     "kinen_get_cochange": {"paths": ["src/a.py"]},
@@ -524,7 +528,7 @@ async def test_no_tool_runs_what_a_repository_names(
         memory.worklog.checkpoint("tea", type="decision", decision="Green tea in the office")
         memory.consolidation.consolidate()
         memory.consolidation.hide(memory.consolidation.memories()[0].ref)
-        async with Client(create_server(memory)) as tools:
+        async with Client(create_server(memory, everything=True)) as tools:
             names = {tool.name for tool in (await tools.list_tools()).tools}
             assert names == ASKED.keys()
             assert len(names) == len(TOOLS)

@@ -22,7 +22,8 @@ from kinen import Memory
 from kinen.characters import STYLES, visible, visible_line
 from kinen.cli.groups import root as commands
 from kinen.errors import KinenError
-from kinen.mcp.server import TOOLS, create_server
+from kinen.mcp.calls import TOOLS
+from kinen.mcp.server import create_server
 from kinen.model.journal import Scope
 from kinen.model.kinds import EVENTS, MODES
 from kinen.model.records import KINDS, Query
@@ -497,6 +498,9 @@ CALLS: dict[str, dict[str, Any]] = {
     "kinen_index_rebuild": {},
     "kinen_list_artifacts": {},
     "kinen_get_artifact": {"path": "notes/beta.md"},
+    "kinen_read": {"path": "notes/beta.md", "links": True},
+    "kinen_history": {"path": "notes/beta.md"},
+    "kinen_status": {"view": "standup", "since": "1w"},
     "kinen_get_provenance": {"path": "notes/beta.md"},
     "kinen_list_tags": {},
     "kinen_get_cochange": {"paths": ["notes/beta.md"]},
@@ -525,7 +529,7 @@ def texts_in(value: Any) -> Iterator[str]:
 
 @pytest.mark.quick
 def test_no_tool_of_mcp_gives_a_control_character(hostile: Hostile) -> None:
-    assert set(CALLS) == {tool.tool_name for tool in TOOLS}
+    assert set(CALLS) == set(TOOLS)
     home, settings = hostile.env["KINEN_HOME"], {"index.embedding_provider": "none"}
 
     async def ask() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kinen import Memory, Query
-from kinen.mcp.server import VERBS
+from kinen.mcp.verbs import VERB_TOOLS
 from sources.repositories import Repository
 
 if TYPE_CHECKING:
@@ -83,7 +83,8 @@ def test_the_history_of_a_file_has_whole_messages_oldest_first(
     repository.commit("fix: tea\n\nIt was cold.", {"tea.md": "# tea\n\nHot.\n"})
     with Memory.open(kitchen) as memory:
         memory.sync(embed=False)
-        text = VERBS["kinen_get_provenance"].model_validate({"path": "tea.md"}).answer(memory).text
+        history = VERB_TOOLS["kinen_get_provenance"].model_validate({"path": "tea.md"})
+        text = history.answer(memory).text
     places = [text.index(part) for part in ("docs: kettles", "Water must", "All of", "It was cold")]
     assert places == sorted(places)
 

@@ -17,7 +17,8 @@ from home_processes import processes_of
 from kinen import Memory
 from kinen.agents.client import clients
 from kinen.journal.brief import HEAD
-from kinen.mcp.server import TOOLS, create_server
+from kinen.mcp.calls import TOOLS
+from kinen.mcp.server import create_server
 from kinen.privacy.quote import MARK, quoted
 from mcp import Client
 
@@ -239,6 +240,10 @@ CALLS: dict[str, dict[str, Any]] = {
     "kinen_context": {"file": NAME},
     "kinen_links": {"path": NAME},
     "kinen_get_artifact": {"path": NAME},
+    "kinen_read": {"path": NAME, "links": True},
+    "kinen_history": {"path": NAME},
+    "kinen_remember": {"text": f"alpha {SPOKEN}", "type": "checkpoint"},
+    "kinen_status": {"view": "handoff"},
     "kinen_get_provenance": {"path": NAME},
     "kinen_get_cochange": {"path": NAME},
     "kinen_fix": {"error": f"ValueError: {SPOKEN}"},
@@ -260,7 +265,7 @@ def test_every_tool_gives_quoted_data_that_says_so(
     with Memory.open(pristine.root, settings=settings) as memory:
         drawn = memory.consolidation.memories()
         answers = anyio.run(answered, memory, drawn[0].id if drawn else "none")
-    assert set(answers) == {tool.tool_name for tool in TOOLS}
+    assert set(answers) == set(TOOLS)
     live = {name for name, answer in answers.items() if MARK in str(answer)}
     assert len(live) >= 12, live
     for name, answer in answers.items():
@@ -278,9 +283,9 @@ def test_every_tool_gives_quoted_data_that_says_so(
 async def answered(memory: Memory, id_: str) -> dict[str, Any]:
     answers = {}
     async with Client(create_server(memory)) as client:
-        for tool in TOOLS:
-            values = dict(CALLS.get(tool.tool_name, {}))
-            if tool.tool_name == "kinen_correct_memory":
+        for name in TOOLS:
+            values = dict(CALLS.get(name, {}))
+            if name == "kinen_correct_memory":
                 values["id"] = id_
-            answers[tool.tool_name] = await client.call_tool(tool.tool_name, values)
+            answers[name] = await client.call_tool(name, values)
     return answers

@@ -1,10 +1,11 @@
-"""Writes docs/reference from the code itself; `--check` only compares."""
+"""Writes docs/reference and the table of MCP tools from the code; `--check` only compares."""
 
 from __future__ import annotations
 
 import argparse
 import ast
 import inspect
+import json
 import re
 import sys
 from functools import cached_property
@@ -333,6 +334,13 @@ def agents_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def tools_table() -> str:
+    """The definitions of the tools, which `kinen mcp` lists without importing them."""
+    from kinen.mcp.calls import definitions
+
+    return json.dumps(definitions(), indent=1, ensure_ascii=False) + "\n"
+
+
 def pages() -> dict[str, str]:
     return {
         "agents.md": agents_page(),
@@ -340,6 +348,7 @@ def pages() -> dict[str, str]:
         "config.md": config_page(),
         "json.md": json_page(),
         "python.md": python_page(),
+        "../../src/kinen/mcp/tools.json": tools_table(),
     }
 
 

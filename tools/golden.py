@@ -348,13 +348,10 @@ def _team_openapi(_: Machine) -> str:
 
 
 def _mcp(_: Machine) -> str:
-    """The tools as `tools/list` shows them."""
-    from kinen.mcp.server import TOOLS, definition
+    """The tools as `tools/list` shows them with `--tools all`."""
+    from kinen.mcp.calls import definitions
 
-    tools = [
-        definition(tool).model_dump(mode="json", by_alias=True, exclude_none=True) for tool in TOOLS
-    ]
-    return f"{pretty(tools)}\n"
+    return f"{pretty(definitions())}\n"
 
 
 def _schema(machine: Machine, name: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 from typing import TYPE_CHECKING
 
@@ -16,10 +15,9 @@ from kinen.api import entries, requests, responses
 from kinen.api.complaints import complaint
 from kinen.api.paging import decode_cursor, encode_cursor, next_page
 from kinen.errors import QueryError
-from kinen.mcp.server import TOOLS, definition
+from kinen.mcp.calls import TOOLS
 from kinen.memory import Memory
 from kinen.memory.pool import JOURNAL, MemoryPool
-from kinen.text import estimate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,12 +27,10 @@ REQUESTS = [
     for kind in vars(requests).values()
     if isinstance(kind, type) and issubclass(kind, requests.Request)
 ]
-DEFINITION_TOKENS = 13_700
-"""The limit for the definitions of all tools; agents pay it in every session."""
 
 
 def test_every_other_name_means_a_field_of_some_request() -> None:
-    fields = {name for kind in (*REQUESTS, *TOOLS) for name in kind.model_fields}
+    fields = {name for kind in (*REQUESTS, *TOOLS.values()) for name in kind.model_fields}
     for name, meanings in requests.SYNONYMS.items():
         assert set(meanings) <= fields, name
 
@@ -60,8 +56,8 @@ def test_every_other_name_means_a_field_of_some_request() -> None:
 def test_a_tool_takes_the_names_that_agents_use(
     tool: str, values: dict[str, object], field: str
 ) -> None:
-    kind = next(kind for kind in TOOLS if kind.tool_name == tool)
-    assert field in kind.model_validate(values).model_fields_set
+    kind, fields = TOOLS[tool].part(dict(values))
+    assert field in kind.model_validate(fields).model_fields_set
 
 
 def test_complaints_name_the_field_and_the_reason() -> None:
@@ -97,13 +93,6 @@ def test_a_response_without_values_is_its_required_fields() -> None:
     schema = entries.Pin.model_json_schema(mode="serialization")
     assert set(schema["required"]) == set(schema["properties"])
     assert schema["additionalProperties"] is False
-
-
-def test_the_definitions_of_tools_do_not_grow() -> None:
-    tools = [
-        definition(tool).model_dump(mode="json", exclude_none=True, by_alias=True) for tool in TOOLS
-    ]
-    assert estimate(json.dumps(tools)) <= DEFINITION_TOKENS
 
 
 def test_calls_of_a_space_take_turns_and_a_cancelled_one_leaves_the_queue(

@@ -66,7 +66,7 @@ def inspector(tools: dict[str, str], place: Path) -> Inspector:
 def test_the_inspector_lists_and_calls_the_tools(inspector: Inspector, era: str) -> None:
     words = ("--protocol-era", era, *COMMAND)
     listed = inspector(*words, "--method", "tools/list", "--strict")["tools"]
-    assert len(listed) == 21
+    assert len(listed) == 8
     called = (*words, "--method", "tools/call", "--tool-name")
     results = inspector(*called, "kinen_search", "--tool-arg", "query=kettle", "limit=1")
     assert results["structuredContent"]["results"][0]["source"]["ref"] == "note:tea.md"

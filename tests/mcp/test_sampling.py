@@ -9,13 +9,14 @@ import anyio
 import mcp_types as types
 import pytest
 
-from kinen.mcp.server import create_server
 from kinen.memory import Memory
 from mcp import Client
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    Serve = Callable[..., Any]
 
 MODES = ("auto", "legacy")
 QUESTION = "where do sessions live"
@@ -69,12 +70,17 @@ class Model:
 
 
 async def call(
-    space: Path, model: Model | None, mode: str, tool: str = "kinen_recall", **arguments: Any
+    serve: Serve,
+    space: Path,
+    model: Model | None,
+    mode: str,
+    tool: str = "kinen_recall",
+    **arguments: Any,
 ) -> tuple[dict[str, Any], str]:
     """The value and the text of an answer."""
     with Memory.open(space) as memory:
         info = types.Implementation(name="codex-mcp-client", version="1")
-        server = create_server(memory)
+        server = serve(memory)
         async with Client(server, mode=mode, sampling_callback=model, client_info=info) as client:
             result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.content
@@ -85,11 +91,11 @@ async def call(
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_digest_is_written_by_the_clients_model_and_names_its_sources(
-    space: Path, configure: Callable[..., None], mode: str
+    serve: Serve, space: Path, configure: Callable[..., None], mode: str
 ) -> None:
     configure(distill_order="client,extract")
     model = Model("- Sessions live in Postgres since 2024. [1]")
-    value, text = await call(space, model, mode, query=QUESTION, distill=True)
+    value, text = await call(serve, space, model, mode, query=QUESTION, distill=True)
     assert value["digest"]["by"] == "client", value
     assert "Sessions live in Postgres since 2024. [note:sessions.md]" in text
     assert len(model.asked) == 1
@@ -103,20 +109,20 @@ async def test_a_digest_is_written_by_the_clients_model_and_names_its_sources(
     ("order", "distill"), [("extract", True), ("client,extract", False)], ids=["off", "not asked"]
 )
 async def test_nothing_is_sampled_that_was_not_configured_and_asked_for(
-    space: Path, configure: Callable[..., None], mode: str, order: str, distill: bool
+    serve: Serve, space: Path, configure: Callable[..., None], mode: str, order: str, distill: bool
 ) -> None:
     configure(distill_order=order)
     model = Model("- anything [1]")
-    await call(space, model, mode, query=QUESTION, distill=distill)
-    await call(space, model, mode, "kinen_checkpoint", description="Moved the sessions")
+    await call(serve, space, model, mode, query=QUESTION, distill=distill)
+    await call(serve, space, model, mode, "kinen_checkpoint", description="Moved the sessions")
     assert model.asked == []
 
 
-async def test_a_clone_cannot_have_the_clients_model_asked(space: Path) -> None:
+async def test_a_clone_cannot_have_the_clients_model_asked(serve: Serve, space: Path) -> None:
     (space / "sessions.md").write_text(NOTE)
     (space / ".kinen" / "config.yaml").write_text("distill:\n  order: [client, extract]\n")
     model = Model("- anything [1]")
-    await call(space, model, "legacy", query=QUESTION, distill=True)
+    await call(serve, space, model, "legacy", query=QUESTION, distill=True)
     assert model.asked == []
 
 
@@ -131,33 +137,34 @@ async def test_a_clone_cannot_have_the_clients_model_asked(space: Path) -> None:
     ids=["refused", "hung", "empty", "invented"],
 )
 async def test_a_model_that_gives_nothing_usable_leaves_the_extract_and_a_note(
+    serve: Serve,
     space: Path,
     configure: Callable[..., None],
     answer: str | types.ErrorData | None,
     reason: str,
 ) -> None:
     configure(distill_order="client,extract", distill_timeout="1")
-    value, text = await call(space, Model(answer), "legacy", query=QUESTION, distill=True)
+    value, text = await call(serve, space, Model(answer), "legacy", query=QUESTION, distill=True)
     assert value["digest"]["by"] == "extract"
     assert "Sessions live in Postgres" in text
     assert reason in json.dumps(value)
 
 
 async def test_a_client_without_a_model_is_said_to_have_none(
-    space: Path, configure: Callable[..., None]
+    serve: Serve, space: Path, configure: Callable[..., None]
 ) -> None:
     configure(distill_order="client,extract")
-    value, _ = await call(space, None, "legacy", query=QUESTION, distill=True)
+    value, _ = await call(serve, space, None, "legacy", query=QUESTION, distill=True)
     assert "does not offer its model" in json.dumps(value)
 
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_lines_with_invented_names_are_left_out_and_the_rest_stays(
-    space: Path, configure: Callable[..., None], mode: str
+    serve: Serve, space: Path, configure: Callable[..., None], mode: str
 ) -> None:
     configure(distill_order="client,extract")
     model = Model("- Sessions live in Postgres. [1]\n- `cache.py` holds 77 of them. [1] [9]")
-    value, text = await call(space, model, mode, query=QUESTION, distill=True)
+    value, text = await call(serve, space, model, mode, query=QUESTION, distill=True)
     assert "Sessions live in Postgres." in text
     assert "cache.py" not in text
     assert "1 of 2 lines left out" in json.dumps(value)
@@ -165,7 +172,7 @@ async def test_lines_with_invented_names_are_left_out_and_the_rest_stays(
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_checkpoint_draws_what_the_session_supports_and_nothing_else(
-    space: Path, configure: Callable[..., None], mode: str
+    serve: Serve, space: Path, configure: Callable[..., None], mode: str
 ) -> None:
     configure(consolidation_order="client,extract")
     with Memory.open(space) as memory:
@@ -182,7 +189,9 @@ async def test_a_checkpoint_draws_what_the_session_supports_and_nothing_else(
         },
     ]
     model = Model("\n".join(map(json.dumps, lines)))
-    _, text = await call(space, model, mode, "kinen_checkpoint", description="Moved the sessions")
+    _, text = await call(
+        serve, space, model, mode, "kinen_checkpoint", description="Moved the sessions"
+    )
     assert len(model.asked) == 1
     assert SAID in text
     with Memory.open(space) as memory:

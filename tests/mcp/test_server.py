@@ -18,7 +18,8 @@ import pytest
 
 import kinen.cli
 from kinen.journal.brief import HEAD
-from kinen.mcp.server import ASK, DATA, TELL, TOOLS, create_server
+from kinen.mcp.calls import TOOLS, definitions
+from kinen.mcp.protocol import ASK, DATA, MAIN, TABLE, TELL, Catalogue
 from kinen.mcp.transports import by_folder
 from kinen.memory import Memory
 from kinen.model.kinds import MEMORY_CLOSE, MEMORY_OPEN
@@ -28,6 +29,8 @@ from mcp import Client
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
+
+    Serve = Callable[..., Any]
 
 MODES = ("auto", "legacy")
 QUESTION = "why did we drop redis"
@@ -92,8 +95,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 @pytest.fixture(params=MODES)
-async def client(project: Project, request: pytest.FixtureRequest) -> AsyncIterator[Client]:
-    async with Client(create_server(project.memory), mode=request.param) as created:
+async def client(
+    serve: Serve, project: Project, request: pytest.FixtureRequest
+) -> AsyncIterator[Client]:
+    async with Client(serve(project.memory), mode=request.param) as created:
         yield created
 
 
@@ -161,11 +166,11 @@ COMMANDS = (
 
 @pytest.mark.parametrize(("tool", "given", "command"), COMMANDS, ids=lambda value: str(value)[:30])
 async def test_a_tool_tells_what_the_command_prints(
-    project: Project, tool: str, given: dict[str, Any], command: str
+    serve: Serve, project: Project, tool: str, given: dict[str, Any], command: str
 ) -> None:
     printed = project.cli(*command.split())
     for mode in MODES:
-        async with Client(create_server(project.memory), mode=mode) as client:
+        async with Client(serve(project.memory), mode=mode) as client:
             answer = await ask(client, tool, **given)
         without = () if given.get("explain") else ("votes", "metadata", "root", "file")
         if tool == "kinen_get_artifact":
@@ -176,9 +181,11 @@ async def test_a_tool_tells_what_the_command_prints(
             same(answer, printed, "commit", *without)
 
 
-async def test_search_by_meaning_tells_what_the_command_prints(tmp_path: Path) -> None:
+async def test_search_by_meaning_tells_what_the_command_prints(
+    serve: Serve, tmp_path: Path
+) -> None:
     project = Project(tmp_path, "onnx")
-    async with Client(create_server(project.memory)) as client:
+    async with Client(serve(project.memory)) as client:
         answer = await ask(
             client, "kinen_search", query=QUESTION, explain=True, budget=99_000, context=2
         )
@@ -325,7 +332,7 @@ BAD = (
     ("kinen_links", {"path": "note:none.md"}, "kinen_search shows refs and paths"),
     ("kinen_get_artifact", {"ref": "HEAD"}, "path is required"),
     ("kinen_get_artifact", {"path": NOTE, "ref": "v99"}, "v99"),
-    ("kinen_get_provenance", {"path": "nope.py"}, "kinen_list_artifacts lists those"),
+    ("kinen_get_provenance", {"path": "nope.py"}, "kinen_status with view files lists those"),
     ("kinen_get_cochange", {}, "no paths · give paths"),
     ("kinen_checkpoint", {"description": " "}, "description: "),
     ("kinen_checkpoint", {"text": "x", "type": "poem"}, "unknown type 'poem' · use one of"),
@@ -337,7 +344,7 @@ BAD = (
     ("kinen_observe", {"content": "x", "capsule": "none"}, "none"),
     ("kinen_pin", {"ref": "observation:none"}, "kinen_search shows refs"),
     ("kinen_pin", {"ref": NOTE, "ttl": "long"}, "ttl: invalid duration 'long'"),
-    ("kinen_serach", {}, "no tool 'kinen_serach' · use one of kinen_search"),
+    ("kinen_serach", {}, "no tool 'kinen_serach' · use one of kinen_recall"),
 )  # fmt: skip
 
 
@@ -370,7 +377,7 @@ async def test_what_a_link_leads_to_outside_is_not_read(client: Client) -> None:
 
 async def test_schemas_are_what_every_client_takes(client: Client) -> None:
     tools = (await client.list_tools()).tools
-    assert [element.name for element in tools] == [item.tool_name for item in TOOLS]
+    assert [element.name for element in tools] == [*MAIN]
     for tool in tools:
         assert tool.annotations
         assert tool.annotations.open_world_hint is False
@@ -388,21 +395,32 @@ async def test_schemas_are_what_every_client_takes(client: Client) -> None:
     assert matches <= {entry.name for entry in tools}
 
 
-async def test_definitions_cost_at_most_2000_tokens(client: Client) -> None:
-    # Four characters a token: a tokenizer of Claude counts 1,900 where this is 2,000.
-    texts = [
-        json.dumps(
-            {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema},
-            separators=(",", ":"),
-        )
-        for tool in (await client.list_tools()).tools
-    ]
-    assert sum(map(len, texts)) / 4 <= 2000
+def cost(everything: bool) -> int:
+    """Tokens of a listing by kinen's own counter, for which each sign of JSON is a token."""
+    shown = ("name", "description", "inputSchema")
+    tools = Catalogue(everything=everything).tools
+    texts = ({key: tool[key] for key in shown} for tool in tools)
+    return sum(estimate(json.dumps(text, separators=(",", ":"))) for text in texts)
+
+
+async def test_definitions_cost_at_most_1400_tokens(client: Client) -> None:
+    assert cost(everything=False) <= 1400
+    assert cost(everything=True) <= 3700
     assert all(tool.output_schema is None for tool in (await client.list_tools()).tools)
 
 
+def test_the_table_of_tools_is_what_the_declarations_give() -> None:
+    assert json.loads(Path(TABLE).read_text(encoding="utf-8")) == definitions()
+    assert [*TOOLS][: len(MAIN)] == [*MAIN]
+
+
+async def test_all_tools_are_listed_where_that_is_asked_for(serve: Serve, project: Project) -> None:
+    async with Client(serve(project.memory, everything=True)) as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == [*TOOLS]
+
+
 async def test_parameters_that_are_not_listed_are_accepted(client: Client) -> None:
-    for tool in TOOLS:
+    for tool in TOOLS.values():
         assert set(tool.unlisted) <= set(tool.model_fields), tool.tool_name
     hits = await ask(client, "kinen_search", query=QUESTION, mode="fts", exact=False, explain=True)
     assert hits["results"][0]["votes"]
@@ -410,10 +428,10 @@ async def test_parameters_that_are_not_listed_are_accepted(client: Client) -> No
 
 @pytest.mark.parametrize("name", ["claude-code", "Visual Studio Code"])
 async def test_a_client_that_reads_values_is_answered_once_as_text(
-    project: Project, name: str
+    serve: Serve, project: Project, name: str
 ) -> None:
     about = types.Implementation(name=name, version="1")
-    async with Client(create_server(project.memory), client_info=about) as other:
+    async with Client(serve(project.memory), client_info=about) as other:
         answer = await other.call_tool("kinen_search", {"query": QUESTION})
     assert answer.structured_content is None
     assert MEMORY_OPEN in answer.content[0].text
@@ -435,7 +453,9 @@ async def test_prompts_name_the_tools(client: Client) -> None:
     assert "kinen_recall about: the token refresh" in result.messages[0].content.text
 
 
-async def test_a_server_that_only_reads_has_no_tool_that_writes(project: Project) -> None:
+async def test_a_server_that_only_reads_has_no_tool_that_writes(
+    serve: Serve, project: Project
+) -> None:
     def state() -> dict[str, str]:
         files = (
             path for path in project.root.rglob("*") if path.is_file() and ".git" not in path.parts
@@ -445,10 +465,10 @@ async def test_a_server_that_only_reads_has_no_tool_that_writes(project: Project
             for plural in ("observations", "pins")
         }
 
-    async with Client(create_server(project.memory, read_only=True)) as client:
+    async with Client(serve(project.memory, read_only=True)) as client:
         tools = (await client.list_tools()).tools
         assert all(item.annotations and item.annotations.read_only_hint for item in tools)
-        assert len(tools) == 15
+        assert len(tools) == 6
         before = state()
         for tool, values, _ in COMMANDS:
             if tool != "kinen_plan":
@@ -476,14 +496,14 @@ def with_roots(*folders: Path) -> Callable[[Any], Any]:
 
 
 @asynccontextmanager
-async def opened(mode: str, **options: Any) -> AsyncIterator[Client]:
-    async with Client(create_server(by_folder), mode=mode, **options) as client:
+async def opened(serve: Serve, mode: str, **options: Any) -> AsyncIterator[Client]:
+    async with Client(serve(by_folder), mode=mode, **options) as client:
         yield client
 
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_client_is_answered_for_the_space_it_works_in(
-    mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    serve: Serve, mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
     first, two = notes(tmp_path / "one", "apples"), notes(tmp_path / "tw o", "pears")
@@ -493,38 +513,38 @@ async def test_a_client_is_answered_for_the_space_it_works_in(
     async def space(client: Client) -> str:
         return str((await ask(client, "kinen_index_status"))["space"])
 
-    async with opened(mode) as client:
+    async with opened(serve, mode) as client:
         assert await space(client) == "one"
     roots = with_roots(tmp_path / "gone", tmp_path, two / "below", first)
-    async with opened(mode, list_roots_callback=roots) as client:
+    async with opened(serve, mode, list_roots_callback=roots) as client:
         assert await space(client) == "tw o"
         answer = await ask(client, "kinen_search", query="pears")
         assert [hit["source"]["path"] for hit in answer["results"]][:1] == ["note.md"]
         assert "outside the space" in await refused(
             client, "kinen_links", path=str(first / "note.md")
         )
-    async with opened(mode, list_roots_callback=with_roots(tmp_path)) as client:
+    async with opened(serve, mode, list_roots_callback=with_roots(tmp_path)) as client:
         assert await space(client) == "one"
 
     async def broken(_: Any) -> types.ErrorData:
         return types.ErrorData(code=-32603, message="no roots today")
 
     if mode == "legacy":
-        async with opened(mode, list_roots_callback=broken) as client:
+        async with opened(serve, mode, list_roots_callback=broken) as client:
             assert await space(client) == "one"
     monkeypatch.chdir(tmp_path)
-    async with opened(mode) as client:
+    async with opened(serve, mode) as client:
         assert "no space here" in await refused(client, "kinen_search", query="pears")
 
 
 async def test_a_space_may_move_while_the_server_runs(
-    space: Path, monkeypatch: pytest.MonkeyPatch, kinen: Callable[..., Any]
+    serve: Serve, space: Path, monkeypatch: pytest.MonkeyPatch, kinen: Callable[..., Any]
 ) -> None:
     monkeypatch.chdir(space)
     (space / "note.md").write_text("# Tea\n")
     git(space, "init", "-q")
     commit(space, "docs: tea")
-    async with opened("auto") as client:
+    async with opened(serve, "auto") as client:
         first = await ask(client, "kinen_observe", content="before the origin")
         git(space, "remote", "add", "origin", "https://example.org/tea.git")
         kinen("config", "set", "index.embedding_provider", "none")
@@ -541,12 +561,11 @@ async def test_a_space_may_move_while_the_server_runs(
 
 
 async def test_two_clients_at_once_lose_nothing(
-    space: Path, monkeypatch: pytest.MonkeyPatch
+    serve: Serve, space: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(space)
     (space / "note.md").write_text("# Tea\n\nThe kettle is on.\n")
     refs: list[str] = []
-    server = create_server(by_folder)
 
     async def work(client: Client, n: int) -> None:
         refs.append((await ask(client, "kinen_observe", content=f"cup {n}"))["ref"])
@@ -554,8 +573,8 @@ async def test_two_clients_at_once_lose_nothing(
         assert answer["results"]
 
     async with (
-        Client(server) as item,
-        Client(server, mode="legacy") as two,
+        Client(serve(by_folder)) as item,
+        Client(serve(by_folder), mode="legacy") as two,
         anyio.create_task_group() as group,
     ):
         for n in range(20):
@@ -569,7 +588,7 @@ async def test_two_clients_at_once_lose_nothing(
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_rebuild_tells_how_far_it_is_and_ends_when_cancelled(
-    mode: str, space: Path, monkeypatch: pytest.MonkeyPatch
+    serve: Serve, mode: str, space: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
     monkeypatch.chdir(space)
@@ -578,7 +597,7 @@ async def test_a_rebuild_tells_how_far_it_is_and_ends_when_cancelled(
     output: list[float] = []
     meanwhile: list[Any] = []
 
-    async with opened(mode) as client:
+    async with opened(serve, mode) as client:
 
         async def progress(done: float, total: float | None, message: str | None) -> None:
             assert total == 3.0
@@ -611,13 +630,13 @@ async def test_orphans_and_broken_links_are_views_of_links(
     assert "direction orphans or broken" in await refused(client, "kinen_links")
 
 
-async def test_a_memory_is_corrected_and_that_is_undone(tmp_path: Path) -> None:
+async def test_a_memory_is_corrected_and_that_is_undone(serve: Serve, tmp_path: Path) -> None:
     project = Project(tmp_path)
     memory = project.memory
     memory.worklog.checkpoint("Tea is green", type="decision", decision="Green tea only")
     memory.worklog.checkpoint("Tea is black", type="decision", decision="Black tea only")
     memory.consolidation.consolidate()
-    async with Client(create_server(memory)) as client:
+    async with Client(serve(memory)) as client:
         listed = await ask(client, "kinen_memories")
         first, second = (entry["ref"] for entry in listed["memories"][:2])
         edited = await ask(
@@ -632,6 +651,128 @@ async def test_a_memory_is_corrected_and_that_is_undone(tmp_path: Path) -> None:
         assert newer["memories"][0]["superseded_by"] == second.partition(":")[2]
         message = await refused(client, "kinen_correct_memory", action="edit", content="x")
         assert "id" in message
-    async with Client(create_server(memory, read_only=True)) as client:
+    async with Client(serve(memory, read_only=True)) as client:
         assert "only reads" in await refused(client, "kinen_correct_memory", action="undo")
     memory.close()
+
+
+FORMER = {
+    "kinen_search": {"query": "redis"},
+    "kinen_recall": {},
+    "kinen_context": {},
+    "kinen_links": {"path": NOTE},
+    "kinen_index_status": {},
+    "kinen_index_rebuild": {"embed": False},
+    "kinen_list_artifacts": {"tags": ["notes"]},
+    "kinen_get_artifact": {"path": NOTE, "ref": "HEAD"},
+    "kinen_get_provenance": {"path": NOTE},
+    "kinen_list_tags": {},
+    "kinen_get_cochange": {"path": NOTE, "limit": 3},
+    "kinen_fix": {"error": "ValueError: no parcel"},
+    "kinen_how": {"command": "pytest"},
+    "kinen_standup": {"since": "1w"},
+    "kinen_handoff": {},
+    "kinen_memories": {},
+    "kinen_remember": {"text": "Parcels are weighed twice", "why": "one scale is wrong"},
+    "kinen_checkpoint": {"description": "The scale was changed"},
+    "kinen_plan": {"action": "list"},
+    "kinen_observe": {"content": "it is on"},
+    "kinen_pin": {"ref": NOTE},
+}
+"""Every tool that was listed before there were eight."""
+
+
+async def test_every_former_name_is_called_unlisted_and_without_its_prefix(
+    client: Client,
+) -> None:
+    listed = {tool.name for tool in (await client.list_tools()).tools}
+    assert FORMER.keys() - listed
+    assert {*TOOLS} - listed <= {*FORMER, "kinen_correct_memory"}
+    for name, arguments in FORMER.items():
+        await ask(client, name, **arguments)
+        await ask(client, name.removeprefix("kinen_"), **arguments)
+    kept = await ask(client, "remember", text="The scale stands in the yard")
+    await ask(client, "correct_memory", action="forget", id=kept["memories"][0]["ref"])
+
+
+SEEDS = (
+    ("list_artifacts", {"tags": ["notes"], "include_deleted": True, "include_ignored": True,
+                        "source_only": False, "limit": 5, "offset": 0}, "files"),
+    ("get_artifact", {"path": NOTE, "ref": "HEAD"}, "content"),
+    ("search", {"query": "redis", "tags": ["notes"], "limit": 3}, "query"),
+    ("search", {"query": "redis", "strategy": "FtsOnly"}, "query"),
+    ("get_provenance", {"path": NOTE}, "revisions"),
+    ("list_tags", {}, "tags"),
+    ("get_cochange", {"path": NOTE, "limit": 3}, "files"),
+    ("recall", {"search": "redis", "semantic": False, "days": 9, "limit": 3,
+                "workspace": "current"}, "items"),
+    ("recall", {"query": "redis", "strategy": "fts-only", "from": "2020-01-01"}, "items"),
+    ("checkpoint", {"description": "Poured", "tags": ["tea"]}, "ref"),
+    ("plan", {"action": "save", "title": "Pour", "content": "- [ ] pour", "activate": False},
+     "plans"),
+    ("plan", {"action": "get", "planId": "pour"}, "plans"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("tool", "given", "field"), SEEDS, ids=lambda value: str(value)[:40])
+async def test_names_and_parameters_of_other_memories_are_taken(
+    client: Client, tool: str, given: dict[str, Any], field: str
+) -> None:
+    assert field in await ask(client, tool, **given)
+
+
+async def test_a_tool_that_joins_others_answers_as_they_do(client: Client) -> None:
+    for view, former in (
+        ("index", "kinen_index_status"),
+        ("handoff", "kinen_handoff"),
+        ("memories", "kinen_memories"),
+        ("tags", "kinen_list_tags"),
+        ("files", "kinen_list_artifacts"),
+    ):
+        assert await ask(client, "kinen_status", view=view) == await ask(client, former)
+    assert "docs(oncall)" in str(await ask(client, "kinen_status", view="standup", since="1w"))
+    tagged = await ask(client, "kinen_status", view="files", tags="notes")
+    assert tagged == await ask(client, "kinen_list_artifacts", tags=["notes"])
+    assert "use one of index" in await refused(client, "kinen_status", view=["index"])
+    assert "unknown field 'since'" in await refused(client, "kinen_status", since="1d")
+    how = await ask(client, "kinen_how", command="pytest")
+    assert await ask(client, "kinen_fix", command="pytest") == how
+    assert "error is required" in await refused(client, "kinen_fix")
+
+
+async def test_a_history_has_the_commits_and_what_changes_with_the_file(client: Client) -> None:
+    history = await ask(client, "kinen_history", path=NOTE)
+    assert (
+        history["revisions"] == (await ask(client, "kinen_get_provenance", path=NOTE))["revisions"]
+    )
+    others = await ask(client, "kinen_get_cochange", path=NOTE)
+    assert history["changes_with"] == others["files"]
+    assert "notes/onboarding.md" in str(history["changes_with"])
+    assert await refused(client, "kinen_history", path="nope.py")
+
+
+async def test_a_text_is_read_with_its_links(client: Client) -> None:
+    plain = await ask(client, "kinen_read", path=NOTE)
+    assert plain == await ask(client, "kinen_get_artifact", path=NOTE)
+    linked = await ask(client, "kinen_read", path=NOTE, links=True)
+    assert linked["edges"] == (await ask(client, "kinen_links", path=NOTE))["edges"]
+    assert linked["content"] == plain["content"]
+
+
+async def test_remember_saves_a_memory_or_a_checkpoint(client: Client, project: Project) -> None:
+    kept = await ask(client, "kinen_remember", text="Parcels leave at noon", type="decision")
+    assert kept["memories"][0]["type"] == "decision"
+    given = {"why": "the scale was wrong", "next": "weigh again", "files": [NOTE]}
+    saved = await ask(client, "kinen_remember", text="Scale changed", type="checkpoint", **given)
+    text = (project.root / saved["ref"].partition(":")[2]).read_text()
+    assert "Scale changed" in text
+    assert "the scale was wrong" in text
+    assert "weigh again" in text
+    assert NOTE in text
+    assert "text" in await refused(client, "kinen_remember", type="decision")
+
+
+async def test_a_recall_of_the_changes_is_their_context(client: Client) -> None:
+    changes = await ask(client, "kinen_recall", changes=True)
+    assert changes == await ask(client, "kinen_context")
+    assert "changes and query" in await refused(client, "kinen_recall", changes=True, query="tea")

@@ -109,7 +109,7 @@ async def test_two_processes_at_once_serve_one_space(space: Path) -> None:
 
 async def test_a_process_that_only_reads_writes_nothing(space: Path) -> None:
     async with over_stdio(space, "auto", "--read-only") as client:
-        assert len((await client.list_tools()).tools) == 15
+        assert len((await client.list_tools()).tools) == 6
         assert (await client.call_tool("kinen_pin", {"ref": "tea.md"})).is_error
 
 

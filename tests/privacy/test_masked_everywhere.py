@@ -208,12 +208,12 @@ def test_no_option_of_any_command_leaks_a_secret(
 
 def test_no_field_of_a_tool_leaks_a_secret(space: Path, home: Path) -> None:
     from kinen.errors import KinenError
-    from kinen.mcp.server import TOOLS
+    from kinen.mcp.calls import TOOLS
 
     (space / "note.md").write_text("# Note\n")
     wrote = set()
     with Memory.open(space) as memory:
-        for tool in TOOLS:
+        for tool in TOOLS.values():
             output: dict[str, Any] = {}
             for name, field in tool.model_fields.items():
                 shape = str(field.annotation)
@@ -226,8 +226,9 @@ def test_no_field_of_a_tool_leaks_a_secret(space: Path, home: Path) -> None:
             for less in ({}, some, {**some, "text": ""}):
                 values = {**output, **{key: less[key] for key in less if key in output}}
                 try:
-                    tool.model_validate(values).answer(memory)
-                    wrote.add(tool.tool_name)
+                    part, fields = tool.part(values)
+                    part.model_validate(fields).answer(memory)
+                    wrote.add(part.tool_name)
                 except (KinenError, ValueError):
                     continue
     assert {"kinen_observe", "kinen_checkpoint", "kinen_pin"} <= wrote

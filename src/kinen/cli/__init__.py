@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kinen.cli.fastargs import Option
 
 MANY = 1 << 20
-FAST = {"search": (1, MANY), "recall": (0, MANY), "log": (1, 1)}
+FAST = {"search": (1, MANY), "recall": (0, MANY), "log": (1, 1), "mcp": (0, 0)}
 """Commands that must start fast, with the fewest and the most words that they take."""
 ALIASES = {"query": "search"}
 """Other names of commands."""

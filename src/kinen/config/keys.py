@@ -272,6 +272,20 @@ class MemoriesSection(NamedTuple):
     ] = "gentle"
 
 
+class McpSection(NamedTuple):
+    # A server lists its tools before it knows the space of its client.
+    tools: Annotated[
+        str,
+        Row(
+            "choice",
+            PERSONAL,
+            "tools that `kinen mcp` lists to agents: the main ones, or all; each costs tokens, and"
+            " all can be called",
+            choices=("main", "all"),
+        ),
+    ] = "main"
+
+
 class DaemonSection(NamedTuple):
     # One daemon serves all spaces, so that a clone does not say how it runs.
     auto_start: Annotated[bool, Row("bool", LOWER, "a search starts the daemon")] = True
@@ -351,6 +365,7 @@ class Config(NamedTuple):
     consolidation: ConsolidationSection = ConsolidationSection()
     hooks: HooksSection = HooksSection()
     memories: MemoriesSection = MemoriesSection()
+    mcp: McpSection = McpSection()
     daemon: DaemonSection = DaemonSection()
     engine: EngineSection = EngineSection()
     team: TeamSection = TeamSection()

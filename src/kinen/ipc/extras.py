@@ -10,9 +10,9 @@ import sys
 from kinen.errors import MissingExtra
 
 EXTRAS = {
-    "http": ("fastapi", "uvicorn", "pydantic"),
+    "http": ("fastapi", "uvicorn"),
     "lsp": ("pygls",),
-    "mcp": ("mcp", "pydantic", "anyio"),
+    "mcp": ("mcp", "anyio"),
     "postgres": ("psycopg", "pgvector", "prometheus_client"),
     "tui": ("textual",),
 }

@@ -32,6 +32,11 @@ class Tool(BaseModel):
     """Parameters that are accepted, and left out of the definition to keep it short."""
     _client: str = PrivateAttr("")
 
+    @classmethod
+    def part(cls, arguments: dict[str, Any]) -> "Part":
+        """The tool that answers, and its arguments: of one that joins several, one of these."""
+        return cls, arguments
+
     def parameters(self, *names: str) -> dict[str, Any]:
         return {name: getattr(self, name) for name in names}
 
@@ -39,6 +44,8 @@ class Tool(BaseModel):
         raise NotImplementedError
 
 
+Part = tuple[type[Tool], dict[str, Any]]
+"""A tool and its arguments."""
 Names = Annotated[list[str], BeforeValidator(lambda value: listed(value, ","))]
 Texts = Annotated[list[str], BeforeValidator(lambda value: listed(value, ""))]
 AsOf = Annotated[str, Field(description="what was known at a time, or in a commit")]

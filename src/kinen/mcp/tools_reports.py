@@ -1,4 +1,4 @@
-"""Tools that report: standup, handoff, memories; and the one that corrects a memory."""
+"""Tools that report: status, standup, handoff, memories; and the one that corrects a memory."""
 
 from dataclasses import asdict
 from typing import Any, Literal
@@ -8,7 +8,10 @@ from pydantic import Field
 from kinen.api import responses
 from kinen.api.corrections import ACTIONS, correct
 from kinen.api.requests import Request
-from kinen.mcp.tool import Answer, AsOf, Limit, Tool
+from kinen.errors import QueryError
+from kinen.mcp.tool import Answer, AsOf, Limit, Part, Tool
+from kinen.mcp.tools_search import IndexStatus, ListTags
+from kinen.mcp.verbs import VERB_TOOLS
 from kinen.memory import Memory
 from kinen.memory.report_text import handoff_text, standup_text
 from kinen.model.kinds import MEMORY_TYPES
@@ -82,3 +85,33 @@ class CorrectMemory(Tool, Request):
         entry = correct(memory, **self.parameters("action", "id", "other", "content"))
         row = memory_json(entry, memory.consolidation.origin(entry))
         return Answer(responses.Memories(memories=[row]), learned_text(entry))
+
+
+VIEWS: dict[str, type[Tool]] = {
+    "index": IndexStatus,
+    "standup": Standup,
+    "handoff": Handoff,
+    "memories": Memories,
+    "tags": ListTags,
+    "files": VERB_TOOLS["kinen_list_artifacts"],
+}
+
+
+class Status(Tool):
+    """State of the index; what was done since a time (standup), what the next agent needs
+    (handoff), decisions and lessons (memories), tags, files by tags.
+    """
+
+    tool_name = "kinen_status"
+    tool_title = "Status and reports"
+
+    view: Literal[*VIEWS] = "index"  # type: ignore[valid-type]
+    since: str = ""
+    tags: str = ""
+
+    @classmethod
+    def part(cls, arguments: dict[str, Any]) -> Part:
+        view = arguments.get("view", "index")
+        if view not in [*VIEWS]:
+            raise QueryError(f"no view {view!r}", f"use one of {', '.join(VIEWS)}")
+        return VIEWS[view], {name: arguments[name] for name in arguments if name != "view"}

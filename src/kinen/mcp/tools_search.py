@@ -3,10 +3,9 @@
 import os
 import time
 from collections.abc import Callable, Sequence
-from threading import Thread
+from threading import Event, Thread
 from typing import Annotated, Any, Literal
 
-from anyio import from_thread
 from pydantic import Field
 
 from kinen import query
@@ -15,7 +14,7 @@ from kinen.api.paging import next_page
 from kinen.api.reading import ArtifactFields, ContextFields
 from kinen.api.refs import resolve
 from kinen.api.requests import Request
-from kinen.errors import QueryError
+from kinen.errors import KinenError, QueryError
 from kinen.ipc import client
 from kinen.mcp.tool import Answer, AsOf, Limit, Names, Offset, Texts, Tool
 from kinen.memory import Memory
@@ -40,20 +39,18 @@ BUSY_SECONDS = 5.0
 """How long a rebuild waits for another process that indexes the same space."""
 
 Progress = Callable[[str, int, int], None]
-Since = Annotated[str, Field(description="2h, 3d, today, 2026-03-01")]
+Since = Annotated[str, Field(description="3d, or a date")]
 Until = str
 
 
 class Search(Tool, Request):
-    """Search notes, decisions, checkpoints, past sessions, commits, files and code by word and by
-    meaning. Give a full question or identifiers. Results have refs, lines and text.
-    """
+    """Search notes, decisions, past sessions, commits, files and code by word and by meaning."""
 
     tool_name = "kinen_search"
     tool_title = "Search memory"
     unlisted = (
-        *("mode", "kinds", "meta", "until", "as_of", "context_chunks", "min_score"),
-        *("exact", "explain"),
+        *("mode", "kinds", "session", "tags", "meta", "until", "as_of", "context_chunks"),
+        *("limit", "budget", "min_score", "exact", "explain", "space"),
     )
 
     query: str = Field(min_length=1)
@@ -64,14 +61,13 @@ class Search(Tool, Request):
     )
     type: str = Field(
         "all",
-        description="notes, rounds, artifacts, resources, checkpoints, plans, memories, symbols, "
-        "files, commits, observations, summaries",
+        description="notes, rounds, checkpoints, memories, symbols, files or commits",
     )
     kinds: Names = Field([], description="of commits (fix, feat, …) or observations (error, …)")
     session: str = ""
     tags: Names = Field([])
     meta: Names = Field([], description="metadata as key=value")
-    paths: Texts = Field([], description="folders or globs")
+    paths: Texts = Field([])
     since: Since = ""
     until: Until = ""
     as_of: AsOf = ""
@@ -174,21 +170,28 @@ def hit_text(hit: responses.SizedHit) -> str:
 
 
 class Recall(Tool, Request):
-    """What to know to start or resume work: plan, pins, last summary, decisions, lessons and
-    notes on query or issue. Without: the latest.
-    """
+    """What to know to start or resume work: plan, pins, last summary, decisions, lessons, notes."""
 
     tool_name = "kinen_recall"
     tool_title = "Recall what matters now"
     unlisted = (
-        *("explain", "until", "as_of", "limit", "mode", "min_similarity", "symbols"),
-        *("repo", "agent", "user"),
+        *("explain", "until", "as_of", "limit", "mode", "min_similarity", "symbols", "tags"),
+        *(
+            "files",
+            "issue",
+            "session",
+            "repo",
+            "agent",
+            "user",
+            "budget",
+            "full",
+            "distill",
+            "space",
+        ),
     )
 
     query: str = Field("")
-    type: str = Field(
-        "all", description="decision, lesson, pattern, insight, incident, or as in kinen_search"
-    )
+    type: str = Field("all", description="decision, lesson, or as in kinen_search")
     limit: int = Field(20, json_schema_extra=bounds("limit"))
     since: Since = ""
     until: Until = ""
@@ -204,12 +207,19 @@ class Recall(Tool, Request):
     agent: str = ""
     user: str = ""
     budget: int = Field(0, json_schema_extra=bounds("budget", 0), description="most tokens")
+    changes: bool = Field(False, description="on uncommitted changes")
     full: bool = Field(False, description="whole records")
     distill: bool = Field(False, description="with sources")
     explain: bool = Field(False, description="with the votes behind each score")
     space: Names = Field([], description="as in kinen_search")
 
     def answer(self, memory: Memory) -> Answer:
+        if self.changes:
+            others = self.model_fields_set - {"changes", "budget"}
+            if others:
+                fact = f"changes and {', '.join(sorted(others))}"
+                raise QueryError(fact, "give changes alone, or with budget")
+            return Context.model_validate({"budget": self.budget}).answer(memory)
         types = [name for name in listed([self.type]) if name != "all"]
         fields = self.parameters(
             *("tags", "files", "symbols", "session", "since", "until", "as_of", "limit", "budget"),
@@ -246,19 +256,29 @@ class Context(ContextFields, Tool, Request):
         return Answer(value, recall_text(recall) or "nothing yet")
 
 
-class GetArtifact(ArtifactFields, Tool, Request):
-    """Read the text of a path or of any ref. Files also as of a commit, with the tags and commits
-    up to it.
-    """
+class Read(ArtifactFields, Tool, Request):
+    """Text of a path or of any ref; of a file with tags and commits."""
 
-    tool_name = "kinen_get_artifact"
+    tool_name = "kinen_read"
     tool_title = "Read a file, note or record"
+    unlisted = ("budget",)
+
+    links: bool = False
 
     def answer(self, memory: Memory) -> Answer:
-        value = self.read(memory)
-        more = f"… continue with offset {value.next_offset}" if value.next_offset else ""
-        head = f"[{value.ref}] {value.title}"
-        return Answer(value, "\n".join(filter(None, [head, value.content, more])))
+        artifact = self.read(memory)
+        value = artifact.model_dump(mode="json", exclude_defaults=True)
+        more = f"… continue with offset {artifact.next_offset}" if artifact.next_offset else ""
+        head = f"[{artifact.ref}] {artifact.title}"
+        texts = [head, artifact.content, more]
+        if self.links:
+            for direction in ("both", "related"):
+                asked = {"path": artifact.ref, "direction": direction}
+                linked = Links.model_validate(asked).answer(memory)
+                fields = linked.value.model_dump(mode="json", exclude_defaults=True)
+                value |= {name: fields[name] for name in ("edges", "related") if name in fields}
+                texts.append(linked.text)
+        return Answer(value, "\n".join(filter(None, texts)))
 
 
 class ListTags(Tool, Request):
@@ -378,20 +398,21 @@ class IndexRebuild(Tool, Request):
         return Answer(value, report_text(report))
 
 
-def report_progress(send: Callable[[float, float, str], object]) -> Progress:
+def report_progress(send: Callable[[float, float, str], object], cancelled: Event) -> Progress:
     """Send a client the progress of a rebuild, and end it once the client has cancelled."""
     last_value = -1.0
     last_sent = 0.0
 
     def report(phase: str, done: int, total: int) -> None:
         nonlocal last_value, last_sent
-        from_thread.check_cancelled()
+        if cancelled.is_set():
+            raise KinenError("cancelled", "the index is incomplete: rebuild it again")
         part = done / total if total else done / (done + 1000)
         value = PHASES.index(phase) + min(1.0, part)
         at = time.monotonic()
         if value > last_value and (at - last_sent > 0.1 or not done):
             last_value = value
             last_sent = at
-            from_thread.run(send, round(value, 3), float(len(PHASES)), phase)  # type: ignore[arg-type]
+            send(round(value, 3), float(len(PHASES)), phase)
 
     return report

@@ -8,7 +8,7 @@ from kinen.api import entries, responses
 from kinen.api.refs import pin_target, resolve
 from kinen.api.requests import Request
 from kinen.errors import NotFound, QueryError
-from kinen.mcp.tool import Answer, Names, Texts, Tool
+from kinen.mcp.tool import Answer, Names, Part, Texts, Tool
 from kinen.memory import Memory
 from kinen.memory.pool import JOURNAL
 from kinen.model import journal
@@ -58,14 +58,11 @@ class Checkpoint(Tool, Request):
         return Answer(entries.Checkpoint(**checkpoint_json(checkpoint)), "\n".join(lines))
 
 
-class Remember(Tool, Request):
-    """Save what was decided or learned, when it happens: one sentence, why, files."""
+class SaveMemory(Tool, Request):
+    """Save what was decided or learned."""
 
     tool_name = "kinen_remember"
-    tool_title = "Save a memory"
     writes = True
-    idempotent = False
-    unlisted = ("session",)
 
     text: str = Field(min_length=1)
     type: str = Field("", json_schema_extra={"enum": [*MEMORY_TYPES]})
@@ -85,25 +82,48 @@ class Remember(Tool, Request):
         return Answer(responses.Memories(memories=[row]), learned_text(entry))
 
 
-class Plan(Tool, Request):
-    """Keep the plan of a task of several steps: save (it becomes the active plan of every
-    recall), get, list, check off a step, update, complete.
+class Remember(Tool):
+    """Save what was decided or learned, in one sentence. Type checkpoint: finished work and the
+    next step; commit and changed files are added.
     """
+
+    tool_name = "kinen_remember"
+    tool_title = "Save a memory or a checkpoint"
+    writes = True
+    idempotent = False
+
+    text: str
+    type: Literal[*MEMORY_TYPES, "checkpoint"] = "insight"  # type: ignore[valid-type]
+    why: str = ""
+    files: list[str] = Field([])
+    next: str = ""
+
+    @classmethod
+    def part(cls, arguments: dict[str, Any]) -> Part:
+        if arguments.get("type") != "checkpoint":
+            return SaveMemory, arguments
+        fields = {"why": "context", "files": "evidence"}
+        rest = {fields.get(name, name): value for name, value in arguments.items()}
+        return Checkpoint, {name: value for name, value in rest.items() if name != "type"}
+
+
+class Plan(Tool, Request):
+    """Keep the plan of a task of several steps; every recall shows it."""
 
     tool_name = "kinen_plan"
     tool_title = "Save, read and update plans"
     writes = True
     idempotent = False
-    unlisted = ("status", "activate")
+    unlisted = ("id", "tags", "status", "activate")
 
     action: Literal["save", "get", "list", "activate", "check", "update", "complete", "archive"]
     id: str = Field("", description="default: the active plan")
     title: str = ""
-    content: str = Field("", description="markdown with - [ ] steps")
+    content: str = Field("", description="markdown, - [ ] steps")
     tags: Names = Field([])
     status: str = Field("", json_schema_extra={"enum": ["active", "completed", "archived"]})
     activate: bool = Field(True, description="with save")
-    step: int = Field(0, description="with check: number, negative to clear")
+    step: int = Field(0, description="negative: uncheck")
 
     def answer(self, memory: Memory) -> Answer:
         if self.action == "list":

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import sys
-from typing import TYPE_CHECKING, Any
 
-import anyio
-
-from kinen import paths
-from kinen.errors import SpaceError
-from kinen.http.guard import Access, App
-from kinen.ipc.client import HOST
-from kinen.ipc.loopback import listen, token
-from kinen.memory import Memory
-from kinen.space import find
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
+    from typing import Any
 
+    from kinen.http.guard import Access, App
+    from kinen.memory import Memory
 
 PATH = "/mcp"
 TOKEN_FILE = "mcp.token"  # noqa: S105
@@ -27,38 +21,80 @@ NO_AGENTS = "KINEN_DISTILLING"
 """Set while an agent waits for the answer: no other agent is started to write it."""
 
 
-def serve(*, name: str = "", read_only: bool = False, port: int | None = None) -> None:
+def serve(
+    *, name: str = "", read_only: bool = False, tools: str = "", port: int | None = None
+) -> None:
     """Serve a named space, or the one that each client works in; with a port, over HTTP."""
+    gc.enable()  # a command that starts fast has disabled it
     os.environ[NO_AGENTS] = "1"
     name = name or os.environ.get("KINEN_SPACE", "")
+    everything = (tools or configured_tools()) == "all"
     with contextlib.ExitStack() as stack:
-        fixed = stack.enter_context(Memory.open(space=name)) if name else None
-        secret = ""
-        listener = None
-        if port is not None:
-            secret = token(token_file())
-            listener = stack.enter_context(listen(port))
-        from kinen.mcp.server import create_server  # takes a second, so only after all checks
-
-        server = create_server(fixed or by_folder, read_only=read_only)
-        if listener is None:
-            anyio.run(_stdio, server)
+        if port is None:
+            _serve_stdio(stack, name, read_only=read_only, everything=everything)
         else:
-            anyio.run(_http, server, listener, secret)
+            _serve_http(stack, name, port, read_only=read_only, everything=everything)
+
+
+def configured_tools() -> str:
+    """`mcp.tools` of the user: a client lists tools before anybody knows its space."""
+    from kinen import paths
+
+    if "KINEN_MCP_TOOLS" not in os.environ and not os.path.exists(paths.user_file()):
+        return ""  # without the imports that reading settings takes, half of the start
+    from kinen import config
+
+    return config.load(paths.default_home(os.environ)).mcp.tools
 
 
 def by_folder(folder: str) -> Memory:
     """The memory of the space around a folder, or around the working folder."""
+    from kinen.errors import SpaceError
+    from kinen.memory import Memory
+    from kinen.space import find
+
     if folder and not find.locate(folder):
         raise SpaceError(f"{folder} is in no space", "run `kinen init` there")
     return Memory.open(folder or None)
 
 
-async def _stdio(server: Any) -> None:
-    from mcp.server.stdio import stdio_server
+def _serve_stdio(
+    stack: contextlib.ExitStack, name: str, *, read_only: bool, everything: bool
+) -> None:
+    from kinen.mcp import stdio
+    from kinen.mcp.protocol import Catalogue
 
-    async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
+    if name:  # at once, not with the first call
+        from kinen.space import find
+
+        find.find(name=name)
+
+    def memory() -> Any:
+        if not name:
+            return by_folder
+        from kinen.memory import Memory
+
+        return stack.enter_context(Memory.open(space=name))
+
+    catalogue = Catalogue(read_only=read_only, everything=everything)
+    stdio.serve(memory, catalogue, read_only=read_only)
+
+
+def _serve_http(
+    stack: contextlib.ExitStack, name: str, port: int, *, read_only: bool, everything: bool
+) -> None:
+    import anyio
+
+    from kinen.ipc.loopback import listen, token
+    from kinen.memory import Memory
+
+    fixed = stack.enter_context(Memory.open(space=name)) if name else None
+    secret = token(token_file())
+    listener = stack.enter_context(listen(port))
+    from kinen.mcp.server import create_server  # takes a second, so only after all checks
+
+    server = create_server(fixed or by_folder, read_only=read_only, everything=everything)
+    anyio.run(_http, server, listener, secret)
 
 
 async def _http(server: Any, listener: socket.socket, secret: str) -> None:
@@ -66,6 +102,7 @@ async def _http(server: Any, listener: socket.socket, secret: str) -> None:
 
     from kinen.http import server as httpserver
     from kinen.http.guard import Access, failure
+    from kinen.ipc.client import HOST
 
     port = listener.getsockname()[1]
     # `Access` checks Host and Origin, too.
@@ -79,6 +116,8 @@ async def _http(server: Any, listener: socket.socket, secret: str) -> None:
 
 
 def token_file() -> str:
+    from kinen import paths
+
     return os.path.join(paths.default_home(os.environ), TOKEN_FILE)
 
 

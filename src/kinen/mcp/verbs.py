@@ -1,4 +1,4 @@
-"""Verbs as tools."""
+"""Verbs as tools, and the tools that join them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ import re
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
+from pydantic import Field
+
 from kinen.api import verbs as requests
 from kinen.api.requests import Request
-from kinen.mcp.tool import Answer, Tool
+from kinen.mcp.tool import Answer, Limit, Offset, Part, Tool
 from kinen.memory import Memory
 from kinen.verbs.catalogue import verbs
 from kinen.verbs.verb import Verb, plain
-
-
-def tools() -> dict[str, type[Tool]]:
-    """The tools of all verbs, by name."""
-    return {verb.tool: _tool(verb) for _, verb in verbs() if verb.tool}
 
 
 def _tool(verb: type[Verb]) -> type[Tool]:
@@ -56,3 +53,47 @@ def compact(value: Any) -> Any:
 def in_parameters(remark: str) -> str:
     """A remark with parameters in place of the options of the command line."""
     return re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda match: match[1].replace("-", "_"), remark)
+
+
+VERB_TOOLS = {verb.tool: _tool(verb) for _, verb in verbs() if verb.tool}
+"""The tools of all verbs, by name."""
+
+
+class Fix(Tool):
+    """How an error was fixed before: look here before you debug. Or how a command was called here
+    when it worked.
+    """
+
+    tool_name = "kinen_fix"
+    tool_title = "How an error was fixed, how a command is called"
+
+    error: str = Field("", description="the lines that name it")
+    command: str = ""
+
+    @classmethod
+    def part(cls, arguments: dict[str, Any]) -> Part:
+        asks_how = "command" in arguments or "tool" in arguments
+        return VERB_TOOLS["kinen_how" if asks_how else "kinen_fix"], arguments
+
+
+class History(Tool, Request):
+    """Commits of a file through renames, and the files that usually change with it: look here
+    before and after an edit.
+    """
+
+    tool_name = "kinen_history"
+    tool_title = "History of a file"
+    unlisted = ("limit", "offset", "patch")
+
+    path: str = Field(min_length=1)
+    limit: Limit = 50
+    offset: Offset = 0
+    patch: bool = False
+
+    def answer(self, memory: Memory) -> Answer:
+        history = VERB_TOOLS["kinen_get_provenance"].model_validate(self.model_dump())
+        companions = VERB_TOOLS["kinen_get_cochange"].model_validate({"paths": [self.path]})
+        commits = history.answer(memory)
+        others = companions.answer(memory)
+        value = {**commits.value, "changes_with": others.value.get("files", [])}
+        return Answer(value, f"{commits.text}\nusually changes with:\n{others.text}")

@@ -78,7 +78,7 @@ OTHER_NAMES = (
     ("trust", "space trust", "kinen.cli.trust:trust"),
     ("completion", "config completion", "kinen.cli.completion:completion"),
     ("lsp", "serve lsp", "kinen.cli.lsp:lsp"),
-    ("mcp", "serve mcp", "kinen.cli.mcp:mcp"),
+    ("mcp", "serve mcp", "kinen.cli.mcp"),
     ("sync", "team sync", "kinen.cli.team:sync"),
 )
 """Commands that `kinen help all` does not list: name, home, `module:function`.
