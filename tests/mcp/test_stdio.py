@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 from contextlib import asynccontextmanager, contextmanager
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
@@ -16,6 +17,8 @@ import pytest
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
+from kinen.mcp import stdio
+from kinen.mcp.calls import TOOLS
 from kinen.memory import Memory
 from mcp import Client
 
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 
 MODES = ("auto", "legacy")
 COMMAND = [sys.executable, "-m", "kinen", "mcp"]
-HELLO = {
+HELLO: dict[str, Any] = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
@@ -260,3 +263,207 @@ def test_a_port_that_is_taken_is_said(served: Served, kinen: Callable[..., Any])
     ran = kinen("mcp", "--http", "--port", served.url.rpartition(":")[2].partition("/")[0])
     assert (ran.code, ran.out) == (2, "")
     assert "choose another" in ran.err
+
+
+# Standard input and output by lines
+
+
+def exchanged(space: Path, *lines: str, words: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    """What a process answers to lines, all of them, in its order."""
+    with started(space, *words) as process:
+        out, err = process.communicate("".join(f"{line}\n" for line in lines), timeout=300)
+    assert (process.returncode, err) == (0, "")
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def request(id_: Any, method: str, **params: Any) -> str:
+    return json.dumps({"jsonrpc": "2.0", "id": id_, "method": method, "params": params})
+
+
+@pytest.mark.parametrize(
+    ("line", "id_", "code"),
+    [
+        ("nonsense", None, -32700),
+        ("[" * 100_000, None, -32700),
+        (f"[{request(7, 'ping')}]", None, -32600),
+        ("5", None, -32600),
+        ('{"jsonrpc":"1.0","id":7,"method":"ping"}', 7, -32600),
+        ('{"jsonrpc":"2.0","id":7,"method":5}', 7, -32600),
+        ('{"jsonrpc":"2.0","id":7,"method":"ping","params":[1]}', 7, -32600),
+        ('{"jsonrpc":"2.0","id":true,"method":"ping"}', None, -32600),
+        (request("x", "nope/at-all"), "x", -32601),
+        (request(7, "tools/call"), 7, -32602),
+        (request(7, "tools/call", name="kinen_search", arguments=[]), 7, -32602),
+        (request(7, "prompts/get", name="recall", arguments={"topic": 5}), 7, -32602),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_what_is_no_request_is_answered_by_an_error_and_the_next_by_its_result(
+    space: Path, line: str, id_: Any, code: int
+) -> None:
+    hello, wrong, right = exchanged(space, json.dumps(HELLO), line, request(9, "ping"))
+    assert hello["result"]["protocolVersion"] == "2025-06-18"
+    assert (wrong["id"], wrong["error"]["code"]) == (id_, code)
+    assert right == {"jsonrpc": "2.0", "id": 9, "result": {}}
+
+
+def test_a_line_without_end_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio, "LONGEST", 1000)
+    text = b"x" * 5000 + b"\n" + b"short\n" + b"y" * 1500
+    cut = list(stdio.lines(BytesIO(text)))
+    assert [len(line) for line in cut] == [1001, 6, 1001]
+
+
+@pytest.mark.parametrize(
+    ("asked", "given"),
+    [("2024-11-05", "2024-11-05"), ("2025-11-25", "2025-11-25"), ("1999-01-01", "2025-11-25")],
+)
+def test_the_version_is_the_clients_or_the_latest(space: Path, asked: str, given: str) -> None:
+    params = {**HELLO["params"], "protocolVersion": asked}
+    (answer,) = exchanged(space, request(1, "initialize", **params))
+    assert answer["result"]["protocolVersion"] == given
+
+
+def test_nothing_is_listed_before_the_handshake_but_a_ping_is_answered(space: Path) -> None:
+    ping, listed = exchanged(space, request(1, "ping"), request(2, "tools/list"))
+    assert ping["result"] == {}
+    assert listed["error"]["code"] == -32602
+
+
+MODERN = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+def test_a_connection_keeps_to_the_generation_of_its_first_request(space: Path) -> None:
+    first, second = exchanged(
+        space, request(1, "server/discover", _meta=MODERN), json.dumps({**HELLO, "id": 2})
+    )
+    assert first["result"]["supportedVersions"] == ["2026-07-28"]
+    assert second["error"]["code"] == -32022
+    _, late = exchanged(space, json.dumps(HELLO), request(2, "tools/list", _meta=MODERN))
+    assert late["error"]["code"] == -32600
+    future = {**MODERN, "io.modelcontextprotocol/protocolVersion": "2030-01-01"}
+    (refused,) = exchanged(space, request(1, "tools/list", _meta=future))
+    assert refused["error"]["data"] == {"supported": ["2026-07-28"], "requested": "2030-01-01"}
+
+
+def test_calls_that_run_at_the_end_of_the_input_are_answered(space: Path) -> None:
+    calls = [json.dumps(call(n, "kinen_observe", content=f"cup {n}")) for n in range(2, 12)]
+    answers = exchanged(space, json.dumps(HELLO), *calls)
+    assert sorted(answer["id"] for answer in answers) == [*range(1, 12)]
+    with Memory.open(space) as memory:
+        assert len(memory.journal.entries("observations")[0]) == 10
+
+
+def test_tools_are_listed_as_the_option_or_the_setting_says(
+    space: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = (json.dumps(HELLO), request(2, "tools/list"))
+
+    def count(*words: str) -> int:
+        return len(exchanged(space, *lines, words=words)[1]["result"]["tools"])
+
+    assert count() == 8
+    assert count("--tools", "all") == len(TOOLS)
+    monkeypatch.setenv("KINEN_MCP_TOOLS", "all")
+    assert count() == len(TOOLS)
+    assert count("--tools", "main") == 8
+
+
+HEAVY = ("anyio", "asyncio", "click", "mcp", "mcp_types", "numpy", "onnxruntime", "pydantic")
+
+
+def test_nothing_heavy_is_imported_before_the_first_call(space: Path) -> None:
+    program = f"""
+import sys
+from kinen.mcp import transports
+try:
+    transports.serve()
+finally:
+    print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)
+"""
+    lines = [json.dumps(HELLO), *(request(n, m) for n, m in enumerate(("tools/list", "ping"), 2))]
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=space,
+        input="".join(f"{line}\n" for line in lines),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert len(ran.stdout.splitlines()) == 3
+    assert ran.stderr.strip() == "[]"
+
+
+def test_a_click_free_start_reads_the_same_options(space: Path) -> None:
+    program = "import sys; from kinen.cli import main\ntry: main(['mcp', '--read-only'])\n"
+    program += "finally: print('click' in sys.modules, file=sys.stderr)"
+    line = f"{json.dumps(HELLO)}\n"
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=space,
+        input=line,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert '"id":1' in ran.stdout
+    assert ran.stderr.strip() == "False"
+
+
+SCRIPT = (
+    json.dumps(HELLO),
+    request(2, "ping"),
+    request(3, "tools/list"),
+    request(4, "prompts/list"),
+    request(5, "prompts/get", name="recall", arguments={"topic": "tea"}),
+    request(6, "prompts/get", name="nope"),
+    request(7, "resources/list"),
+    request(8, "logging/setLevel", level="debug"),
+    request(9, "nope/at-all"),
+    request(10, "tools/call", name="kinen_status", arguments={}),
+    request(11, "tools/call", name="kinen_search", arguments={"query": 3}),
+    request(12, "tools/call", name="no_tool", arguments={}),
+    request(13, "tools/call"),
+)
+
+
+@pytest.mark.parametrize("modern", [False, True], ids=["handshake", "modern"])
+def test_both_servers_give_the_same_answers(space: Path, modern: bool) -> None:
+    program = """
+import anyio
+from mcp.server.stdio import stdio_server
+from kinen.mcp.server import create_server
+from kinen.mcp.transports import by_folder
+
+async def main():
+    server = create_server(by_folder)
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+anyio.run(main)
+"""
+    lines = list(SCRIPT)
+    if modern:
+        messages = [json.loads(line) for line in SCRIPT[1:]]
+        lines = [
+            request(item["id"], item["method"], **item["params"], _meta=MODERN) for item in messages
+        ]
+        lines.append(request(1, "server/discover", _meta=MODERN))
+    results = []
+    for command in (COMMAND, [sys.executable, "-c", program]):
+        answers: dict[int, Any] = {}
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        with subprocess.Popen(command, cwd=space, text=True, **pipes) as process:
+            assert process.stdin
+            assert process.stdout
+            for line in lines:
+                process.stdin.write(f"{line}\n")
+                process.stdin.flush()
+                answer = json.loads(process.stdout.readline())
+                answers[answer.pop("id")] = answer
+            process.stdin.close()
+        results.append(answers)
+    assert results[0] == results[1]
