@@ -230,3 +230,20 @@ class Team(Protocol):
 
     def close(self) -> None:
         """End the connection."""
+
+
+class ToolClient(Protocol):
+    """Who calls a tool over MCP, and how to ask them something while the call is answered."""
+
+    name: str
+    capabilities: dict[str, Any]
+    modern: bool
+    """Whether it repeats a call with `responses`, instead of answering requests."""
+    responses: dict[str, dict[str, Any]]
+
+    async def request(self, method: str, params: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """What it answers; raises Refused or TimeoutError."""
+        ...
+
+    def report(self, progress: float, total: float, message: str) -> None:
+        """Send the progress of the call; from any thread."""

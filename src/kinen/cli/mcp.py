@@ -45,8 +45,12 @@ def mcp(_: str = "", http: bool = False, port: int = PORT, **options: Any) -> in
         from kinen.cli.run import note
 
         note("waiting for an MCP client on standard input; Ctrl-D exits")
-    name, tools = options["space"], options["tools"] or ""
-    serve(name=name, tools=tools, read_only=options["read_only"], port=port if http else None)
+    serve(
+        name=options["space"],
+        tools=options["tools"] or "",
+        read_only=options["read_only"],
+        port=port if http else None,
+    )
     return 0
 
 

@@ -19,7 +19,7 @@ from kinen.characters import visible, visible_line
 from kinen.distill.client import sampler
 from kinen.errors import KinenError
 from kinen.journal.brief import HEAD
-from kinen.mcp.client import Client, InputRequired, Refused
+from kinen.mcp.client import InputRequired, Refused
 from kinen.mcp.sampling import ClientModel
 from kinen.mcp.tool import Answer, Tool
 from kinen.mcp.tools_reports import CorrectMemory, Handoff, Memories, Standup, Status
@@ -43,6 +43,8 @@ from kinen.render.style import readable
 
 if TYPE_CHECKING:
     from threading import Event
+
+    from kinen.ports import ToolClient
 
 TOOLS: dict[str, type[Tool]] = {
     "kinen_recall": Recall,
@@ -105,7 +107,7 @@ class Calls:
         }
 
     async def call(
-        self, client: Client, name: str, arguments: dict[str, Any], ended: Event
+        self, client: ToolClient, name: str, arguments: dict[str, Any], ended: Event
     ) -> dict[str, Any]:
         """The result of a call; what is long ends early once `ended` is set."""
         tool = self._tools.get(name) or self._tools.get(f"kinen_{name}")
@@ -144,7 +146,7 @@ class Calls:
 
 
 async def run_tool(
-    client: Client, pool: MemoryPool, roots: Sequence[str], tool: Tool, ended: Event
+    client: ToolClient, pool: MemoryPool, roots: Sequence[str], tool: Tool, ended: Event
 ) -> dict[str, Any]:
     """Run a tool and return its result, or its error.
 
@@ -216,7 +218,7 @@ def failure(text: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": line}], "isError": True}
 
 
-async def client_roots(client: Client) -> list[str]:
+async def client_roots(client: ToolClient) -> list[str]:
     """The folders that the client works in; InputRequired if it has to be asked for them."""
     if client.capabilities.get(ROOTS) is None:
         return []

@@ -6,12 +6,15 @@ Only a distiller asks, and only where `distill.order` or `consolidation.order` n
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kinen.distill.clis import SYSTEM, Answer
 from kinen.distill.process import MOST, Failed
-from kinen.mcp.client import Client, InputRequired, Refused
+from kinen.mcp.client import InputRequired, Refused
 from kinen.text import digest, estimate, excerpt
+
+if TYPE_CHECKING:
+    from kinen.ports import ToolClient
 
 KEY = "sample-"
 """How the keys of such requests begin, where a client repeats its call with the responses."""
@@ -20,7 +23,7 @@ KEY = "sample-"
 class ClientModel:
     """The model of a client, for one call; made on the event loop, called in a thread."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: ToolClient) -> None:
         self._client = client
         self._loop = asyncio.get_running_loop()
 
@@ -40,9 +43,9 @@ class ClientModel:
     def _result(self, params: dict[str, Any], prompt: str, seconds: float) -> dict[str, Any]:
         method = "sampling/createMessage"
         if not self._client.modern:
-            asked = self._client.request(method, params, seconds)
+            request = self._client.request(method, params, seconds)
             try:
-                return asyncio.run_coroutine_threadsafe(asked, self._loop).result()
+                return asyncio.run_coroutine_threadsafe(request, self._loop).result()
             except TimeoutError:
                 raise Failed(f"no answer within {seconds:g} s") from None
             except Refused as error:

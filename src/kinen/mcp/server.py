@@ -25,7 +25,7 @@ from kinen.memory import Memory
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
-ASKED: dict[str, tuple[type[Any], type[BaseModel]]] = {
+REQUESTS: dict[str, tuple[type[Any], type[BaseModel]]] = {
     "roots/list": (types.ListRootsRequest, types.ListRootsResult),
     "sampling/createMessage": (types.CreateMessageRequest, types.CreateMessageResult),
 }
@@ -99,7 +99,7 @@ class SdkClient:
         self._loop = asyncio.get_running_loop()
 
     async def request(self, method: str, params: dict[str, Any], seconds: float) -> dict[str, Any]:
-        request_type, result_type = ASKED[method]
+        request_type, result_type = REQUESTS[method]
         request = request_type.model_validate({"method": method, "params": params})
         try:
             result = await self._ctx.session.send_request(

@@ -88,7 +88,7 @@ class Connection:
         self._calls: Calls | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._running: dict[str | int, tuple[Future[None], threading.Event]] = {}
-        self._asked: dict[int, Future[dict[str, Any]]] = {}
+        self._waiting: dict[int, Future[dict[str, Any]]] = {}
         self._count = 0
 
     def run(self, source: BinaryIO) -> None:
@@ -132,18 +132,18 @@ class Connection:
     def _answered(self, message: dict[str, Any]) -> None:
         """The client answers a request of the server."""
         number = message.get("id")
-        asked = self._asked.pop(number, None) if isinstance(number, int) else None
-        if asked is None or not asked.set_running_or_notify_cancel():
+        reply = self._waiting.pop(number, None) if isinstance(number, int) else None
+        if reply is None or not reply.set_running_or_notify_cancel():
             return
         from kinen.mcp.client import Refused
 
         result = message.get("result")
         if isinstance(result, dict):
-            asked.set_result(result)
+            reply.set_result(result)
         else:
             error = message.get("error")
             text = error.get("message") if isinstance(error, dict) else None
-            asked.set_exception(Refused(text or "its answer cannot be read"))
+            reply.set_exception(Refused(text or "its answer cannot be read"))
 
     def _notified(self, method: str, params: dict[str, Any]) -> None:
         if method != "notifications/cancelled":
@@ -199,7 +199,9 @@ class Connection:
         ]
         if not isinstance(meta, dict) or absent:
             raise ProtocolError(protocol.INVALID_PARAMS, f"params._meta lacks {', '.join(absent)}")
-        version, offered, info = meta[VERSION], meta[OFFERED], meta.get(CLIENT)
+        version = meta[VERSION]
+        offered = meta[OFFERED]
+        info = meta.get(CLIENT)
         if not isinstance(version, str) or not isinstance(offered, dict):
             raise ProtocolError(protocol.INVALID_PARAMS, NOT_VALID, "")
         if version != protocol.MODERN:
@@ -235,8 +237,8 @@ class Connection:
         if not is_complete or not all(isinstance(text, str) for text in texts):
             raise ProtocolError(protocol.INVALID_PARAMS, NOT_VALID, "")
         self._about = params
-        known = version if version in protocol.HANDSHAKES else protocol.HANDSHAKES[-1]
-        return {"protocolVersion": known, "serverInfo": protocol.INFO, **self._offer()}
+        agreed = version if version in protocol.HANDSHAKES else protocol.HANDSHAKES[-1]
+        return {"protocolVersion": agreed, "serverInfo": protocol.INFO, **self._offer()}
 
     def _prompt(self, params: dict[str, Any]) -> dict[str, Any]:
         arguments = _object(params, "arguments")
@@ -293,17 +295,17 @@ class Connection:
 
         self._count += 1
         number = self._count
-        asked: Future[dict[str, Any]] = Future()
-        self._asked[number] = asked
+        reply: Future[dict[str, Any]] = Future()
+        self._waiting[number] = reply
         self.send({"id": number, "method": method, **({"params": params} if params else {})})
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(asked), seconds)
+            return await asyncio.wait_for(asyncio.wrap_future(reply), seconds)
         except TimeoutError:
             about = {"requestId": number, "reason": "no answer in time"}
             self.send({"method": "notifications/cancelled", "params": about})
             raise
         finally:
-            self._asked.pop(number, None)
+            self._waiting.pop(number, None)
 
     def _end(self) -> None:
         """Let the running calls end and answer, and close the memories."""
@@ -317,9 +319,9 @@ class Connection:
         calls = list(self._running.values())
         for _, ended in calls:
             ended.set()
-        for asked in list(self._asked.values()):
-            if asked.set_running_or_notify_cancel():
-                asked.set_exception(Refused("the client is gone"))
+        for reply in list(self._waiting.values()):
+            if reply.set_running_or_notify_cancel():
+                reply.set_exception(Refused("the client is gone"))
         wait([future for future, _ in calls], END_SECONDS)
         if self._calls:
             run_coroutine_threadsafe(self._calls.pool.close(), self._loop).result()

@@ -273,8 +273,8 @@ class Read(ArtifactFields, Tool, Request):
         texts = [head, artifact.content, more]
         if self.links:
             for direction in ("both", "related"):
-                asked = {"path": artifact.ref, "direction": direction}
-                linked = Links.model_validate(asked).answer(memory)
+                place = {"path": artifact.ref, "direction": direction}
+                linked = Links.model_validate(place).answer(memory)
                 fields = linked.value.model_dump(mode="json", exclude_defaults=True)
                 value |= {name: fields[name] for name in ("edges", "related") if name in fields}
                 texts.append(linked.text)
