@@ -20,6 +20,15 @@ _last = [0, 0]
 """The millisecond and the random part of the newest ULID."""
 
 
+SHORTENED = ("observation", "summary", "memory", "capsule")
+"""Kinds whose ids are long and cited by a prefix."""
+SHORT_SHA = 10
+SHORT_ID = 14
+"""Characters that distinguish ids, even of events in one millisecond."""
+SHORT_SESSION = 8
+"""Characters of a session's id that a citation has; every command accepts them."""
+
+
 def milliseconds() -> int:
     """The time now in epoch milliseconds; LATEST_CLOCK if the clock is beyond it."""
     try:
@@ -74,6 +83,19 @@ def short_ref(ref: str) -> str:
     if id_[:ZEROS] == "0" * ZEROS:
         return f"{kind}{colon}{id_.lstrip('0')}"
     return f"{kind}{colon}{id_[:HASH]}" if kind == "memory" else ref
+
+
+def short_id(ref: str) -> str:
+    """The short form of a ref: commits and journal entries are cited by a prefix of their id.
+
+    `kinen show` accepts it.
+    """
+    kind, _, id_ = ref.partition(":")
+    if kind == "commit":
+        return f"commit:{id_[:SHORT_SHA]}"
+    if kind not in SHORTENED:
+        return ref
+    return short_ref(ref).partition(":")[2][:SHORT_ID]
 
 
 def padded(id_: str) -> str:

@@ -279,6 +279,31 @@ def iso(seconds: float) -> str:
     return f"{at.tm_year:04}-{at.tm_mon:02}-{at.tm_mday:02}T{clock}"
 
 
+def epoch(at: str) -> int:
+    """Epoch milliseconds of a UTC moment as kinen writes it, or of a date; 0 where it is none."""
+    try:
+        clock = int(at[11:13]) * 3600 + int(at[14:16]) * 60 + int(at[17:19]) if at[10:] else 0
+        fraction = at[20:23] if at[20:23].isdecimal() else "0"
+        return (day_number(at) - FIRST_DAY) * 86_400_000 + clock * 1000 + int(fraction)
+    except ValueError:
+        return 0
+
+
+def day_number(at: str) -> int:
+    """The number of a day in the calendar, counted without `datetime`, which is slow to import."""
+    year = int(at[:4])
+    month = int(at[5:7])
+    day = int(at[8:10])
+    if not (1 <= month <= 12 and 1 <= day <= 31):
+        raise ValueError(at)
+    year -= month < 3
+    month += 12 if month < 3 else 0
+    return 365 * year + year // 4 - year // 100 + year // 400 + (153 * month - 457) // 5 + day
+
+
+FIRST_DAY = day_number("1970-01-01")
+
+
 def parse_time(phrase: str, at: float, *, end: bool = False) -> str:
     """A time phrase as a UTC moment: ISO or epoch times, `2h`, `3d`, `1w`, `today`, `yesterday`.
 

@@ -40,10 +40,13 @@ def test_init_registers_writes_a_config_and_can_be_repeated(tmp_path: Path, kine
     assert kinen("search", "anything", "--space", "fresh", cwd=tmp_path).code == 1
 
 
-def test_search_prints_path_and_line_first_and_exits_like_grep(ready) -> None:
+def test_search_prints_title_place_and_passage_and_exits_like_grep(ready) -> None:
     results = ready("search", "--fulltext", "dropped redis")
     assert results.code == 0
-    assert results.out.startswith("notes/redis.md:3  Redis")
+    title, where, passage = results.out.splitlines()[:3]
+    assert title == "Redis"
+    assert where.startswith("  notes/redis.md:3 · ")
+    assert "dropped Redis" in passage
     assert ready("search", "--fulltext", "zebra").code == 1
     assert ready("search", "--fulltext", "zebra").out == ""
     assert ready("search", "redis", "-l").out.splitlines()[0] == "notes/redis.md"
@@ -259,7 +262,7 @@ def test_the_demo_asks_three_questions_and_explains(kinen, tmp_path: Path) -> No
     assert ran.code == 0, ran.err
     assert ran.out.count("$ kinen search --explain") == 3
     meaning = ran.out.split("stickers with nothing on them")[1]
-    assert "notes/oncall.md" in meaning.splitlines()[2]
+    assert "notes/oncall.md" in meaning.splitlines()[3]
     assert "= 0." in ran.out
 
 
@@ -347,7 +350,7 @@ def test_a_folder_of_markdown_is_searched_without_any_set_up(tmp_path: Path, kin
     (notes / "tea.md").write_text("# Tea\n\nThe kettle whistles.\n")
     result = kinen("search", "kettle", cwd=notes)
     assert result.code == 0
-    assert result.out.startswith("tea.md:3")
+    assert "\n  tea.md:3 · " in result.out
     assert kinen("space", "current", cwd=notes).out.startswith("notes  ")
 
 

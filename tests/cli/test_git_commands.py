@@ -323,10 +323,12 @@ def test_snapshots_are_made_listed_restored_and_pruned(ask: Ask, repo: Repositor
 def test_a_commit_is_found_with_what_it_says(ask: Ask, repo: Repository) -> None:
     sha = repo.git("rev-parse", "HEAD~5")
     answer = ask("search --type commits --fulltext 'rotating key'")
-    head = f"commit:{sha[:12]}  2023-11-14 Ada: feat(auth): sign cookies  "
-    assert (answer.code, answer.lines[0].startswith(head)) == (0, True)
-    assert answer.lines[1] == f"    {SIGNED}"
-    assert "All else" not in answer.out
+    assert (answer.code, answer.lines[0]) == (0, "feat(auth): sign cookies")
+    assert answer.lines[1].startswith(f"  commit:{sha[:12]} · Ada · 2023-11-14 · ")
+    assert answer.lines[2].startswith(f"  {SIGNED}")
+    whole = ask("search --type commits --fulltext 'rotating key' -v")
+    assert whole.lines[2] == f"    {SIGNED}"
+    assert "All else" not in whole.out
     source = ask("search -t commits rotating --json").json["results"][0]["source"]
     assert (source["ref"], source["at"]) == (f"commit:{sha}", "2023-11-14T22:14:20.000Z")
     assert source["metadata"]["author"] == "Ada"
@@ -334,7 +336,7 @@ def test_a_commit_is_found_with_what_it_says(ask: Ask, repo: Repository) -> None
     assert (nothing.code, nothing.out) == (1, "")
     assert "nothing has the words of 'zebra' among commits" in nothing.err
     by_bob = ask("search -t commits --fulltext client --author bob")
-    assert [line.startswith("commit:") for line in by_bob.lines].count(True) == 1
+    assert [line.startswith("  commit:") for line in by_bob.lines].count(True) == 1
     assert ask("search -t commits --fulltext client -l").code == 1
     assert ask("search -t commits --fulltext client --author carol").code == 1
 
@@ -352,10 +354,12 @@ def test_commits_that_touched_what_is_near_gain(ask: Ask) -> None:
 
 def test_files_are_found_and_their_shares_add_up(ask: Ask) -> None:
     answer = ask("search --type files 'sign cookies' --explain")
-    assert answer.lines[0].startswith(f"{COOKIES}  auth, security  ")
+    assert answer.lines[1].startswith(f"  {COOKIES} · auth, security · ")
     assert "feat(auth): sign cookies" in answer.out
     results = ask("search -t files 'sign cookies' --json").json["results"]
-    assert [hit["source"]["path"] for hit in results] == paths(answer)
+    places = [line.split(" · ")[0].strip() for line in answer.lines if line.endswith("strong")]
+    places += [line.split(" · ")[0].strip() for line in answer.lines if line.endswith("fair")]
+    assert [hit["source"]["path"] for hit in results] == places
     for hit, line in zip(
         results, [item for item in answer.lines if " gives " in item], strict=True
     ):
@@ -376,7 +380,7 @@ def test_several_repositories_are_searched_together(ask: Ask, tmp_path: Path) ->
     results = ask("search -t commits cookies --space all --json").json["results"]
     assert {hit["source"]["space"] for hit in results} == {"repo", "other"}
     assert str(tmp_path / "other/jar.py") in ask("search -t files cookies --space all").out
-    assert f"other:commit:{sha[:12]}  2023" in ask("search -t commits cookies --space all").out
+    assert f"other:commit:{sha[:12]} · " in ask("search -t commits cookies --space all").out
 
 
 def test_a_subfolder_names_files_from_there(ask: Ask, repo: Repository) -> None:

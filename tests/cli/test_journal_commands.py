@@ -34,7 +34,8 @@ def test_what_is_logged_is_listed_shown_and_found_at_once(kinen) -> None:
     assert [line.split()[0] for line in listed.out.splitlines()] == [two, item]
     assert "$ make ok" in listed.out
     result = kinen("search", "--fulltext", "limiter")
-    assert result.out.startswith(item)
+    assert result.out.startswith("the limiter counts per key, not per user\n")
+    assert f"  {item} · session s1 · " in result.out
     assert "counts per key" in kinen("show", item).out
     result = kinen("search", "how are requests counted", "--type", "observations", "--json")
     assert json.loads(result.out)["results"][0]["source"]["ref"] == item

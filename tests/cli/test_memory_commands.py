@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kinen.recall.tiers import SHORT_ID
+from kinen.ids import SHORT_ID
 from kinen.text import iso, now
 from sources.repositories import Repository
 

@@ -105,7 +105,7 @@ def test_sessions_are_told_as_intent_outcome_and_next(ask: Ask, space: Path) -> 
     end = "The limiter waits for the clock now.\n\n## Next steps\n- bump the version to 2.1"
     worked(space, "s1", "Fix the flaky limiter test", end=end)
     out = ask("standup").out
-    assert "- claude-code: Fix the flaky limiter test [" in out
+    assert "## Done\n### Today\n- Fix the flaky limiter test [" in out, "one agent is not named"
     assert "\n  → The limiter waits for the clock now." in out
     assert "\n  → next: bump the version to 2.1\n" in out
     session = json.loads(ask("standup", "--json").out)["sessions"][0]

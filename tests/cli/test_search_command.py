@@ -96,14 +96,14 @@ def test_a_word_that_a_note_has_is_close(notes) -> None:
     for words in (("rotate",), ("--fulltext", "rotate"), ("--mode", "rrf", "rotate")):
         run = notes("search", *words)
         assert run.code == 0, words
-        assert run.out.startswith("docs/logs.md:"), words
+        assert run.out.splitlines()[1].startswith("  docs/logs.md:"), words
 
 
 def test_strength_is_a_number_and_a_word(notes) -> None:
     out = notes("search", "how long does the kettle take to boil").out
-    head = out.splitlines()[0]
+    where = out.splitlines()[1]
     hit = results(notes("search", "how long does the kettle take to boil", "--json"))[0]
-    assert head.endswith(f"  {hit['strength']} {'strong' if hit['strength'] >= 65 else 'fair'}")
+    assert where.endswith(f" · {hit['strength']} {'strong' if hit['strength'] >= 65 else 'fair'}")
 
 
 def test_python_has_the_floor_for_a_plain_question(notes, space: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_half_embedded_index_says_so_and_ranks_fairly(space: Path, write, kine
     assert kinen("index", "--no-embed").code == 0
     run = kinen("search", "lighthouse keeper lamp")
     assert "41 of 101 chunks have no vectors yet: run `kinen index`" in run.err
-    assert run.out.startswith("new/answer.md:")
+    assert run.out.splitlines()[1].startswith("  new/answer.md:")
     again = kinen("search", "lighthouse keeper lamp")
     assert "41 of 101 chunks have no vectors yet" in again.err  # no search embeds a part
     assert kinen("index").code == 0
@@ -140,14 +140,14 @@ def test_a_resource_is_embedded_when_it_is_added(space: Path, write, kinen, tmp_
     paper.write_text("# Paper\n\nAttention weighs the words of a sentence.\n")
     assert kinen("resources", "add", str(paper)).code == 0
     run = kinen("search", "--semantic", "attention to words in a sentence")
-    assert run.out.startswith("resources/")
+    assert run.out.splitlines()[1].startswith("  resources/")
     assert "60 of 61 chunks have no vectors yet" in run.err
 
 
 def test_new_files_are_found(notes, write) -> None:
     write("docs/new/deep/page.md", "# Page\n\nA flibbertigibbet lives here.\n")
     run = notes("search", "flibbertigibbet")
-    assert run.out.startswith("docs/new/deep/page.md:3")
+    assert run.out.splitlines()[1].startswith("  docs/new/deep/page.md:3")
     write("docs/new/deep/second.md", "# Second\n\nAnother flibbertigibbet.\n")
     assert "second.md" in notes("search", "--fulltext", "flibbertigibbet").out
     assert notes("show", "third").code == 2
@@ -183,7 +183,7 @@ def test_paths_open_from_a_folder_of_the_space(notes, space: Path) -> None:
     assert run.returncode == 0, run.stderr
     (space / "other").mkdir()
     out = notes("search", "kettle", cwd=space / "other").out
-    assert out.startswith(os.path.join("..", "docs", "kettle.md") + ":")
+    assert out.splitlines()[1].strip().startswith(os.path.join("..", "docs", "kettle.md") + ":")
 
 
 def test_paths_of_other_spaces_are_absolute(notes, space: Path, tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_a_file_name_wins_outright(notes, write) -> None:
     for name in ("billing", "billing.md", "docs/billing.md", "Docs/Billing"):
         for mode in ("hybrid", "fulltext"):
             run = notes("search", name, "--mode", mode)
-            assert run.out.startswith("docs/billing.md:"), (name, mode)
+            assert run.out.splitlines()[1].startswith("  docs/billing.md:"), (name, mode)
 
 
 @pytest.mark.parametrize("name", ["kettle", "Kettle.md", "docs/kettle", "[[kettle]]", "boiler"])

@@ -53,7 +53,7 @@ def test_rules_of_restructuredtext_are_not_shown(write, search) -> None:
     write("guide.rst", "Guide\n=====\n\nRollback\n--------\n\nCall Mira.\n\n====  ====\na     b\n")
     write("text.md", "Rollback\n\n```\n=====\n```\n")
     search("rollback")
-    shown = search.text("rollback")
+    shown = search.text("rollback", "-v")
     assert "Call Mira." in shown
     assert "====  ====" not in shown
     assert "----" not in shown
@@ -110,7 +110,7 @@ def test_the_line_of_a_hit_is_that_of_the_words_and_not_of_the_passage(write, se
     chunk = search("tell the channel")[0]["chunk"]
     assert chunk["line"] == 13
     assert chunk["start_line"] == 1
-    assert search.text("tell the channel").startswith("deploy.md:13")
+    assert search.text("tell the channel").splitlines()[1].startswith("  deploy.md:13")
 
 
 def test_context_is_what_stands_around_the_passage(write, kinen, search) -> None:

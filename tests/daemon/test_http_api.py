@@ -23,7 +23,10 @@ from kinen.memory.pool import MemoryPool
 from kinen.model.records import Query
 from kinen.render.journal import recall_json, recall_text
 from kinen.render.json import to_json
+from kinen.render.screen import Screen
+from kinen.render.style import Style
 from kinen.render.text import search_text
+from kinen.text import now
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -205,10 +208,13 @@ def test_a_search_as_text_has_files_votes_and_colours_if_asked(
 ) -> None:
     with Memory.open(project.root) as memory:
         hits = memory.search(Query("drop redis", limit=10, once=True))
-    for name in ("files", "explain", "colour"):
+    for name in ("files", "explain", "verbose"):
         payload = {"query": "drop redis", "limit": 10, name: True}
         response = ask.over.post("/v1/search", json=payload, headers={"accept": "text/plain"})
         assert response.text == search_text(hits, **{name: True})
+    payload = {"query": "drop redis", "limit": 10, "colour": True, "width": 60}
+    response = ask.over.post("/v1/search", json=payload, headers={"accept": "text/plain"})
+    assert response.text == search_text(hits, screen=Screen(Style(colour=True), 60, now()))
 
 
 def test_a_recall_is_answered_with_what_the_command_prints(ask: Asked, project: Project) -> None:

@@ -120,7 +120,7 @@ def test_a_search_starts_it_and_idleness_ends_it(space: Path, home: Path, kinen:
     data = str(home / "kinen")
     assert kinen("search", "kettle", **on, KINEN_DAEMON_IDLE_SHUTDOWN_MINUTES="0").code == 0
     until(lambda: bool(control.look(data).state))
-    until(lambda: answered(data) or not kinen("search", "kettle", **on).out.startswith("tea.md:3"))
+    until(lambda: answered(data) or not kinen("search", "kettle", **on).out.startswith("Tea\n"))
     assert answered(data)
     assert control.stop(data)
     (home / "kinen" / client.STARTED).unlink(missing_ok=True)  # or the next start has to wait

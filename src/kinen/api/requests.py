@@ -229,7 +229,9 @@ class Search(Request):
     space: Names = Field([], description=SPACES)
     files: bool = Field(False, description="only what is in files; as text: their paths")
     explain: bool = Field(False, description="as text: with the votes behind each hit")
+    verbose: bool = Field(False, description="as text: with whole passages")
     colour: bool = Field(False, description="as text: for a terminal")
+    width: int = Field(0, ge=0, le=1000, description="as text: columns of the terminal; 0: none")
     folder: Name = Field("", description="as text: paths are relative to this folder")
 
 

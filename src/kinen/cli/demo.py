@@ -10,7 +10,7 @@ import tempfile
 import click
 
 from kinen.cli.progress import bar
-from kinen.cli.run import colours
+from kinen.cli.run import colours, screen
 from kinen.errors import GitError
 from kinen.memory import Memory
 from kinen.model.records import Query
@@ -85,7 +85,7 @@ def _ask(memory: Memory, scene: Scene, style: Style) -> None:
     print(f"\n{style('bold', f'$ kinen search --explain{flag} {scene.question!r}')}")
     print(style("dim", f"  {scene.remark}"))
     hits = memory.search(Query(scene.question, mode=scene.mode, limit=2))
-    print(hits_text(hits, style=style, explain=True))
+    print(hits_text(hits, screen(), explain=True))
     sys.stdout.flush()
 
 
@@ -177,7 +177,7 @@ def _history(memory: Memory, root: str, style: Style) -> None:
     print(f"\n{style('bold', f'$ kinen search --type commits {question!r}')}")
     print(style("dim", "  The git history is searched like everything else."))
     hits = memory.search(Query(question, limit=1, kinds=("commit",)))
-    print(hits_text(hits, style=style))
+    print(hits_text(hits, screen()))
     print(f"\n{style('bold', '$ kinen history labels/render.py')}")
     print(revisions_text(memory.git.history("labels/render.py"), style))
     print(f"\n{style('bold', '$ kinen cochange labels/render.py')}")

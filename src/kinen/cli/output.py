@@ -79,6 +79,17 @@ def coloured(stream: TextIO) -> bool:
     return stream.isatty() and not plain
 
 
+def terminal_width() -> int:
+    """The columns of standard output, by COLUMNS or the terminal; 0 where it is not a terminal."""
+    if not sys.stdout.isatty():
+        return 0
+    given = os.environ.get("COLUMNS", "")
+    try:
+        return int(given) if given.isdecimal() and int(given) else os.get_terminal_size().columns
+    except OSError:
+        return 80
+
+
 def print_rendered(text: str) -> None:
     """Print text that has colours already and whose content is escaped."""
     raw(sys.stdout).write(quoted(visible_styled(text)) + "\n")

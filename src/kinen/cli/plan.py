@@ -23,11 +23,11 @@ from kinen.cli.command import (
 from kinen.cli.editor import edit as open_editor
 from kinen.cli.editor import text_or_editor
 from kinen.cli.options import AS_OF, tags
-from kinen.cli.run import colours, piped
+from kinen.cli.run import colours, piped, screen
 from kinen.errors import NotFound, QueryError
 from kinen.memory import Memory
 from kinen.model.journal import Plan
-from kinen.render.journal import plan_json, progress_text
+from kinen.render.journal import plan_json, plans_text, progress_text
 from kinen.render.style import Style
 
 PLAN_HINT = "pass it: kinen plan save TITLE TEXT, or pipe it: kinen plan save TITLE < plan.md"
@@ -121,14 +121,9 @@ def _past_output(memory: Memory, id_: str, as_of: str) -> Output:
 def list_(memory: Memory) -> Output:
     """List all plans, the latest changed first; `*` marks the active one. Exit 1 if none."""
     plans = memory.worklog.plans()
-    style = colours()
-    lines = [
-        f"{'*' if plan.current else ' '} {style('path', plan.id)}  {plan.status}  {plan.title}"
-        for plan in plans
-    ]
     return listing(
         {"plans": [plan_json(plan) for plan in plans]},
-        "\n".join(lines),
+        plans_text(plans, screen()),
         plans,
         "no plans yet: `kinen plan save TITLE TEXT` saves one",
     )

@@ -18,7 +18,7 @@ from kinen.cli.command import (
     text_option,
 )
 from kinen.cli.options import tags
-from kinen.cli.run import colours
+from kinen.cli.run import colours, screen
 from kinen.memory import Memory
 from kinen.model.records import Query
 from kinen.render.json import hits_json, record_json
@@ -98,5 +98,5 @@ def search(memory: Memory, query: tuple[str, ...], limit: int) -> Output:
     """Search the resources only. `kinen search --type resources` has more options."""
     hits = memory.search(Query(" ".join(query), limit=limit, kinds=("resource",)))
     notes = [] if hits else [NO_MATCH if memory.records.select(["resource"]) else EMPTY]
-    text = hits_text(hits, style=colours())
+    text = hits_text(hits, screen())
     return Output(hits_json(hits), text, found=bool(hits), notes=notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from kinen import paths
-from kinen.cli.output import MARK, coloured
+from kinen.cli.output import MARK, coloured, terminal_width
 from kinen.errors import KinenError
 from kinen.ids import LATEST_CLOCK, milliseconds
 from kinen.render.style import Style
@@ -100,21 +100,12 @@ def screen() -> Screen:
     from kinen.render.screen import Screen
     from kinen.text import now
 
-    width = 0
-    if sys.stdout.isatty():
-        import shutil
-
-        width = shutil.get_terminal_size().columns
-    return Screen(colours(), width, now())
+    return Screen(colours(), terminal_width(), now())
 
 
 def synced_text(at: str) -> str:
     """When a space was synced: on a terminal in local time, elsewhere as it is stored."""
-    if not at:
-        return "never"
-    from datetime import datetime
-
-    return screen().time(datetime.fromisoformat(at).timestamp())
+    return screen().at(at) if at else "never"
 
 
 def piped() -> str:

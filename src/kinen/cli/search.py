@@ -22,7 +22,7 @@ from kinen.cli.options import (
     limit,
     mode_of,
 )
-from kinen.cli.output import coloured, file_name, print_rendered, write_raw
+from kinen.cli.output import coloured, file_name, print_rendered, terminal_width, write_raw
 
 # A process that prints an answer of the daemon imports little more than this.
 TYPE_CHECKING = False
@@ -109,6 +109,7 @@ OPTIONS = (
         "search a PostgreSQL database: postgresql://…, or config for engine.url",
         rare=True,
     ),
+    flag("--verbose -v", "verbose", "show the whole passage of each hit"),
     flag("--explain -e", "explain", "show the votes behind each score", rare=True),
     flag("--files -l", "files", "print the paths of files only, one per line"),
     JSON,
@@ -143,7 +144,7 @@ EPILOG = """Examples:
   kinen search why did we drop redis
   kinen search --fulltext 'rate-limiter' --type rounds --since 2w
   kinen search --exact 'token refresh failed'
-  kinen search --explain -C 1 token refresh
+  kinen search -v token refresh
   kinen search --type commits 'token refresh' --near src/auth.py
   kinen search --type files 'where are cookies signed'
   kinen search --type commits --kind fix cookies
@@ -243,7 +244,9 @@ def _from_daemon(text: str, options: dict[str, Any]) -> tuple[int, str, list[str
     words["exact"] = bool(options["exact"])
     if not options["as_json"]:
         words["explain"] = bool(options["explain"])
+        words["verbose"] = _verbose(options)
         words["colour"] = coloured(sys.stdout)
+        words["width"] = terminal_width()
         words["folder"] = os.getcwd()
     return ask_daemon("POST /v1/search", words, options["spaces"], as_json=options["as_json"])
 
@@ -255,7 +258,10 @@ def _from_here(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]]
 
     with begun(_index_here(options), terms(text), depth(options["limit"])):
         from kinen.cli.run import FOUND, NOTHING
+        from kinen.render.screen import Screen
+        from kinen.render.style import Style
         from kinen.render.text import search_text
+        from kinen.text import now
 
         hits = hits_of(text, options)
     if options["as_json"]:
@@ -266,10 +272,16 @@ def _from_here(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]]
         hits,
         files=options["files"],
         explain=options["explain"],
-        colour=coloured(sys.stdout),
+        verbose=_verbose(options),
         folder=os.getcwd(),
+        screen=Screen(Style(colour=coloured(sys.stdout)), terminal_width(), now()),
     )
     return FOUND if output else NOTHING, output, [*hits.notes]
+
+
+def _verbose(options: dict[str, Any]) -> bool:
+    """Whether whole passages are shown; what stands around them is asked for with -C."""
+    return bool(options["verbose"] or options["context"] > 0)
 
 
 def hits_of(text: str, options: dict[str, Any]) -> Hits:

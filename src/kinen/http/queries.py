@@ -13,7 +13,7 @@ from kinen.query import recall_query, search_query
 
 def search_of(memory: Memory, request: requests.Search) -> Query:
     """The query of a search request, with the defaults of the space."""
-    drop = {"query", "explain", "colour", "space", "folder"}
+    drop = {"query", "explain", "verbose", "colour", "width", "space", "folder"}
     fields = request.model_dump(exclude=drop)
     fields["near"] = [memory.git.current_name(memory.git.inside(path)) for path in request.near]
     fields |= period(request)

@@ -32,8 +32,10 @@ from kinen.query import recall_query
 from kinen.render.graph import edges_json
 from kinen.render.journal import recall_json, recall_text
 from kinen.render.json import hits_json, record_json, status_json, tag_json
+from kinen.render.screen import Screen
+from kinen.render.style import Style
 from kinen.render.text import search_text
-from kinen.text import estimate
+from kinen.text import estimate, now
 
 router = APIRouter()
 PLAIN = "text/plain"
@@ -83,8 +85,9 @@ async def search(space: CurrentSpace, request: requests.Search, accept: Accept =
         hits,
         files=request.files,
         explain=request.explain,
-        colour=request.colour,
+        verbose=request.verbose,
         folder=request.folder,
+        screen=Screen(Style(colour=request.colour), request.width, now()),
     )
     return text_response(text, PLAIN, _headers(bool(text), hits.notes))
 

@@ -12,7 +12,7 @@ from kinen.model.kinds import MEMORY_CLOSE, MEMORY_OPEN
 from kinen.privacy.quote import marked as marked_as_data
 from kinen.privacy.quote import quoted
 from kinen.storage import inside
-from kinen.text import estimate, iso
+from kinen.text import day_number, epoch, estimate, iso
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def latest_points(root: str, admission: Admission) -> list[Entry]:
         if not admission.admits(path, "checkpoint"):
             continue
         ref = f"checkpoint:{path}"
-        at = moment(about.get("timestamp", "")) or (_day(path.split("/")[1]) - EPOCH) * DAY
+        at = epoch(about.get("timestamp", "")) or epoch(path.split("/")[1])
         decision = _plain(about, "decision")
         text = decision or body.strip()
         decided = bool(decision) or about.get("type") == "decision"
@@ -201,16 +201,6 @@ def _plain(about: dict[str, str], name: str) -> str:
     """A value of a checkpoint that stands on one line."""
     value = about.get(name, "")
     return "" if value[:1] in ("|", ">", "[", "{") else value
-
-
-def moment(at: str) -> int:
-    """Epoch milliseconds of a UTC moment as kinen writes it; 0 where it is none."""
-    try:
-        clock = int(at[11:13]) * 3600 + int(at[14:16]) * 60 + int(at[17:19])
-        fraction = at[20:23] if at[20:23].isdecimal() else "0"
-        return (_day(at) - EPOCH) * DAY + clock * 1000 + int(fraction)
-    except ValueError:
-        return 0
 
 
 def checkpoint_paths(root: str) -> list[str]:
@@ -245,13 +235,13 @@ def _days(root: str) -> list[str]:
         names = inside.folders(root, ".memories")
     except (OSError, UnsafeFile):
         return []
-    days = [name for name in names if len(name) == 10 and _is_day(name)]
+    days = [name for name in names if len(name) == 10 and _isday_number(name)]
     return sorted(days, reverse=True)
 
 
-def _is_day(name: str) -> bool:
+def _isday_number(name: str) -> bool:
     try:
-        return name[:2] == "20" and _day(name) > 0
+        return name[:2] == "20" and day_number(name) > 0
     except ValueError:
         return False
 
@@ -315,21 +305,6 @@ def _last(root: str) -> str:
 def _days_since(at: str, now: float) -> int:
     """Days since a moment, which may be a bare date; 0 where it is none."""
     try:
-        return max(0, _day(iso(now)) - _day(at))
+        return max(0, day_number(iso(now)) - day_number(at))
     except (ValueError, OverflowError):
         return 0
-
-
-def _day(at: str) -> int:
-    """The number of a day in the calendar, counted without `datetime`, which is slow to import."""
-    year = int(at[:4])
-    month = int(at[5:7])
-    day = int(at[8:10])
-    if not (1 <= month <= 12 and 1 <= day <= 31):
-        raise ValueError(at)
-    year -= month < 3
-    month += 12 if month < 3 else 0
-    return 365 * year + year // 4 - year // 100 + year // 400 + (153 * month - 457) // 5 + day
-
-
-EPOCH = _day("1970-01-01")

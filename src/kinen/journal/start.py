@@ -6,10 +6,10 @@ The hook, the HTTP service and the page call this. Hooks import this module: it 
 from __future__ import annotations
 
 from kinen.journal import capsules, recent
-from kinen.journal.brief import brief, latest_points, moment, plan_of, ranked, ref_of
+from kinen.journal.brief import brief, latest_points, plan_of, ranked, ref_of
 from kinen.journal.worth import Entry
 from kinen.model.kinds import MEMORY_CLOSE
-from kinen.text import estimate, iso
+from kinen.text import epoch, estimate, iso
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class Start:
         left = [session.at for session in latest if {"Next", "Unresolved"} & session.parts.keys()]
         since = min(left, default=0)
         subjects = capsules.subjects(self.index, iso(since / 1000)) if left else []
-        done = [(moment(at), subject) for at, subject in subjects]
+        done = [(epoch(at), subject) for at, subject in subjects]
         left_by = recent.entries(self.db, latest, self.branch, done, self.now)
         return [*left_by, *points, *learned]
 

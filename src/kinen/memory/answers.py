@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kinen.errors import QueryError
 from kinen.memory.digests import digest_of
 from kinen.model.journal import Digest, Passage
-from kinen.model.records import Query, Record
+from kinen.model.records import Query
 from kinen.query import storable_query
 from kinen.recall.answer import (
     NO_SOURCE,
@@ -25,6 +25,7 @@ from kinen.recall.clip import compact
 from kinen.recall.excerpts import excerpts
 from kinen.recall.order import REPLY, fewest
 from kinen.recall.turns import replies_of, said_by
+from kinen.render.text import hit_title
 from kinen.text import estimate, excerpt
 
 if TYPE_CHECKING:
@@ -125,20 +126,11 @@ class Answers:
 
 def _citations(numbering: Numbering, candidates: list[Candidate]) -> tuple[Citation, ...]:
     """The sources that an answer cites, by their numbers."""
-    records = {candidate.hit.record.ref: candidate.hit.record for candidate in candidates}
+    hits = {candidate.hit.record.ref: candidate.hit for candidate in candidates}
     return tuple(
-        Citation(number, ref, _title(records[ref]), records[ref].at)
+        Citation(number, ref, excerpt(hit_title(hits[ref]), TITLE), hits[ref].record.at)
         for ref, number in numbering.numbers.items()
     )
-
-
-def _title(record: Record) -> str:
-    """What a source is called; an observation by its kind and session."""
-    if record.title:
-        return excerpt(record.title, TITLE)
-    about = record.metadata or {}
-    kind = str(about.get("role") or about.get("event") or record.kind)
-    return f"{kind}, session {record.session}" if record.session else kind
 
 
 def _quotation(question: str, candidates: list[Candidate], room: int) -> Digest:

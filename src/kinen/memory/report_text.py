@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from kinen.characters import visible
+from kinen.ids import short_id
 from kinen.journal.authors import signature
 from kinen.journal.closing import count_results
 from kinen.journal.recent import UNANSWERED
@@ -15,9 +16,9 @@ from kinen.journal.statements import points_back
 from kinen.journal.summary import on_one_line
 from kinen.journal.worth import fresh, plain_lines
 from kinen.recall.clip import cut
-from kinen.recall.tiers import cited, short_id
+from kinen.render.screen import day
 from kinen.sources.git.recent import READ
-from kinen.text import excerpt
+from kinen.text import epoch, excerpt, now
 
 LINE = 300
 """Characters of a line."""
@@ -144,7 +145,13 @@ def standup_text(report: Report) -> str:
         return ""
     room = 2 * LINE if len(report.sessions) <= FEW else LINE
     done = list(map(_checkpoint, report.checkpoints))
-    done += [_story(session, room) for session in _with_intents_once(report.sessions)]
+    several = len({_who(session) for session in report.sessions}) > 1
+    last = ""
+    for session in _with_intents_once(report.sessions):
+        heading = day(epoch(session.at) / 1000, now())
+        done += [f"### {heading}"] * (heading != last)
+        last = heading
+        done.append(_story(session, room, several))
     told = {point for session in report.sessions for point in session.next}
     parts = [
         "\n".join(["## Done", *done]) if done else "",
@@ -188,7 +195,7 @@ def handoff_text(report: Report) -> str:
         _section("Learned", _sourced(report.lessons)),
         "\n".join(["## Checkpoints", *map(_checkpoint, checkpoints)]) if checkpoints else "",
         "\n\n".join(_block(session, OLDER_OUTCOME) for session in older),
-        _section("Latest commits", map(_commits, report.commits), most=COMMITS),
+        _section("Latest commits", _first(report.commits[:COMMITS], COMMITS), most=COMMITS),
     ]
     return visible("\n\n".join(filter(None, parts)))
 
@@ -222,21 +229,22 @@ def _sourced(points: Iterable[Point]) -> Iterator[str]:
         yield _signed(point, f" [{short_id(point.ref)}]")
 
 
-def _story(report: SessionReport, room: int) -> str:
+def _story(report: SessionReport, room: int, several: bool) -> str:
     """A session in a few lines: intent → outcome → next; the outcome in `room` characters."""
     outcome = on_one_line(report.outcome)
     if len(outcome) < SHORT:
         outcome = " ".join((outcome, *report.earlier[:1]))
-    lines = [f"- {_title(report)} {cited(report.ref, report.at)}"]
+    lines = [f"- {_title(report, several)} [{short_id(report.ref)}]"]
     lines.append(f"  → {excerpt(outcome, room)}")
     if report.next and not report.outcome.startswith(UNANSWERED):
         lines.append(f"  → next: {excerpt('; '.join(report.next), LINE)}")
     return "\n".join(lines)
 
 
-def _title(report: SessionReport) -> str:
+def _title(report: SessionReport, several: bool) -> str:
+    """What a session was for, and whose it was if there are several agents or people."""
     going = " (still open)" if report.open else ""
-    agent = f"{_who(report)}: " if report.agent or report.by else ""
+    agent = f"{_who(report)}: " if several and _who(report) else ""
     return f"{agent}{excerpt(report.intent, INTENT) or 'a session'}{going}"
 
 
@@ -262,15 +270,17 @@ def _block(report: SessionReport, tokens: int) -> str:
     return "\n".join(lines)
 
 
-def _commits(commits: Commits) -> str:
+def _commits(commits: Commits, several: bool) -> str:
+    """Commits of a subject, and who made them if there are several authors."""
     times = f" ×{commits.count}" if commits.count > 1 else ""
-    author = f" by {commits.author}" if commits.author else ""
+    author = f" by {commits.author}" if several and commits.author else ""
     return f"{commits.subject}{times} ({commits.sha[:7]}{author})"
 
 
 def _first(groups: Sequence[Commits], most: int) -> list[str]:
     """The latest of them, and how many more there are, as far as they were read."""
-    lines = [_commits(group) for group in groups[:most]]
+    several = len({group.author for group in groups}) > 1
+    lines = [_commits(group, several) for group in groups[:most]]
     more = sum(group.count for group in groups[most:])
     least = "at least " if sum(group.count for group in groups) >= READ else ""
     return [*lines, f"and {least}{more:,} more"] if more else lines

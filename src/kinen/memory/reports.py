@@ -8,6 +8,7 @@ from datetime import datetime
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
+from kinen.ids import short_id
 from kinen.journal import queries
 from kinen.journal.account import unresolved
 from kinen.journal.authors import colleague
@@ -21,7 +22,6 @@ from kinen.model.journal import Capsule, Checkpoint, Plan
 from kinen.model.kinds import REDACTED
 from kinen.model.updates import BOT, dependency_of, updates_line
 from kinen.recall.clip import plan_text
-from kinen.recall.tiers import short_id
 from kinen.sources.git.recent import Subject, latest_commits, unpushed_commits
 from kinen.space.repository import git_above
 from kinen.text import iso, terms

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from kinen.distill.blocks import unwrapped
 from kinen.distill.extract import choose
+from kinen.ids import short_id
 from kinen.journal.closing import first_lines
 from kinen.model.journal import Item, Passage
 from kinen.recall import typed
 from kinen.recall.candidates import Candidate, is_output
 from kinen.recall.order import REPLY as REPLY_MARK
 from kinen.recall.order import arranged, with_later
-from kinen.recall.tiers import author_of, cited, item, priced, short_id
+from kinen.recall.tiers import author_of, cited, item, priced
 from kinen.recall.turns import replies_of, said_by
 from kinen.text import breadth, estimate, excerpt
 

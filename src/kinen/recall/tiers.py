@@ -12,7 +12,7 @@ from typing import Any
 
 from kinen.characters import visible, visible_line
 from kinen.errors import QueryError
-from kinen.ids import short_ref
+from kinen.ids import SHORT_SESSION, short_id
 from kinen.model.journal import Digest, Dropped, Item, Recall
 from kinen.model.records import Hit, Record
 from kinen.text import estimate, squeezed
@@ -39,13 +39,6 @@ _PLACES = {tier: place for place, tier in enumerate(HEADINGS)}
 OVER = "over budget"
 PINNED = "already pinned"
 SHOWN = "shown already"
-SHORTENED = ("observation", "summary", "memory", "capsule")
-"""Kinds whose ids are long and cited by a prefix."""
-SHORT_SHA = 10
-SHORT_ID = 14
-"""Characters that distinguish ids, even of events in one millisecond."""
-SHORT_SESSION = 8
-"""Characters of a session's id that a citation has; every command accepts them."""
 _STEP = 500
 """A proposed budget is a multiple of this."""
 
@@ -82,19 +75,6 @@ def item(
 def priced(entry: Item) -> Item:
     """The item with the cost in tokens of what is shown of it."""
     return entry._replace(tokens=estimate(_block(entry)))
-
-
-def short_id(ref: str) -> str:
-    """The short form of a ref: commits and journal entries are cited by a prefix of their id.
-
-    `kinen show` accepts it.
-    """
-    kind, _, id_ = ref.partition(":")
-    if kind == "commit":
-        return f"commit:{id_[:SHORT_SHA]}"
-    if kind not in SHORTENED:
-        return ref
-    return short_ref(ref).partition(":")[2][:SHORT_ID]
 
 
 def author_of(record: Record) -> str:

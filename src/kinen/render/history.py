@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from kinen.journal.short import beginnings
 from kinen.model.documents import Companion, Revision
+from kinen.render.screen import distinct
 from kinen.render.style import PLAIN, Style, readable
 from kinen.render.text import counted, size_text
-from kinen.text import excerpt
+from kinen.text import epoch, excerpt
 
 if TYPE_CHECKING:
     from kinen.index.snapshots import Snapshot
@@ -20,7 +20,6 @@ SHORT_SHA = 10
 SUBJECT = 100
 """Characters of a commit's subject."""
 LEAST_SUBJECT = 30
-BESIDE_SUBJECT = len("2026-01-01 0123456789 , :  ")
 _STATUS = {"A": "added", "M": "changed", "T": "retyped", "D": "deleted", "R": "renamed"}
 
 
@@ -51,29 +50,50 @@ def message_texts(revisions: Sequence[Revision]) -> list[str]:
     return texts
 
 
-def revision_lines(
-    revisions: Sequence[Revision], style: Style = PLAIN, width: int = 0
-) -> list[str]:
-    """A line per commit, in the order of the revisions, which is oldest first.
-
-    Subjects are shortened to fit a terminal of this width; 0 is any.
-    """
+def revision_lines(revisions: Sequence[Revision], style: Style = PLAIN) -> list[str]:
+    """A line per commit, in the order of the revisions, which is oldest first."""
     lines = []
-    tags: set[str] = set()
+    for revision, action, tags in _changes(revisions):
+        sha = style("line", revision.ref.partition(":")[2][:SHORT_SHA])
+        author = style("dim", f"{revision.author}, {action}:")
+        change = style("dim", f"  {tags}") if tags else ""
+        lines.append(
+            f"{revision.at[:10]} {sha} {author} {excerpt(revision.subject, SUBJECT)}{change}"
+        )
+    return lines
+
+
+def revisions_table(revisions: Sequence[Revision], page: slice, screen: Screen) -> str:
+    """Commits for a terminal by day, newest first; names and actions that all share are left out.
+
+    The revisions are given oldest first, with those before the `page` that is shown.
+    """
+    rows = _changes(revisions)[page][::-1]
+    authors = distinct(row[0].author for row in rows)
+
+    def cells(row: tuple[Revision, str, str]) -> tuple[str, str]:
+        revision, action, tags = row
+        about = [revision.author if authors else "", action if action != _STATUS["M"] else ""]
+        note = ", ".join(filter(None, about))
+        text = " ".join(filter(None, (revision.subject, f"({note})" if note else "", tags)))
+        return revision.ref.partition(":")[2][:SHORT_SHA], text
+
+    return screen.by_day(rows, lambda row: epoch(row[0].at) / 1000, cells)
+
+
+def _changes(revisions: Sequence[Revision]) -> list[tuple[Revision, str, str]]:
+    """Each commit with what it did to the file, and the tags that it added and removed."""
+    changes = []
+    known: set[str] = set()
     for revision in map(readable, revisions):
         action = _STATUS.get(revision.status, revision.status)
         if revision.before:
             action += f" {revision.before} → {revision.path}"
-        changes = [f"+{tag}" for tag in revision.tags if tag not in tags]
-        changes += [f"-{tag}" for tag in sorted(tags - set(revision.tags))]
-        tags = set(revision.tags)
-        change = style("dim", f"  [{' '.join(changes)}]") if changes else ""
-        sha = style("line", revision.ref.partition(":")[2][:SHORT_SHA])
-        author = style("dim", f"{revision.author}, {action}:")
-        beside = sum(map(len, (revision.author, action, *changes))) + len(changes) + BESIDE_SUBJECT
-        subject = excerpt(revision.subject, _room(width, beside))
-        lines.append(f"{revision.at[:10]} {sha} {author} {subject}{change}")
-    return lines
+        tags = [f"+{tag}" for tag in revision.tags if tag not in known]
+        tags += [f"-{tag}" for tag in sorted(known - set(revision.tags))]
+        known = set(revision.tags)
+        changes.append((revision, action, f"[{' '.join(tags)}]" if tags else ""))
+    return changes
 
 
 def _room(width: int, beside: int) -> int:
@@ -113,7 +133,7 @@ def snapshots_table(snapshots: Sequence[Snapshot], screen: Screen) -> str:
     return screen.rows(
         (
             names[snapshot.name],
-            screen.time(datetime.fromisoformat(snapshot.at).timestamp()),
+            screen.at(snapshot.at),
             snapshot.head[:SHORT_SHA] or "no commit",
             size_text(snapshot.bytes),
             "made automatically" if snapshot.automatic else "made by hand",

@@ -14,9 +14,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from kinen.characters import visible, visible_line
+from kinen.ids import short_id
 from kinen.journal import events
 from kinen.model.records import KINDS, Vote
-from kinen.recall.tiers import HEADINGS, short_id
+from kinen.recall.tiers import HEADINGS
 from kinen.render import markdown
 from kinen.render.sessions import duration
 from kinen.render.text import counted

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible, visible_line
 from kinen.model.issues import NO_PRIORITY, Issue, relation, state_words
+from kinen.render.screen import Screen, distinct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from kinen.index.issues import Mention
     from kinen.memory.issues import Details, Work
     from kinen.model.records import Edge
-    from kinen.render.screen import Screen
 
 MOST_MENTIONS = 15
 """Records that name an issue which `show` lists."""
@@ -33,8 +32,16 @@ def issue_json(issue: Issue) -> dict[str, Any]:
 
 def issues_text(issues: Sequence[Issue], screen: Screen) -> str:
     """A line for each issue: id, priority, status, type and title."""
+    states = not screen.terminal or distinct(issue.status for issue in issues)
+    types = not screen.terminal or distinct(issue.type for issue in issues)
     rows = [
-        (issue.id, priority(issue), issue.status.replace("_", " "), issue.type, issue.title)
+        (
+            issue.id,
+            priority(issue),
+            issue.status.replace("_", " ") if states else "",
+            issue.type if types else "",
+            issue.title,
+        )
         for issue in issues
     ]
     return screen.rows(rows, ("path", "", "dim", "dim")) if rows else ""
@@ -101,7 +108,7 @@ def age_note(seconds: float | None) -> str:
 
 def _times(issue: Issue, screen: Screen) -> list[str]:
     facts = [
-        f"{word} {screen.time(datetime.fromisoformat(time).timestamp())}"
+        f"{word} {screen.at(time)}"
         for word, time in (("created", issue.created), ("closed", issue.closed))
         if time
     ]
@@ -137,5 +144,5 @@ def _mention_line(mention: Mention, screen: Screen) -> str:
     closes = "closes it, " if mention.type == "closes" else ""
     times = f" ×{mention.places}" if mention.places > 1 else ""
     title = visible_line(record.title or mention.text)[:90]
-    at = f"{record.at[:10]} " if record.at else ""
+    at = f"{screen.at(record.at)} " if record.at else ""
     return f"  {at}{kind} {screen.style('path', visible_line(ref))}  {closes}{title}{times}"

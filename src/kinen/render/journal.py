@@ -20,10 +20,10 @@ from kinen.model.journal import (
 )
 from kinen.recall.tiers import shown
 from kinen.render.json import vote_json
-from kinen.render.screen import Screen, session_heading
+from kinen.render.screen import Screen, distinct
 from kinen.render.style import PLAIN, Style, readable
-from kinen.render.text import counted, counts_text
-from kinen.text import excerpt, iso
+from kinen.render.text import counted, counts_text, event_title, first_words
+from kinen.text import epoch, excerpt, iso
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,25 +67,31 @@ def entries_text(entries: Sequence[Any], style: Style = PLAIN) -> str:
 
 
 def entries_table(entries: Sequence[Any], screen: Screen, names: Mapping[str, str]) -> str:
-    """Entries for a terminal, grouped by session; `names` has the short id of each ref.
+    """Entries for a terminal, by day; `names` has the short id of each ref.
 
     Without a terminal, a line per entry with its whole ref and time.
     """
     if not screen.terminal:
         return entries_text(entries, screen.style)
+    kinds = distinct(_summary(entry)[1] for entry in entries)
 
     def cells(entry: Any) -> tuple[str, ...]:
-        at, kind, text = _summary(entry)
-        forgotten = getattr(entry, "forgotten_at", 0)
-        words = "[forgotten]" if forgotten else excerpt(text, 4 * WIDTH)
-        words += signature(entry.by)
-        return names.get(entry.ref, entry.ref), screen.time(at / 1000), kind, words
+        _, kind, text = _summary(entry)
+        if isinstance(entry, Observation):
+            about = {"event": kind, "agent": entry.scope.agent, "files": entry.files}
+            text = event_title({**entry.provenance, **about, "by": entry.by}, text)
+            kind = ""
+        if isinstance(entry, Summary):
+            from kinen.journal.summary import parse_summary  # slow to import
+            from kinen.journal.timeline import first_sentence
 
-    def heading(entry: Any) -> str:
-        scope = getattr(entry, "scope", Scope())
-        return session_heading(scope.agent, scope.session)
+            text = first_sentence(parse_summary(text).get("outcome", "")) or text
+            kind = ""
+        words = "[forgotten]" if getattr(entry, "forgotten_at", 0) else first_words(text)
+        name = names.get(entry.ref, entry.ref)
+        return name, kind if kinds else "", words + signature(entry.by)
 
-    return screen.grouped(entries, heading, cells)
+    return screen.by_day(entries, lambda entry: _summary(entry)[0] / 1000, cells)
 
 
 def entry_text(entry: Any, style: Style = PLAIN) -> str:
@@ -203,6 +209,19 @@ def plan_json(plan: Plan) -> dict[str, Any]:
     return {"ref": plan.ref, **_fields(plan)}
 
 
+def plans_text(plans: Sequence[Plan], screen: Screen) -> str:
+    """A line per plan, for a terminal by day; `*` marks the active one."""
+
+    def cells(plan: Plan) -> tuple[str, ...]:
+        status = "" if alike else plan.status
+        return f"{'*' if plan.current else ' '} {plan.id}", status, plan.title
+
+    alike = screen.terminal and not distinct(plan.status for plan in plans)
+    if screen.terminal:
+        return screen.by_day(plans, lambda plan: epoch(plan.updated) / 1000, cells)
+    return screen.rows(map(cells, plans))
+
+
 def progress_text(plan: Plan) -> str:
     """How many steps of a plan are done, such as `, 2 of 5 steps done`; empty if it has none."""
     from kinen.worklog.plans import steps
@@ -241,7 +260,7 @@ def learned_text(memory: Learned, style: Style = PLAIN, *, sources: bool = False
 def memories_table(
     pairs: Sequence[tuple[Learned, Origin]], screen: Screen, names: Mapping[str, str]
 ) -> str:
-    """Memories with their origins for a terminal, grouped by session; `names` as above.
+    """Memories with their origins for a terminal, by day; `names` as above.
 
     Without a terminal, a line per memory with its whole ref.
     """
@@ -251,13 +270,11 @@ def memories_table(
     def cells(pair: tuple[Learned, Origin]) -> tuple[str, ...]:
         memory = pair[0]
         newer = names.get(f"memory:{memory.superseded_by}", memory.superseded_by)
-        kind = f"{memory.type} {memory.confidence:.2f}"
-        text = excerpt(memory.content, 4 * WIDTH) + signature(memory.by)
+        text = first_words(memory.content) + signature(memory.by)
         text = f"{_superseded(memory, newer)} {text}".lstrip()
-        name = names.get(memory.ref, memory.ref)
-        return name, screen.time(memory.created_at / 1000), kind, text
+        return names.get(memory.ref, memory.ref), memory.type, text
 
-    return screen.grouped(pairs, lambda pair: session_heading("", pair[1].session), cells)
+    return screen.by_day(pairs, lambda pair: pair[0].created_at / 1000, cells)
 
 
 def _superseded(memory: Learned, newer: str) -> str:

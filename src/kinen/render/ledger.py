@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible_line
-from kinen.render.screen import Screen, session_heading
+from kinen.render.screen import Screen, distinct
 from kinen.render.style import PLAIN, Style
-from kinen.render.text import counted
+from kinen.render.text import counted, first_words
 from kinen.text import excerpt, iso
 
 if TYPE_CHECKING:
@@ -72,27 +72,22 @@ def injection_line(injection: Injection, style: Style = PLAIN) -> str:
 def injections_table(
     injections: Sequence[Injection], screen: Screen, names: Mapping[str, str]
 ) -> str:
-    """Injections for a terminal, grouped by session; `names` has the short id of each.
+    """Injections for a terminal, by day; `names` has the short id of each.
 
     Without a terminal, a line per injection with its whole id.
     """
     if not screen.terminal:
         return "\n".join(injection_line(injection, screen.style) for injection in injections)
+    agents = distinct(injection.agent for injection in injections)
 
     def cells(injection: Injection) -> tuple[str, ...]:
-        return (
-            names.get(injection.id, injection.id),
-            screen.time(injection.at / 1000),
-            injection.subject if injection.event == "mcp" else injection.event,
-            counted(injection.tokens, "tokens"),
-            counted(len(injection.entries), "entries"),
-            excerpt(injection.first_line, 4 * WIDTH),
-        )
+        event = injection.subject if injection.event == "mcp" else injection.event
+        words = f"{event.replace('_', ' ')}, {counted(injection.tokens, 'tokens')}"
+        who = f" to {injection.agent}" if agents and injection.agent else ""
+        name = names.get(injection.id, injection.id)
+        return name, f"{words}{who}: {first_words(injection.first_line)}"
 
-    def heading(injection: Injection) -> str:
-        return session_heading(injection.agent, injection.session)
-
-    return screen.grouped(injections, heading, cells)
+    return screen.by_day(injections, lambda injection: injection.at / 1000, cells)
 
 
 def total_json(total: Total) -> dict[str, Any]:

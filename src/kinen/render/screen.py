@@ -1,17 +1,15 @@
-"""Lists for people: columns that fit the terminal, with local times."""
+"""Lists for people: columns that fit the terminal, days as headings, times relative to now."""
 
 from __future__ import annotations
 
 import time
-import unicodedata
-from itertools import groupby
-from typing import TYPE_CHECKING
 
 from kinen.characters import visible_line
 from kinen.model.tuples import NamedTuple
 from kinen.render.style import PLAIN, Style
-from kinen.text import bounded, iso
+from kinen.text import bounded, epoch, iso
 
+TYPE_CHECKING = False  # a search imports this: `typing` would cost more than all of it
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import TypeVar
@@ -20,7 +18,10 @@ if TYPE_CHECKING:
 
 LEAST_TEXT = 20
 """Columns that the last cell of a row gets at least."""
-DAY = 86_400
+HOUR = 3600
+DAY = 24 * HOUR
+EMOJI = "\ufe0f"
+"""Makes a picture of the character before it, which then takes two columns."""
 
 
 class Screen(NamedTuple):
@@ -37,6 +38,10 @@ class Screen(NamedTuple):
     def time(self, seconds: float) -> str:
         """A moment as a person reads it, or in a pipe as ISO 8601 in UTC."""
         return when(seconds, self.now) if self.terminal else iso(seconds)
+
+    def at(self, moment: str) -> str:
+        """The same of a moment as records have it."""
+        return when(epoch(moment) / 1000, self.now) if self.terminal and moment else moment
 
     def rows(self, rows: Iterable[Sequence[str]], styles: Sequence[str] = ("path", "dim")) -> str:
         """Rows of cells as aligned columns; the last cell is cut to the rest of the width.
@@ -58,42 +63,82 @@ class Screen(NamedTuple):
             lines.append("  ".join([*padded, fit(text, max(LEAST_TEXT, room))]).rstrip())
         return "\n".join(lines)
 
-    def grouped(
-        self, entries: Iterable[T], heading: Callable[[T], str], cells: Callable[[T], Sequence[str]]
+    def by_day(
+        self, entries: Sequence[T], at: Callable[[T], float], cells: Callable[[T], Sequence[str]]
     ) -> str:
-        """Rows of entries, under a line for each run of entries with the same heading."""
-        blocks = []
-        for title, group in groupby(entries, heading):
-            if title:
-                blocks.append(self.style("bold", fit(visible_line(title), self.width)))
-            blocks.append(self.rows([cells(entry) for entry in group]))
-        return "\n".join(blocks)
+        """Rows of entries below the days that they are of; the second column is the time.
+
+        `at` gives the epoch seconds of an entry.
+        """
+        rows = []
+        for entry in entries:
+            name, *rest = cells(entry)
+            rows.append((name, clock(at(entry), self.now), *rest))
+        lines = []
+        last = ""
+        for entry, line in zip(entries, self.rows(rows).splitlines(), strict=True):
+            heading = day(at(entry), self.now)
+            if heading != last:
+                lines.append(self.style("bold", heading))
+                last = heading
+            lines.append(line)
+        return "\n".join(lines)
 
     def _paint(self, styles: Sequence[str], n: int, cell: str) -> str:
         return self.style(styles[n], cell) if n < len(styles) and styles[n] else cell
 
 
 def when(seconds: float, now: float) -> str:
-    """A moment in local time: `2 min ago`, `yesterday 14:05`, `3 Mar 14:05`, `3 Mar 2025`."""
+    """A moment in local time: `2 min ago`, `3 h ago`, `yesterday 14:05`, `3 Mar 14:05`, `3 Mar`.
+
+    Midnight in UTC stands for a day of which no time is known.
+    """
+    moment, today = _local(seconds, now)
+    if moment[:3] == today[:3] or 0 <= now - seconds < HOUR:
+        return clock(seconds, now) or "today"
+    if moment[:3] == time.localtime(now - DAY)[:3]:
+        return f"yesterday {clock(seconds, now)}".strip()
+    date = f"{moment.tm_mday} {time.strftime('%b', moment)}"
+    if moment.tm_year != today.tm_year:
+        return f"{date} {moment.tm_year}"
+    return f"{date} {clock(seconds, now)}".strip()
+
+
+def day(seconds: float, now: float) -> str:
+    """The local day of a moment as a heading: `Today`, `Yesterday`, `Mon 16 Nov`."""
+    moment, today = _local(seconds, now)
+    if moment[:3] == today[:3]:
+        return "Today"
+    if moment[:3] == time.localtime(now - DAY)[:3]:
+        return "Yesterday"
+    year = f" {moment.tm_year}" if moment.tm_year != today.tm_year else ""
+    return f"{time.strftime('%a', moment)} {moment.tm_mday} {time.strftime('%b', moment)}{year}"
+
+
+def clock(seconds: float, now: float) -> str:
+    """The time of a moment within its day: `2 min ago` or `3 h ago` today, else `14:05`."""
+    moment, today = _local(seconds, now)
     age = now - seconds
+    if not seconds % DAY:
+        return ""
     if 0 <= age < 60:
         return "just now"
-    if 0 <= age < 3600:
+    if 0 <= age < HOUR:
         return f"{age // 60:.0f} min ago"
-    moment = time.localtime(bounded(seconds))
-    today = time.localtime(now)
-    clock = time.strftime("%H:%M", moment)
-    if moment[:3] == today[:3]:
-        return clock if age < 0 else f"{age // 3600:.0f} h ago"
-    if moment[:3] == time.localtime(now - DAY)[:3]:
-        return f"yesterday {clock}"
-    day = f"{moment.tm_mday} {time.strftime('%b', moment)}"
-    return f"{day} {clock}" if moment.tm_year == today.tm_year else f"{day} {moment.tm_year}"
+    if moment[:3] != today[:3] or age < 0:
+        return time.strftime("%H:%M", moment)
+    return f"{age // HOUR:.0f} h ago"
 
 
-def session_heading(agent: str, session: str) -> str:
-    """The line above entries of a session."""
-    return " · ".join(filter(None, (agent, session and f"session {session}")))
+def _local(seconds: float, now: float) -> tuple[time.struct_time, time.struct_time]:
+    """A moment and now in local time; a day without a time is the same day everywhere."""
+    local = time.localtime if seconds % DAY else time.gmtime
+    return local(bounded(seconds)), time.localtime(now)
+
+
+def distinct(names: Iterable[str]) -> bool:
+    """Whether names in a list tell its entries apart; one that all have is not repeated."""
+    return len(set(names)) > 1
 
 
 def columns(text: str) -> int:
@@ -104,7 +149,9 @@ def columns(text: str) -> int:
 
 
 def _columns(character: str) -> int:
-    if unicodedata.combining(character):
+    import unicodedata
+
+    if character != EMOJI and unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import datetime
 from typing import Any
 
 from kinen.agents.client import load
@@ -20,13 +19,14 @@ from kinen.journal.timeline import (
     overview,
     select,
 )
-from kinen.render.screen import Screen, columns, fit
+from kinen.render.screen import Screen, clock, columns, distinct, fit
 from kinen.render.style import PLAIN, Style, readable
 from kinen.render.text import counted
-from kinen.text import excerpt, iso
+from kinen.text import epoch, excerpt, iso
 
-TITLE_SHARE = 0.45
-"""Share of a line for the title if the line also has the outcome."""
+TELLING = 30
+"""Columns of letters from which on an outcome says what a session was about."""
+FOLDER_NAME = len("20260114-01")
 PROMPT = 280
 """Characters shown of a prompt or message."""
 COMMAND = 140
@@ -41,11 +41,8 @@ WRAP = 92
 _INDENT = " " * 9
 _HEAD = ("ID", "DATE", "AGENT", "TIME", "PROMPTS", "EDITS", "COMMANDS", "ERRORS")
 _STORY = "SESSION"
-NARROW = 130
-"""Width of a terminal below which only the first columns are shown."""
-NARROW_COLUMNS = 4
-PIPED_WIDTH = 200
-"""Width of a line if the output is not a terminal."""
+WHOLE = 1 << 30
+"""Columns where nothing is cut."""
 
 
 def resume_command(session: SessionOverview) -> str:
@@ -66,40 +63,59 @@ def session_json(session: SessionOverview) -> dict[str, Any]:
 
 
 def sessions_text(sessions: Sequence[SessionOverview], screen: Screen) -> str:
-    """A table with a line for each session; without a terminal, with whole ids and times.
-
-    A narrow terminal has no room for the counts.
-    """
-    width = screen.width or PIPED_WIDTH
-    shown = NARROW_COLUMNS if width < NARROW else len(_HEAD)
-    rows = [row[:shown] for row in (_HEAD, *(_cells(session, screen) for session in sessions))]
-    widths = [max(columns(row[n]) for row in rows) for n in range(shown)]
-    room = max(24, width - sum(widths) - 2 * shown)
-    lines = [screen.style("dim", "  ".join([*_aligned(rows[0], widths), _STORY]))]
+    """Sessions for a terminal, by day; otherwise a table with whole ids and times."""
+    if screen.terminal:
+        return _sessions_table(sessions, screen)
+    rows = [_HEAD, *map(_cells, sessions)]
+    widths = [max(columns(row[n]) for row in rows) for n in range(len(_HEAD))]
+    lines = ["  ".join([*_aligned(rows[0], widths), _STORY])]
     for row, session in zip(rows[1:], sessions, strict=True):
-        cells = _aligned(row, widths)
-        author = visible_line(signature(session.by))
-        story = _story(session, room - (columns(author) if screen.terminal else 0)) + author
-        lines.append("  ".join([screen.style("path", cells[0]), *cells[1:], story]))
+        story = _story(session, WHOLE) + visible_line(signature(session.by))
+        lines.append("  ".join([*_aligned(row, widths), story]))
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _cells(session: SessionOverview, screen: Screen) -> tuple[str, ...]:
-    date = _started(session, screen)
+def _sessions_table(sessions: Sequence[SessionOverview], screen: Screen) -> str:
+    """Sessions by day: id, time, the agent if there are several, and what each was about."""
+
+    def began(session: SessionOverview) -> float:
+        return epoch(session.started) / 1000
+
+    agents = distinct(session.agent for session in sessions)
+    beside = [
+        (_name(session), clock(began(session), screen.now), _agent(session) if agents else "")
+        for session in sessions
+    ]
+    widths = [max(map(columns, column)) for column in zip(*beside, strict=True)]
+    room = screen.width - sum(width + 2 for width in widths if width)
+
+    def cells(session: SessionOverview) -> tuple[str, ...]:
+        author = signature(session.by)
+        story = _story(session, room - columns(author)) + author
+        return _name(session), _agent(session) if agents else "", story
+
+    return screen.by_day(sessions, began, cells)
+
+
+def _agent(session: SessionOverview) -> str:
+    """The first word of an agent's name; `claude` for `claude-code`."""
+    return session.agent.partition("-")[0] or "by hand"
+
+
+def _name(session: SessionOverview) -> str:
+    """What `kinen session show` finds a session by: an id, or the day and number of a folder."""
+    return visible_line(session.id if session.kind == "agent" else session.id[:FOLDER_NAME])
+
+
+def _cells(session: SessionOverview) -> tuple[str, ...]:
+    date = visible_line(session.started)
     if session.kind == "folder":
         rounds = counted(session.rounds, "rounds")
         return (visible_line(session.id), date, "by hand", rounds, "", "", "", "")
-    id_ = session.id if screen.terminal else session.ref.partition(":")[2]
     tally = (session.prompts, session.edits, session.commands, session.errors)
     agent = visible_line(session.agent) or "-"
+    id_ = session.ref.partition(":")[2]
     return (id_, date, agent, duration(session.seconds), *(f"{count:,}" for count in tally))
-
-
-def _started(session: SessionOverview, screen: Screen) -> str:
-    """When it began; a folder has only a day."""
-    if not screen.terminal or len(session.started) <= len("2026-03-01"):
-        return visible_line(session.started)
-    return screen.time(datetime.fromisoformat(session.started).timestamp())
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:
@@ -112,16 +128,23 @@ def _aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:
 
 
 def _story(session: SessionOverview, room: int) -> str:
-    """`title → outcome`, each cut to its share of the room."""
-    title = visible_line(session.title)
+    """`title → outcome` in some columns.
+
+    Where not both have room, the outcome if it can stand for itself, else what there is room for.
+    """
     outcome = visible_line(session.outcome)
     if session.status in ("open", "in-progress"):
         outcome = f"(open) {outcome}".strip()
-    if not (title and outcome):
-        return fit(title or outcome, room)
-    share = max(round(TITLE_SHARE * room), room - columns(outcome) - 3)
-    short = fit(title, share)
-    return f"{short} → {fit(outcome, max(10, room - columns(short) - 3))}"
+    both = " → ".join(filter(None, (visible_line(session.title), outcome)))
+    if columns(both) > room and _is_title(session.outcome):
+        return fit(outcome, room)
+    return fit(both, room)
+
+
+def _is_title(outcome: str) -> bool:
+    """Whether an outcome tells of something: more than `Committed as b01e554` or `Tests pass.`"""
+    prose = "".join(outcome.split("`")[::2])
+    return columns("".join(filter(str.isalpha, prose))) >= TELLING
 
 
 def duration(seconds: int) -> str:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 
+from kinen.characters import visible_line
+from kinen.ids import SHORT_SESSION, short_id
 from kinen.paths import openable
 from kinen.recall.floor import strength_word
 from kinen.recall.passages import best_line
+from kinen.render.screen import Screen, columns, fit
 from kinen.render.style import PLAIN, Style, readable
-from kinen.text import excerpt, plural, terms, words
+from kinen.text import excerpt, lazy_pattern, plural, terms, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
     from kinen.model.documents import Report, Status
     from kinen.model.records import Chunk, Hit, Hits, Record
@@ -22,6 +26,17 @@ LINES = 3
 LINE_WIDTH = 640
 """Maximum number of characters per line of a passage."""
 SHORT_COMMIT = len("commit:") + 12
+TITLE = 160
+"""Maximum number of characters of a title, on the widest screen."""
+WORDS = 4 * TITLE
+"""Characters of a text in which its first words are looked for."""
+OUTCOME = "**Outcome**: "
+LABELS = ("Tool: ", "File: ", "Agent: ")
+"""Beginnings of lines that clients' hooks write above what was done."""
+TARGETS = ("filePath", "pattern", "path", "url", "query", "description")
+"""What a tool was used on, by the names that provenance has."""
+_MARKS = lazy_pattern(r"\*\*|`|^\s*(?:#{1,6}|>|[-*+]) |(?<!\S)#{1,6} ")
+"""Marks of bold text, code, headings, quotes and items."""
 
 
 def counted(count: int, plural: str) -> str:
@@ -41,8 +56,9 @@ def search_text(
     *,
     files: bool = False,
     explain: bool = False,
-    colour: bool = False,
+    verbose: bool = False,
     folder: str = "",
+    screen: Screen = Screen(),  # noqa: B008
 ) -> str:
     """The output of `kinen search`: hits, or with `files` the paths of files only.
 
@@ -50,7 +66,7 @@ def search_text(
     """
     if files:
         return "\n".join(file_list(hits, folder))
-    return hits_text(hits, style=Style(colour=colour), explain=explain, folder=folder)
+    return hits_text(hits, screen, explain=explain, verbose=verbose, folder=folder)
 
 
 def file_list(hits: Hits, folder: str = "") -> list[str]:
@@ -63,29 +79,38 @@ def _is_deleted(record: Record) -> bool:
     return record.kind == "file" and (record.metadata or {}).get("alive") is False
 
 
-def hits_text(hits: Hits, *, style: Style = PLAIN, explain: bool = False, folder: str = "") -> str:
-    """A block per hit that begins with `path:line`, so that editors and pagers can jump to it."""
+def hits_text(
+    hits: Hits,
+    screen: Screen = Screen(),  # noqa: B008
+    *,
+    explain: bool = False,
+    verbose: bool = False,
+    folder: str = "",
+) -> str:
+    """Three lines per hit: its title, where and when it is, and the passage that matches best.
+
+    With `verbose` the whole passage and what stands around it.
+    """
     query_terms = terms(hits.query.text)
-    blocks = [
-        hit_text(hit, query_terms, style=style, explain=explain, folder=folder) for hit in hits
-    ]
+    blocks = [hit_text(hit, query_terms, screen, verbose=verbose, folder=folder) for hit in hits]
+    if explain:
+        votes = [screen.style("dim", f"  {explanation(readable(hit))}") for hit in hits]
+        blocks = [f"{block}\n{line}" for block, line in zip(blocks, votes, strict=True)]
     return "\n".join(blocks)
 
 
 def hit_text(
-    hit: Hit,
-    query_terms: Sequence[str],
-    *,
-    style: Style = PLAIN,
-    explain: bool = False,
-    folder: str = "",
+    hit: Hit, query_terms: Sequence[str], screen: Screen, *, verbose: bool = False, folder: str = ""
 ) -> str:
     hit = readable(hit)
-    strength = style("dim", f"{hit.strength} {strength_word(hit.strength)}")
-    rows = [f"{_location(hit, style, folder)}  {hit_description(hit, style)}  {strength}"]
+    style = screen.style
+    name = hit_title(hit)
+    rows = [style("bold", fit(name, screen.width) if screen.terminal else name)]
+    rows.append(f"  {_facts(hit, screen, folder)}")
+    if not verbose:
+        line = snippet(hit, query_terms, screen.width - 2 if screen.terminal else LINE_WIDTH)
+        return "\n".join([*rows, *([f"  {highlighted(line, query_terms, style)}"] if line else [])])
     rows += [f"    {line}" for line in hit_lines(hit, query_terms, style)]
-    if explain:
-        rows.append("    " + style("dim", explanation(hit)))
     before = hit.before
     after = hit.after
     if hit.record.kind == "observation":  # has its whole segment as context
@@ -96,9 +121,36 @@ def hit_text(
     return "\n".join(rows)
 
 
-def _location(hit: Hit, style: Style, folder: str) -> str:
+def _facts(hit: Hit, screen: Screen, folder: str) -> str:
+    """Where a hit is, of which session, by whom and when, and how close it is.
+
+    What does not fit is left out from the second fact on: the place and the number stay.
+    """
+    record = hit.record
+    about = record.metadata or {}
+    who = about.get("author") if record.kind == "commit" else about.get("agent")
+    strength = f"{hit.strength} {strength_word(hit.strength)}"
+    facts = [
+        ", ".join(record.tags) if record.kind == "file" else "",
+        f"session {record.session[:SHORT_SESSION]}" if record.session and not record.path else "",
+        " ".join(filter(None, (str(who or ""), colleague(record).strip()))),
+        screen.at(record.at) if screen.terminal else record.at[:10],
+        strength,
+    ]
+    facts = [fact for fact in facts if fact]
+    place_ = _location(hit, PLAIN, folder, screen)
+    if screen.terminal:
+        while len(facts) > 1 and 2 + columns(" · ".join([place_, *facts])) > screen.width:
+            del facts[0]
+    place_ = _location(hit, screen.style, folder, screen)
+    return " · ".join([place_, screen.style("dim", " · ".join(facts))])
+
+
+def _location(hit: Hit, style: Style, folder: str, screen: Screen) -> str:
     """`path:line` or `path#page=N` of a hit; what is not a file comes after its space's name."""
     name = place(hit, folder)
+    if screen.terminal and not hit.record.path:
+        name = short_id(name)
     is_openable = hit.record.path and hit.root and folder
     location = style("path", f"{hit.space}:{name}" if hit.space and not is_openable else name)
     if hit.display.start_line:
@@ -108,17 +160,103 @@ def _location(hit: Hit, style: Style, folder: str) -> str:
     return location
 
 
-def hit_description(hit: Hit, style: Style = PLAIN) -> str:
-    """The heading of a hit, the tags of a file, or date, author and subject of a commit."""
+def hit_title(hit: Hit) -> str:
+    """The title of a hit: the heading that it is below, or what its record is called."""
+    text = hit.chunk.text if not hit.chunk.n else f"… {hit.chunk.text.lstrip()}"
+    return title(hit.record, text, hit.display.heading)
+
+
+def title(record: Record, text: str = "", heading: str = "") -> str:
+    """What a person can choose a record by, on one line: a heading, a subject, a command, a tool
+    with its file, or the first words of a text with who said them; never the kind of a record.
+
+    `text` is that of the record or a part of it, `heading` where in the record that stands.
+    """
+    about = record.metadata or {}
+    if record.kind == "observation" and not record.title:
+        name = event_title(about, text)
+    elif record.kind == "memory" and not record.title:
+        name = f"{about.get('type', record.kind)}: {first_words(text)}"
+    elif record.kind == "capsule":
+        name = f"session: {first_words(record.title)}"
+    elif record.kind == "summary" and OUTCOME in text:
+        name = f"outcome: {first_words(text.partition(OUTCOME)[2])}"
+    else:
+        name = first_words(heading or record.title or text)
+    return name or record.path or record.ref
+
+
+def event_title(about: Mapping[str, Any], text: str) -> str:
+    """What an observation says was done, or who said what."""
+    words_ = first_words(_without_labels(text))
+    if about.get("event") == "message":
+        speaker = about.get("agent") if about.get("role") == "assistant" else about.get("by")
+        who = about.get("teammate") or speaker or about.get("role") or ""
+        return f"{who}: {words_}" if who and words_ else words_
+    command = about.get("command") or ""
+    if not command and text.startswith("$ "):
+        command = text.partition("\n")[0][2:]
+    if command:
+        failed = str(about.get("exitCode") or 0) != "0"
+        code = f" (exit {about['exitCode']})" if failed else ""
+        return f"$ {_one_line(command)}{code}"
+    if not about.get("toolName"):
+        return words_ or ", ".join(about.get("files") or ())
+    target = next((_one_line(about[name]) for name in TARGETS if about.get(name)), "")
+    return f"{about['toolName']} {target or words_}".strip()
+
+
+def _without_labels(text: str) -> str:
+    """The text of an observation without the lines that name its tool, file or agent."""
+    while text.startswith(LABELS):
+        text = text.partition("\n")[2]
+    return text
+
+
+def first_words(text: str) -> str:
+    """The beginning of a text on one line, without marks of markdown."""
+    return _one_line(_MARKS.sub("", text[:WORDS]))
+
+
+def _one_line(text: object) -> str:
+    return excerpt(visible_line(" ".join(str(text).split())), TITLE)
+
+
+def snippet(hit: Hit, query_terms: Sequence[str], width: int) -> str:
+    """The part of a passage that has most words of the query, on one line.
+
+    Empty where the title says it all.
+    """
+    shown = hit_title(hit)
+    lines = [_MARKS.sub("", line).strip() for line in _passage_lines(hit)]
+    lines = [line for line in lines if line and line.strip("-=|: ")]
+    start = best_line("\n".join(lines), query_terms)
+    line = " ".join("".join(lines[start : start + 1]).split())
+    if columns(line) > width:
+        room = width * len(line) // columns(line)  # a letter may take two columns
+        return fit(clipped(line, query_terms, room - 2), width)
+    line = " ".join(" ".join([line, *lines[start + 1 :]])[: 2 * LINE_WIDTH].split())
+    return "" if line in shown else fit(line, width)
+
+
+def _passage_lines(hit: Hit) -> list[str]:
+    """The lines of a hit that its title does not show."""
     record = hit.record
-    if record.kind == "file":
-        return ", ".join(record.tags)
-    heading = hit.display.heading or record.title or untitled(record)
-    title = style("bold", excerpt(heading, 80))
     if record.kind == "commit":
-        author = (record.metadata or {}).get("author", "")
-        return f"{record.at[:10]} {author}: {title}"
-    return f"{title}{colleague(record)}"
+        return [
+            line for line in hit.chunk.text.removeprefix(record.title).splitlines() if line.strip()
+        ]
+    if record.kind == "file":
+        return hit.chunk.text.splitlines()[1:]
+    text = hit.display.text
+    if record.kind == "observation":
+        command = str((record.metadata or {}).get("command") or text.partition("\n")[0][2:])
+        text = _without_labels(text).removeprefix(f"$ {command}")
+    lines = [line for line in text.splitlines() if line.strip()]
+    if record.path.endswith(".rst"):
+        lines = without_rules(lines)
+    headings = {record.title, *hit.display.heading.split(" > ")}
+    return [line for line in lines if line.strip("# ") not in headings]
 
 
 def colleague(record: Record) -> str:
@@ -192,13 +330,6 @@ def clipped(line: str, query_terms: Sequence[str], width: int) -> str:
     return f"{before}{line[start:end]}{after}"
 
 
-def untitled(record: Record) -> str:
-    """Kind and time of a journal entry, in place of a title."""
-    metadata = record.metadata or {}
-    kind = metadata.get("event") or metadata.get("type") or record.kind
-    return f"{kind} {record.at[:16]}".strip()
-
-
 def place(hit: Hit, folder: str = "") -> str:
     """The path of a hit, the abbreviated ref of a commit, or the ref of any other record."""
     record = hit.record
@@ -248,7 +379,8 @@ def record_text(record: Record, chunks: Sequence[Chunk], style: Style = PLAIN) -
     """A record with its chunks, each with its line or page number."""
     record = readable(record)
     metadata = record.metadata or {}
-    lines = [style("bold", record.title), record.ref]
+    name = title(record, next((chunk.text for chunk in readable(chunks)), ""))
+    lines = [style("bold", name), record.ref]
     if record.at:
         lines.append(f"at {record.at}")
     if record.kind == "commit":

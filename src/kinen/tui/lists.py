@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 from kinen.characters import visible, visible_line
@@ -19,9 +18,9 @@ from kinen.render.graph import links_text
 from kinen.render.history import revisions_text
 from kinen.render.issues import details_text
 from kinen.render.journal import learned_text, origin_text, recall_text
-from kinen.render.screen import Screen
-from kinen.render.text import place, record_text
-from kinen.text import estimate
+from kinen.render.screen import Screen, when
+from kinen.render.text import first_words, hit_title, place, record_text
+from kinen.text import epoch, estimate, now
 
 HITS = 60
 """Hits of a search."""
@@ -33,8 +32,6 @@ RECALL = "recall:"
 """What agents are told: at the start of a session, and by a recall of the text after it."""
 ENTRIES = ("observation:", "capsule:", "summary:", "memory:")
 """Refs whose ids say nothing to a reader."""
-_MARKS = re.compile(r"\*\*|(?<!\S)#{1,6} ")
-"""Marks of bold text and of headings."""
 BAR = 12
 """Characters of the longest bar of a vote."""
 
@@ -72,7 +69,7 @@ class View(NamedTuple):
 def search(memory: Memory, typed: str, most: int) -> list[Entry]:
     """The hits for what is typed, those that are close if any is; else what happened last."""
     if not typed.strip():
-        return [Entry(item.ref, _line(item.text)) for item in memory.recall("").items][:most]
+        return [Entry(item.ref, first_words(item.text)) for item in memory.recall("").items][:most]
     limit = min(HITS, most)
     query = search_query(typed, memory.config.search, limit=limit, context=0, min_score=0)
     hits = memory.search(query)
@@ -80,9 +77,8 @@ def search(memory: Memory, typed: str, most: int) -> list[Entry]:
 
 
 def _hit(hit: Hit) -> Entry:
-    title = hit.record.title or (place(hit) if hit.record.path else hit.record.kind)
-    first = next((line for line in hit.display.text.splitlines() if line.strip()), "")
-    line = f"{hit.strength:>3} {_line(f'{title} · {first}')}"
+    where = f" · {place(hit)}" if hit.record.path else ""
+    line = f"{hit.strength:>3} {visible_line(hit_title(hit) + where)}"
     return Entry(hit.chunk.id, line, hit.record.path, hit.line or hit.chunk.start_line, hit)
 
 
@@ -114,7 +110,8 @@ def sessions(memory: Memory, typed: str, most: int) -> list[Entry]:
 
 def _session_line(session: SessionOverview) -> str:
     outcome = f" → {session.outcome}" if session.outcome else ""
-    return _line(f"{session.started[:10]} {session.agent or 'by hand'}  {session.title}{outcome}")
+    began = when(epoch(session.started) / 1000, now())
+    return f"{began:<15} {first_words(f'{session.title}{outcome}')} · {session.agent or 'by hand'}"
 
 
 def memories(memory: Memory, typed: str, most: int) -> list[Entry]:
@@ -129,7 +126,7 @@ def memories(memory: Memory, typed: str, most: int) -> list[Entry]:
 
 
 def _memory_line(learned: Learned) -> str:
-    return f"{learned.type:<8} {_line(learned.content)}"
+    return f"{learned.type:<8} {first_words(learned.content)}"
 
 
 def plan(memory: Memory, typed: str, most: int) -> list[Entry]:
@@ -140,7 +137,9 @@ def plan(memory: Memory, typed: str, most: int) -> list[Entry]:
     if active is None:
         return []
     return [
-        Entry(f"{active.ref}#{step.number}", _line(f"[{'x' if step.done else ' '}] {step.text}"))
+        Entry(
+            f"{active.ref}#{step.number}", first_words(f"[{'x' if step.done else ' '}] {step.text}")
+        )
         for step in steps(active.text)
         if typed.lower() in step.text.lower()
     ][:most]
@@ -150,7 +149,8 @@ def issues(memory: Memory, typed: str, most: int) -> list[Entry]:
     """Issues that are not closed, the most urgent first."""
     return [
         Entry(
-            issue.ref, _line(f"{issue.id:<14} {issue.status.replace('_', ' '):<12} {issue.title}")
+            issue.ref,
+            first_words(f"{issue.id:<14} {issue.status.replace('_', ' '):<12} {issue.title}"),
         )
         for issue in memory.issues.all()
         if not issue.is_closed and typed.lower() in f"{issue.id} {issue.title}".lower()
@@ -214,11 +214,11 @@ def links_page(memory: Memory, entry: Entry) -> str:
     if not edges:
         return f"nothing is linked with {name}"
     ends = {end for edge in edges for end in (edge.source, edge.target) if end.startswith(ENTRIES)}
-    first_words = {
-        end: f"{end.partition(':')[0]}: {_line(memory.records.whole_text(end, 0))[:80]}"
+    names = {
+        end: f"{end.partition(':')[0]}: {first_words(memory.records.whole_text(end, 0))[:80]}"
         for end in ends
     }
-    return links_text(name, edges, places=first_words)
+    return links_text(name, edges, places=names)
 
 
 def history_page(memory: Memory, entry: Entry) -> str:
@@ -244,11 +244,6 @@ def _path(memory: Memory, entry: Entry) -> str:
         return memory.records.get(named_place(entry.ref)[0]).path
     except NotFound:
         return ""
-
-
-def _line(text: str) -> str:
-    """The beginning of a text as one line without marks of markdown."""
-    return visible_line(" ".join(_MARKS.sub("", text).split()))[:400]
 
 
 VIEWS: Sequence[View] = (

@@ -126,7 +126,7 @@ class FixError(Verb):
 
     def text(self, result: Fixes, view: View) -> str:
         if self.hits:
-            return hits_text(self.hits, style=view.style)
+            return hits_text(self.hits, view.screen)
         return "\n\n".join(fix_text(fix, view) for fix in result.fixes)
 
     def notes(self, result: Fixes) -> Iterable[str]:

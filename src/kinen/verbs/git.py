@@ -206,10 +206,13 @@ class History(Verb):
         return slice(max(0, end - self.limit) if self.limit else 0, end)
 
     def text(self, result: FileHistory, view: View) -> str:
-        lines = render.revision_lines(self.revisions, view.style, view.screen.width)[self._page]
+        by_hand = [f"by hand: {' '.join(result.by_hand)}"] if result.by_hand else []
+        if view.screen.terminal and not self.patch:
+            table = render.revisions_table(self.revisions, self._page, view.screen)
+            return "\n".join([table, *by_hand])
+        lines = render.revision_lines(self.revisions, view.style)[self._page]
         rows = zip(lines, result.revisions, strict=True)
         texts = [f"{line}\n{row.patch}" if self.patch else line for line, row in rows]
-        by_hand = [f"by hand: {' '.join(result.by_hand)}"] if result.by_hand else []
         return "\n".join([*reversed(texts), *by_hand])
 
     def agent_text(self, result: FileHistory) -> str:  # noqa: ARG002

@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible_line
+from kinen.ids import short_id
 from kinen.memory.index import EMPTY_SPACE
 from kinen.model.kinds import DISTILLERS
 from kinen.query import kinds_of
 from kinen.recall.floor import UNKNOWN
-from kinen.recall.tiers import short_id
 from kinen.render.graph import related_text
 from kinen.render.json import record_json
 from kinen.verbs.verb import Result, Verb, View, limit, param, words

@@ -21,7 +21,7 @@ from kinen.model.documents import Companion, Revision
 from kinen.model.records import Edge, Record
 from kinen.render.html import fragment
 from kinen.render.markdown import code_block, markdown
-from kinen.render.text import untitled
+from kinen.render.text import title
 from kinen.text import excerpt
 from kinen.web import asof
 from kinen.web.page import Page, Visit
@@ -68,11 +68,7 @@ def page(memory: Memory, visit: Visit) -> Page:
         "revisions": revisions,
         "companions": companions,
     }
-    return Page(title(record), "record.html", values, ("record.js",))
-
-
-def title(record: Record) -> str:
-    return excerpt(visible_line(record.title) or untitled(record), 120)
+    return Page(title_of(memory, record.ref), "record.html", values, ("record.js",))
 
 
 def preview(memory: Memory, visit: Visit, ref: str) -> Html:
@@ -80,7 +76,9 @@ def preview(memory: Memory, visit: Visit, ref: str) -> Html:
     record = memory.records.get(resolve(memory, ref)[0])
     edges = memory.records.links(record.ref)[:MOST_EDGES]
     text = _text(memory, visit, record, edges, PREVIEW)
-    return fragment("preview.html", visit=visit, record=record, title=title(record), text=text)
+    return fragment(
+        "preview.html", visit=visit, record=record, title=title_of(memory, record.ref), text=text
+    )
 
 
 def _text(
@@ -167,10 +165,8 @@ def is_prose(record: Record) -> bool:
 def title_of(memory: Memory, ref: str) -> str:
     with contextlib.suppress(NotFound):
         record = memory.records.get(ref)
-        text = record.title
-        if record.kind in ("memory", "observation") or not text:
-            text = memory.records.whole_text(ref)
-        return excerpt(visible_line(" ".join(text.split()) or ref), 100)
+        text = "" if record.title else memory.records.whole_text(ref)
+        return title(record, text)
     return ref
 
 

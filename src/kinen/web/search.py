@@ -14,6 +14,7 @@ from kinen.api.complaints import complaint
 from kinen.api.refs import resolve
 from kinen.errors import QueryError
 from kinen.http.queries import search_of
+from kinen.ids import short_id
 from kinen.memory import Memory
 from kinen.memory.federation import search_spaces
 from kinen.model.kinds import MODES
@@ -21,17 +22,15 @@ from kinen.model.records import KINDS, Chunk, Hit, Hits
 from kinen.recall.floor import strength_word
 from kinen.recall.passages import best_line
 from kinen.recall.search import with_surroundings
-from kinen.recall.tiers import short_id
 from kinen.render.markdown import passage
 from kinen.render.markdown import text as escaped
 from kinen.render.style import Style, readable
 from kinen.render.text import (
     clipped,
     highlighted,
-    hit_description,
     hit_lines,
+    hit_title,
     place,
-    untitled,
     without_titles,
 )
 from kinen.text import plural, terms
@@ -140,9 +139,6 @@ def hit_view(visit: Visit, hit: Hit, query_terms: Sequence[str]) -> dict[str, An
     record = hit.record
     space = hit.space or visit.space
     line = hit.line or hit.display.start_line
-    title = hit_description(hit) or record.title or record.ref
-    if title == untitled(record):
-        title = title.partition(" ")[0].replace("_", " ").capitalize()
     name = place(hit) if record.path else short_id(record.ref)
     chosen = visit.fields.get("around") == hit.chunk.id
     change: dict[str, object] = {"around": "" if chosen else hit.chunk.id}
@@ -151,7 +147,7 @@ def hit_view(visit: Visit, hit: Hit, query_terms: Sequence[str]) -> dict[str, An
     sides = (("before it", hit.before[-AROUND:]), ("after it", hit.after[:AROUND]))
     return {
         "hit": hit,
-        "title": title,
+        "title": hit_title(hit),
         "url": visit.record(record.ref, line, space),
         "place": f"{name}:{line}" if line else name,
         "session": visit.url("sessions", space, q=record.session)
