@@ -30,6 +30,12 @@ COMMANDS = (
     "kinen fix UnicodeDecodeError: unexpected byte order mark",
     "kinen search --explain -n 1 why does the printer choke on files from Windows",
 )
+NOON = 1_772_452_800
+"""2026-03-02T12:00:00Z, which the commands take for now: times are shown relative to it."""
+PROGRAM = (
+    f"import time; time.time = lambda: {NOON}.0; time.time_ns = lambda: {NOON}_000_000_000; "
+    "from kinen.cli import main; main()"
+)
 FONT_FACES = re.compile(r"@font-face \{\{.*?\}\}\s*", re.DOTALL)
 
 
@@ -65,7 +71,7 @@ def on_terminal(words: list[str], cwd: str, env: dict[str, str]) -> str:
 
 def session() -> Text:
     """The commands with their output, in the colours of the terminal."""
-    kinen = [sys.executable, "-m", "kinen"]
+    kinen = [sys.executable, "-c", PROGRAM]
     text = Text()
     with tempfile.TemporaryDirectory() as folder:
         env = environment(folder)

@@ -108,7 +108,7 @@ def hit_text(
     rows = [style("bold", fit(name, screen.width) if screen.terminal else name)]
     rows.append(f"  {_facts(hit, screen, folder)}")
     if not verbose:
-        line = snippet(hit, query_terms, screen.width - 2 if screen.terminal else LINE_WIDTH)
+        line = snippet(hit, query_terms, screen.width - 2 if screen.terminal else 0)
         return "\n".join([*rows, *([f"  {highlighted(line, query_terms, style)}"] if line else [])])
     rows += [f"    {line}" for line in hit_lines(hit, query_terms, style)]
     before = hit.before
@@ -180,7 +180,8 @@ def title(record: Record, text: str = "", heading: str = "") -> str:
     elif record.kind == "capsule":
         name = f"session: {first_words(record.title)}"
     elif record.kind == "summary" and OUTCOME in text:
-        name = f"outcome: {first_words(text.partition(OUTCOME)[2])}"
+        outcome = text.partition(OUTCOME)[2].partition("\n")[0]
+        name = f"outcome: {first_words(outcome)}"
     else:
         name = first_words(heading or record.title or text)
     return name or record.path or record.ref
@@ -225,13 +226,19 @@ def _one_line(text: object) -> str:
 def snippet(hit: Hit, query_terms: Sequence[str], width: int) -> str:
     """The part of a passage that has most words of the query, on one line.
 
-    Empty where the title says it all.
+    It is cut to a number of columns, or for 0 to LINE_WIDTH characters. Empty where the title says
+    it all.
     """
     shown = hit_title(hit)
     lines = [_MARKS.sub("", line).strip() for line in _passage_lines(hit)]
     lines = [line for line in lines if line and line.strip("-=|: ")]
     start = best_line("\n".join(lines), query_terms)
     line = " ".join("".join(lines[start : start + 1]).split())
+    if not width:
+        if len(line) > LINE_WIDTH:
+            return clipped(line, query_terms, LINE_WIDTH)
+        whole = excerpt(" ".join([line, *lines[start + 1 :]]), LINE_WIDTH)
+        return "" if whole in shown else whole
     if columns(line) > width:
         room = width * len(line) // columns(line)  # a letter may take two columns
         return fit(clipped(line, query_terms, room - 2), width)
