@@ -244,7 +244,7 @@ def _from_daemon(text: str, options: dict[str, Any]) -> tuple[int, str, list[str
     words["exact"] = bool(options["exact"])
     if not options["as_json"]:
         words["explain"] = bool(options["explain"])
-        words["verbose"] = _verbose(options)
+        words["verbose"] = bool(options["verbose"])
         words["colour"] = coloured(sys.stdout)
         words["width"] = terminal_width()
         words["folder"] = os.getcwd()
@@ -272,16 +272,11 @@ def _from_here(text: str, options: dict[str, Any]) -> tuple[int, str, list[str]]
         hits,
         files=options["files"],
         explain=options["explain"],
-        verbose=_verbose(options),
+        verbose=options["verbose"],
         folder=os.getcwd(),
         screen=Screen(Style(colour=coloured(sys.stdout)), terminal_width(), now()),
     )
     return FOUND if output else NOTHING, output, [*hits.notes]
-
-
-def _verbose(options: dict[str, Any]) -> bool:
-    """Whether whole passages are shown; what stands around them is asked for with -C."""
-    return bool(options["verbose"] or options["context"] > 0)
 
 
 def hits_of(text: str, options: dict[str, Any]) -> Hits:

@@ -89,9 +89,10 @@ def hits_text(
 ) -> str:
     """Three lines per hit: its title, where and when it is, and the passage that matches best.
 
-    With `verbose` the whole passage and what stands around it.
+    With `verbose`, or where the query asks for chunks around a hit, the whole passage with them.
     """
     query_terms = terms(hits.query.text)
+    verbose = verbose or hits.query.context > 0
     blocks = [hit_text(hit, query_terms, screen, verbose=verbose, folder=folder) for hit in hits]
     if explain:
         votes = [screen.style("dim", f"  {explanation(readable(hit))}") for hit in hits]
