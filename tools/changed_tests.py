@@ -5,7 +5,8 @@
 Changed is what differs from the common ancestor with REVISION (origin/main, else main, else HEAD),
 committed or not, and every new file. A module belongs to the test file that mirrors it
 (src/kinen/index/vectors.py: tests/index/test_vectors*.py), or, where none does, to the test files
-that import it. The architecture tests always belong to it. `--run` leaves out tests marked `slow`, as `make test` does.
+that import it. The architecture tests always belong to it. `--run` leaves out tests marked `slow`,
+as `make test` does.
 """
 
 from __future__ import annotations

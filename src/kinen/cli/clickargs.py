@@ -34,9 +34,9 @@ class AliasedOption(click.Option):
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         if self.rare and ctx.obj != EVERY_OPTION:
             options = [row for row in ctx.command.params if isinstance(row, click.Option)]
-            shown = [row for row in options if not row.hidden]
-            left_out = [row for row in shown if getattr(row, "rare", False)]
-            if len(shown) > FEW:
+            options_shown = [row for row in options if not row.hidden]
+            left_out = [row for row in options_shown if getattr(row, "rare", False)]
+            if len(options_shown) > FEW:
                 more = f"show {len(left_out)} more options"
                 return ("--help --all", more) if self is left_out[-1] else None
         names = self.opts

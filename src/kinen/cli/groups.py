@@ -131,10 +131,10 @@ def _with_scope(words: list[str]) -> list[str]:
 def _with_help(words: list[str]) -> tuple[list[str], str]:
     """A command line without the --all of `--help --all`, and what its help shows."""
     end = words.index("--") if "--" in words else len(words)
-    given = words[:end]
-    if "--all" not in given or not {"-h", "--help"} & {*given}:
+    before = words[:end]
+    if "--all" not in before or not {"-h", "--help"} & {*before}:
         return words, ""
-    return [*(word for word in given if word != "--all"), *words[end:]], EVERY_OPTION
+    return [*(word for word in before if word != "--all"), *words[end:]], EVERY_OPTION
 
 
 def run(words: list[str]) -> int:

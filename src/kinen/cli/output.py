@@ -83,9 +83,11 @@ def terminal_width() -> int:
     """The columns of standard output, by COLUMNS or the terminal; 0 where it is not a terminal."""
     if not sys.stdout.isatty():
         return 0
-    given = os.environ.get("COLUMNS", "")
+    columns = os.environ.get("COLUMNS", "")
     try:
-        return int(given) if given.isdecimal() and int(given) else os.get_terminal_size().columns
+        return (
+            int(columns) if columns.isdecimal() and int(columns) else os.get_terminal_size().columns
+        )
     except OSError:
         return 80
 

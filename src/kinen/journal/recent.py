@@ -362,8 +362,8 @@ def entries(
         chosen += [Entry("next", point, *common, near=near) for point in left.steps(session)]
         failures = left.failures(session)
         if not place:  # the outcome of one that stopped says where it failed
-            told = session.outcome.replace("` failed: ", "`: ")
-            failures = [point for point in failures if point not in told]
+            outcome = session.outcome.replace("` failed: ", "`: ")
+            failures = [point for point in failures if point not in outcome]
         chosen += [Entry("failed", point, *common, near=near) for point in failures]
         if place and session.outcome.startswith(STOPPED):
             # Who it was says that it stopped, and what failed is told by itself.
@@ -519,13 +519,13 @@ def _results(
 
 def _state(state: str) -> str:
     """What a summary says of tests and commits, but for tests that failed: these are told apart."""
-    kept: list[str] = []
+    pieces: list[str] = []
     keep = True
     for piece in state.split(", "):
         if piece.startswith("tests ") or piece.split()[1:2] in (["commit"], ["commits"]):
             keep = not piece.startswith("tests ✗")
-        kept += [piece] if keep else []
-    return ", ".join(kept)
+        pieces += [piece] if keep else []
+    return ", ".join(pieces)
 
 
 def _subjects(state: str) -> list[str]:
