@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen import Memory, Query
 from kinen.render.json import hit_json
+from kinen.render.screen import Screen
 from kinen.render.text import hit_text
 from kinen.text import contains, estimate, terms
 from quality import asked_of, indexed, written
@@ -74,7 +75,7 @@ def ask(memory: Memory, case: Case, shares: dict[str, Shares]) -> None:
     for mode, results in shares.items():
         hits = list(memory.search(Query(case.question, limit=max(DEPTHS), mode=mode)))
         texts = [hit_json(hit)["chunk"]["content"] for hit in hits]
-        printed = [hit_text(hit, terms(case.question)) for hit in hits]
+        printed = [hit_text(hit, terms(case.question), Screen(), verbose=True) for hit in hits]
         for depth in DEPTHS:
             results[f"text@{depth}"].append(share(case.answers, texts[:depth]))
             results[f"terminal@{depth}"].append(share(case.answers, printed[:depth]))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kinen.daemon import control
-from kinen.recall.tiers import short_id
+from kinen.ids import short_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable

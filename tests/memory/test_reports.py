@@ -39,7 +39,7 @@ def session(number: int, outcome: str, *earlier: str) -> SessionReport:
 
 def test_a_short_outcome_is_told_with_what_came_before_it() -> None:
     earlier = "All tests ignore the global config of git now."
-    text = _story(session(1, "Committed as `2f730b7`.", earlier, "Fixed the order."), 300)
+    text = _story(session(1, "Committed as `2f730b7`.", earlier, "Fixed the order."), 300, False)
     assert f"→ Committed as `2f730b7`. {earlier}" in text
     assert "Fixed the order" not in text
 
@@ -68,7 +68,9 @@ def test_a_handoff_leaves_out_answers_to_what_is_not_there() -> None:
 
 
 def test_the_points_of_an_outcome_are_told_apart() -> None:
-    text = _story(session(1, "All 99 tests pass:\n\n- `dsl.py` parses\n- `engine.py` runs"), 300)
+    text = _story(
+        session(1, "All 99 tests pass:\n\n- `dsl.py` parses\n- `engine.py` runs"), 300, False
+    )
     assert "→ All 99 tests pass: `dsl.py` parses; `engine.py` runs" in text
 
 

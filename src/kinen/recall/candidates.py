@@ -15,7 +15,7 @@ from kinen.model.tuples import NamedTuple
 from kinen.model.updates import dependency_of, updates_line
 from kinen.text import lazy_pattern, words
 
-WORTH = 0.2
+WORTH = 0.1
 """The weight of what a hit is worth by itself, beside how well it fits the question."""
 EXPLAINS = 0.3
 """The same where a question asks how something works."""
