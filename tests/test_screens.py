@@ -148,3 +148,13 @@ def test_ten_hits_fit_a_screen_and_a_pipe_cuts_nothing(space: Path, write: Any, 
     assert lines[1].startswith("  docs/a-folder-with-a-long-name/note-")
     assert "kettle" in lines[2]
     assert long in kinen("search", "--fulltext", "kettle").out
+
+
+def test_no_title_carries_a_control_character_or_a_second_line() -> None:
+    for about in (
+        {"role": "user", "by": "a\x1b[2Jda"},
+        {"toolName": "Ed\nit", "filePath": "a\x07.py"},
+        {"command": "ls\n\x1b]0;x"},
+    ):
+        for event in ("message", "tool_call"):
+            assert observation("x\x1b[31m\ny", event, **about).isprintable()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.render.json import record_json
 from kinen.render.style import PLAIN, Style, readable
+from kinen.render.text import title
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -87,9 +88,9 @@ def related_text(related: Iterable[Related], style: Style = PLAIN) -> str:
     """A line per record with its title, and one with the reasons."""
     lines = []
     for item in related:
-        record = readable(item.record)
-        title = f"  {record.title}" if record.title else ""
-        lines.append(f"{style('path', record.path or record.ref)}{title}")
+        place = item.record.path or item.record.ref
+        name = title(item.record)
+        lines.append(style("path", readable(place)) + (f"  {name}" if name != place else ""))
         lines.append(style("dim", f"    {readable('; '.join(item.reasons))}"))
     return "\n".join(lines)
 

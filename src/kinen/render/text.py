@@ -103,13 +103,13 @@ def hits_text(
 def hit_text(
     hit: Hit, query_terms: Sequence[str], screen: Screen, *, verbose: bool = False, folder: str = ""
 ) -> str:
-    hit = readable(hit)
     style = screen.style
     name = hit_title(hit)
+    line = snippet(hit, query_terms, screen.width - 2 if screen.terminal else 0)
+    hit = readable(hit)
     rows = [style("bold", fit(name, screen.width) if screen.terminal else name)]
     rows.append(f"  {_facts(hit, screen, folder)}")
     if not verbose:
-        line = snippet(hit, query_terms, screen.width - 2 if screen.terminal else 0)
         return "\n".join([*rows, *([f"  {highlighted(line, query_terms, style)}"] if line else [])])
     rows += [f"    {line}" for line in hit_lines(hit, query_terms, style)]
     before = hit.before
@@ -185,7 +185,7 @@ def title(record: Record, text: str = "", heading: str = "") -> str:
         name = f"outcome: {first_words(outcome)}"
     else:
         name = first_words(heading or record.title or text)
-    return name or record.path or record.ref
+    return visible_line(name or record.path or record.ref)
 
 
 def event_title(about: Mapping[str, Any], text: str) -> str:
@@ -225,13 +225,13 @@ def _one_line(text: object) -> str:
 
 
 def snippet(hit: Hit, query_terms: Sequence[str], width: int) -> str:
-    """The part of a passage that has most words of the query, on one line.
+    """The part of a passage that has most words of the query, on one line that can be printed.
 
     It is cut to a number of columns, or for 0 to LINE_WIDTH characters. Empty where the title says
     it all.
     """
     shown = hit_title(hit)
-    lines = [_MARKS.sub("", line).strip() for line in _passage_lines(hit)]
+    lines = [visible_line(_MARKS.sub("", line).strip()) for line in _passage_lines(hit)]
     lines = [line for line in lines if line and line.strip("-=|: ")]
     start = best_line("\n".join(lines), query_terms)
     line = " ".join("".join(lines[start : start + 1]).split())
