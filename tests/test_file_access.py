@@ -30,6 +30,8 @@ ALLOWED = {
     "space/find.py": "the names in the working folder, to see whether there are notes",
     "journal/write.py": HOME,
     "journal/process.py": "what the kernel says of a process, in /proc",
+    "mcp/protocol.py": "the table of tools, in the package",
+    "mcp/stdio.py": "what the client holds open, and the null device",
     "hooks/detached.py": "the null device, and what the process has open",
     "agents/transcripts/codex.py": "the names of the rollouts in the client's own folder",
     "journal/spool.py": HOME,

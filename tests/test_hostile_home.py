@@ -103,7 +103,7 @@ def test_a_daemon_follows_no_planted_link(
         ran = kinen(*words)
         assert ran.code == 2 and name in ran.err and "bug" not in ran.err
     assert (tmp_path / "target").read_text() == PRECIOUS
-    assert kinen("search", "kettle", KINEN_DAEMON_AUTO_START="true").out.startswith("tea.md")
+    assert "tea.md" in kinen("search", "kettle", KINEN_DAEMON_AUTO_START="true").out
     assert (tmp_path / "target").read_text() == PRECIOUS
 
 
@@ -134,7 +134,7 @@ def test_nothing_is_asked_of_a_socket_behind_a_link(
         thief.listen()
         thief.settimeout(0)
         (home / "kinen" / "daemon.sock").symlink_to(f"{folder}/s")
-        assert kinen("search", "kettle").out.startswith("tea.md")
+        assert "tea.md" in kinen("search", "kettle").out
         with pytest.raises(BlockingIOError):
             thief.accept()
 
@@ -209,9 +209,9 @@ def test_a_home_that_is_itself_a_link_is_fine(
     (home / "kinen").symlink_to(tmp_path / "disk")
     (space / "tea.md").write_text("# Tea\n\nThe kettle whistles.\n")
     assert kinen("log", "kept").code == 0
-    assert kinen("search", "kettle").out.startswith("tea.md")
+    assert "tea.md" in kinen("search", "kettle").out
     assert kinen("daemon", "start").code == 0
-    assert kinen("search", "kettle").out.startswith("tea.md")
+    assert "tea.md" in kinen("search", "kettle").out
     assert kinen("daemon", "stop").code == 0
     assert "kept" in kinen("list", "observations").out
 
@@ -268,7 +268,7 @@ def test_hooks_and_commands_make_a_new_home_where_the_old_one_was(
     assert hook(kinen, space, "in the new home").code == 0
     assert "in the new home" in kinen("list", "observations").out
     shutil.rmtree(home / "kinen")
-    assert kinen("search", "kettle").out.startswith("tea.md")
+    assert "tea.md" in kinen("search", "kettle").out
 
 
 def test_a_home_that_is_moved_away_and_back_has_lost_nothing(

@@ -201,7 +201,7 @@ def test_a_newer_daemon_is_left_alone_by_the_older_kinen(
         result = older.run("search", "kettle", KINEN_DAEMON_AUTO_START="true")
         while "still under way" in result.stderr and time.monotonic() < end:  # by that daemon
             result = older.run("search", "kettle", KINEN_DAEMON_AUTO_START="true")
-        assert result.returncode == 0 and result.stdout.startswith("tea.md"), result.stderr
+        assert result.returncode == 0 and "tea.md" in result.stdout, result.stderr
         doctor = older.run("doctor")
         assert f"this daemon is of kinen {NEWER}" in doctor.stdout
         assert newer.run("index").returncode == 0

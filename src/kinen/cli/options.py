@@ -26,7 +26,9 @@ def since(default: str = "") -> Option:
 
 
 SINCE = since()
-UNTIL = Option("--until", "until", "TIME", "only until this time", aliases="--before --to")
+UNTIL = Option(
+    "--until", "until", "TIME", "only until this time", aliases="--before --to", rare=True
+)
 DAYS = Option("--days", "days", "N", "only the last N days", type=int, default=0, hidden=True)
 PERIOD = (SINCE, UNTIL, DAYS)
 AS_OF = Option("--as-of", "as_of", "TIME", "what was known at a time, or in a commit", rare=True)

@@ -195,7 +195,7 @@ def handoff_text(report: Report) -> str:
         _section("Learned", _sourced(report.lessons)),
         "\n".join(["## Checkpoints", *map(_checkpoint, checkpoints)]) if checkpoints else "",
         "\n\n".join(_block(session, OLDER_OUTCOME) for session in older),
-        _section("Latest commits", _first(report.commits[:COMMITS], COMMITS), most=COMMITS),
+        _section("Latest commits", map(_commits, report.commits), most=COMMITS),
     ]
     return visible("\n\n".join(filter(None, parts)))
 
@@ -270,17 +270,15 @@ def _block(report: SessionReport, tokens: int) -> str:
     return "\n".join(lines)
 
 
-def _commits(commits: Commits, several: bool) -> str:
-    """Commits of a subject, and who made them if there are several authors."""
+def _commits(commits: Commits) -> str:
     times = f" ×{commits.count}" if commits.count > 1 else ""
-    author = f" by {commits.author}" if several and commits.author else ""
+    author = f" by {commits.author}" if commits.author else ""
     return f"{commits.subject}{times} ({commits.sha[:7]}{author})"
 
 
 def _first(groups: Sequence[Commits], most: int) -> list[str]:
     """The latest of them, and how many more there are, as far as they were read."""
-    several = len({group.author for group in groups}) > 1
-    lines = [_commits(group, several) for group in groups[:most]]
+    lines = [_commits(group) for group in groups[:most]]
     more = sum(group.count for group in groups[most:])
     least = "at least " if sum(group.count for group in groups) >= READ else ""
     return [*lines, f"and {least}{more:,} more"] if more else lines
