@@ -19,7 +19,7 @@ from kinen.characters import visible, visible_line
 from kinen.distill.client import sampler
 from kinen.errors import KinenError
 from kinen.journal.brief import HEAD
-from kinen.mcp.client import InputRequired, Refused
+from kinen.mcp.protocol import InputRequired, Refused
 from kinen.mcp.sampling import ClientModel
 from kinen.mcp.tool import Answer, Tool
 from kinen.mcp.tools_reports import CorrectMemory, Handoff, Memories, Standup, Status

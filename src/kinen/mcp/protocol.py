@@ -81,6 +81,18 @@ PROMPTS = {
 """By name: description, the optional argument, what it is, and the text of the prompt."""
 
 
+class Refused(Exception):
+    """The client answered a request with an error, or not in the form of the protocol."""
+
+
+class InputRequired(Exception):
+    """A modern client has to answer these requests, and to repeat the call with the answers."""
+
+    def __init__(self, requests: dict[str, dict[str, Any]]) -> None:
+        super().__init__(*requests)
+        self.requests = requests
+
+
 class ProtocolError(Exception):
     """A request that is answered by an error of JSON-RPC."""
 

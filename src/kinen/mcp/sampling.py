@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.distill.clis import SYSTEM, Answer
 from kinen.distill.process import MOST, Failed
-from kinen.mcp.client import InputRequired, Refused
+from kinen.mcp.protocol import InputRequired, Refused
 from kinen.text import digest, estimate, excerpt
 
 if TYPE_CHECKING:

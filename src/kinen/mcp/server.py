@@ -18,8 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from kinen import __version__
 from kinen.mcp.calls import Calls
-from kinen.mcp.client import Refused
-from kinen.mcp.protocol import INFO, TOOLS_CACHE_MS, Catalogue, ProtocolError
+from kinen.mcp.protocol import INFO, TOOLS_CACHE_MS, Catalogue, ProtocolError, Refused
 from kinen.memory import Memory
 
 if TYPE_CHECKING:

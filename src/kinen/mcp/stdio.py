@@ -13,7 +13,7 @@ import sys
 import threading
 
 from kinen.mcp import protocol
-from kinen.mcp.protocol import Catalogue, ProtocolError
+from kinen.mcp.protocol import Catalogue, ProtocolError, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -135,8 +135,6 @@ class Connection:
         reply = self._waiting.pop(number, None) if isinstance(number, int) else None
         if reply is None or not reply.set_running_or_notify_cancel():
             return
-        from kinen.mcp.client import Refused
-
         result = message.get("result")
         if isinstance(result, dict):
             reply.set_result(result)
@@ -313,8 +311,6 @@ class Connection:
             return
         from asyncio import run_coroutine_threadsafe
         from concurrent.futures import wait
-
-        from kinen.mcp.client import Refused
 
         calls = list(self._running.values())
         for _, ended in calls:
