@@ -510,6 +510,26 @@ def test_a_lead_in_is_quoted_with_what_it_leads_in_to() -> None:
     ]
 
 
+def test_a_lead_in_brings_the_first_item_of_its_list() -> None:
+    text = "Local calls of the page reach the worker by a **proxy:**\n\n- target `127.0.0.1:8787`\n"
+    passage = Passage("message:a", text + "\n" + "The rest of the page is as it was. " * 30)
+    lines = choose("how do calls of the page reach the worker", [passage], {"message:a": []}, 45)
+    assert [line for _, line in lines][1:2] == ["target `127.0.0.1:8787`"]
+
+
+def test_what_explains_goes_before_a_step_that_was_found_just_before_it() -> None:
+    other = Passage("message:a", "Nothing of that is here.")
+    step = Passage("message:b", "The audience of the token is checked.")
+    told = Passage("message:c", "The audience of the token is cyspbot.")
+    heads: dict[str, list[str]] = {passage.ref: [] for passage in (other, step, told)}
+
+    def first(message: Passage) -> str:
+        return choose("audience of the token", [other, step, message], heads, 12)[0][0]
+
+    assert first(told) == step.ref
+    assert first(told._replace(worth=1.0)) == told.ref
+
+
 def test_a_question_why_gets_the_cause_and_not_the_test_of_it() -> None:
     cause = "The tree reused a stale load after the selection changed, so it waited for the old one"
     tested = "Added `rows.test.ts`, which selects A, then B, and verifies that A cannot be shown"
@@ -533,9 +553,9 @@ def test_long_output_leaves_room_for_messages() -> None:
     question = "What does GitHub answer when the token for that audience is requested?"
 
     def messages(output: Passage) -> int:
-        passages = [output, *told]
+        passages = [*told[:2], output, *told[2:]]
         heads = {passage.ref: [f"[{passage.ref}]"] for passage in passages}
-        return len({ref for ref, _ in choose(question, passages, heads, 250)} - {output.ref})
+        return len({ref for ref, _ in choose(question, passages, heads, 200)} - {output.ref})
 
     assert messages(printed._replace(output=True)) > messages(printed)
 

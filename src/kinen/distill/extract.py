@@ -245,15 +245,12 @@ def _chosen(
 
 
 def _led(read: Read, members: Iterable[int]) -> Iterator[int]:
-    """The first line of code after a sentence that ends in a colon: without it, half is missing."""
+    """The first line below a sentence that ends in a colon: without it, half is missing."""
     for n in members:
         piece = read.pieces[n]
         following = read.pieces[n + 1] if n + 1 < len(read.pieces) else piece
-        if (
-            piece.text.endswith(COLONS)
-            and following[:2] == (piece.passage, piece.block + 1)
-            and read.block(following).kind in ("code", "fenced")
-        ):
+        begins = following[:2] == (piece.passage, piece.block + 1)
+        if begins and piece.text.rstrip("*_").endswith(COLONS):
             yield n + 1
 
 

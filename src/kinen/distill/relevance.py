@@ -17,12 +17,13 @@ from kinen.model.tuples import NamedTuple
 from kinen.text import estimate, lazy_pattern
 
 WEIGHTS = {
-    # the passage: its rank in the search, and the hits around it
-    "rank": -0.5,
+    # the passage: its rank in the search, what it is, and the hits around it
+    "rank": -0.65,
     "first": 0.8,
     "together": 1.2,
     "answer": 3.0,
     "dated": 1.0,
+    "worth": 0.4,
     # the block: its speaker, its headings and its best piece
     "speaker": 0.8,
     "under": 2.3,
@@ -36,7 +37,7 @@ WEIGHTS = {
     "exact": 5.0,
     "cue": 1.0,
     "fact": 0.8,
-    "news": 0.35,
+    "news": 0.1,
     "asks": -1.5,
     "cut": -1.0,
     "idle": -inf,
@@ -326,7 +327,7 @@ def _placed(question: str, passages: Sequence[Passage]) -> list[dict[str, float]
             if 0 < time - then <= MINUTES / 2 and "?" in passages[other].text:
                 answer = max(answer, 1 / (other + 1))
         row = {"rank": log(n + 1), "first": 1 / (n + 1)}
-        row |= {"together": min(1.0, together), "answer": answer}
+        row |= {"together": min(1.0, together), "answer": answer, "worth": passage.worth}
         rows.append(row | {"dated": _dated(passage.at, dates)})
     return rows
 

@@ -221,6 +221,8 @@ class Passage(NamedTuple):
     at: str = ""
     output: bool = False
     """Whether a tool printed it; of such text a few lines are enough."""
+    worth: float = 0.0
+    """How much the record tells by itself, from 0 for a mere step to 1."""
 
 
 class Digest(NamedTuple):

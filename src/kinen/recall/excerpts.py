@@ -10,7 +10,7 @@ from kinen.ids import short_id
 from kinen.journal.closing import first_lines
 from kinen.model.journal import Item, Passage
 from kinen.recall import typed
-from kinen.recall.candidates import Candidate, is_output
+from kinen.recall.candidates import Candidate, is_output, worth
 from kinen.recall.order import REPLY as REPLY_MARK
 from kinen.recall.order import arranged, with_later
 from kinen.recall.tiers import author_of, cited, item, priced
@@ -94,7 +94,7 @@ def _fitted(question: str, candidates: Sequence[Candidate], tokens: int) -> list
         return []
     by_ref = {entry.hit.record.ref: entry for entry in candidates}
     passages = [
-        Passage(ref, entry.text, at=entry.hit.record.at, output=is_output(entry.hit))
+        Passage(ref, entry.text, "", entry.hit.record.at, is_output(entry.hit), worth(entry.hit))
         for ref, entry in by_ref.items()
     ]
     heads = {ref: [_citation(entry)] for ref, entry in by_ref.items()}
