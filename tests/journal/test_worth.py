@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinen.journal.brief import brief
-from kinen.journal.worth import KINDS, Entry
-from kinen.text import estimate
+from kinen.journal.worth import KINDS, Entry, attribution
+from kinen.text import estimate, iso, now
 
 ENTRIES = st.builds(
     Entry,
@@ -23,3 +23,9 @@ ENTRIES = st.builds(
 @given(st.lists(ENTRIES, max_size=30), st.integers(200, 1200))
 def test_a_brief_is_never_longer_than_its_budget(entries: list[Entry], budget: int) -> None:
     assert estimate(brief(entries, [], [], budget)) <= budget
+
+
+def test_a_day_of_another_year_has_its_year() -> None:
+    this_year = Entry("next", "a", "", "codex", round(now() * 1000))
+    assert attribution(Entry("next", "a", "", "codex", 86_400_000)) == "2 Jan 1970 codex"
+    assert iso(now())[:4] not in attribution(this_year)

@@ -501,7 +501,7 @@ def _results(
         return [Entry(kind, text, *common, near=near)] if first else []
     parts = session.parts
     chosen = [Entry("outcome", outcome, *common, near=near)] if outcome else []
-    state = _state(" ".join(parts.get("State", ())))
+    state = _state(" ".join(parts.get("State", ())), outcome)
     chosen += [Entry("state", state, *common, near=near)] if state else []
     chosen += [Entry("intent", session.intent, *common, near=near)] if session.intent else []
     files = " ".join(parts.get("Files", ()))
@@ -517,15 +517,21 @@ def _results(
     return chosen
 
 
-def _state(state: str) -> str:
-    """What a summary says of tests and commits, but for tests that failed: these are told apart."""
+def _state(state: str, outcome: str) -> str:
+    """What a summary says of tests and commits, but for what is told apart: tests that failed, and
+    the subject of the only commit where the outcome begins with it.
+    """
     pieces: list[str] = []
     keep = True
     for piece in state.split(", "):
         if piece.startswith("tests ") or piece.split()[1:2] in (["commit"], ["commits"]):
             keep = not piece.startswith("tests ✗")
         pieces += [piece] if keep else []
-    return ", ".join(pieces)
+    text = ", ".join(pieces)
+    subjects = _subjects(text)
+    if len(subjects) == 1 and outcome.startswith(subjects[0].rstrip("…")):
+        text = text.replace(f" ({subjects[0]})", "", 1)
+    return text
 
 
 def _subjects(state: str) -> list[str]:

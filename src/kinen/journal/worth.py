@@ -9,7 +9,7 @@ from kinen import ids
 from kinen.characters import visible, visible_line
 from kinen.journal.shorten import LEAST, cut, trimmed, without_lead_ins
 from kinen.privacy.quote import quoted
-from kinen.text import QUARTERS, breadth, iso, weight
+from kinen.text import QUARTERS, breadth, iso, now, weight
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ LAST = "## Last session"
 EARLIER = "## Earlier sessions"
 KINDS = {
     "own": ("## This session so far", "", 0.5, 60),
-    "next": (OPEN, "Next: ", 0.52, 24),
+    "next": (OPEN, "Next: ", 0.55, 26),
     "failed": (OPEN, "Failed: ", 0.25, 30),
     "stopped": (OPEN, "", 0.08, 24),
     "outcome": (LAST, "", 0.12, 0),
@@ -268,13 +268,19 @@ def attribution(entry: Entry) -> str:
 
 
 def _day(number: int) -> str:
-    """The date of a day since 1970; a brief asks for a few of them a hundred times."""
+    """A day since 1970 as `16 Nov`, with the year if it is another one than today's.
+
+    A brief asks for a few days a hundred times.
+    """
     if number not in _DAYS:
-        _DAYS[number] = iso(number * DAY / 1000)[:10]
+        year, month, day = iso(number * DAY / 1000)[:10].split("-")
+        this_year = year == iso(now())[:4]
+        _DAYS[number] = f"{int(day)} {_MONTHS[int(month) - 1]}{'' if this_year else f' {year}'}"
     return _DAYS[number]
 
 
 _DAYS: dict[int, str] = {}
+_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
 
 def shown_ref(ref: str) -> str:
