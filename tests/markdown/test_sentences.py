@@ -99,3 +99,8 @@ def test_a_statement_joins_topic_choice_and_reason() -> None:
 def test_a_label_is_the_bold_beginning() -> None:
     assert prose.labelled("**Why:** reads were slow") == ("why", "reads were slow")
     assert prose.labelled("no label") == ("", "no label")
+
+
+@given(st.text(st.characters(exclude_characters="\\`*[]<&~\0\ue000", exclude_categories=["Cs"])))
+def test_text_without_markup_reads_as_beside_markup(text: str) -> None:
+    assert prose.plain(f"{text} **x**") == f"{prose.plain(text)} x".strip()

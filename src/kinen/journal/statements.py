@@ -5,7 +5,8 @@ Precision before number: a wrong memory costs more than a missing one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Literal
 
 from kinen.markdown.sentences import is_certain, paragraphs, sentences, size, stands_alone
@@ -129,11 +130,16 @@ def points_back(text: str) -> bool:
     return bool(_POINTS_BACK.match(text))
 
 
-def spoken(text: str) -> Iterator[str]:
+@lru_cache(256)
+def spoken(text: str) -> Sequence[str]:
     """The sentences of a message in its own words: no code, no quotation, no table."""
-    for paragraph in paragraphs(text):
-        for sentence in sentences(paragraph):
-            yield from map(str.strip, filter(str.strip, _FULL_STOP.split(sentence)))
+    parts = (
+        part.strip()
+        for paragraph in paragraphs(text)
+        for sentence in sentences(paragraph)
+        for part in _FULL_STOP.split(sentence)
+    )
+    return tuple(filter(None, parts))
 
 
 def has_substance(text: str) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from collections.abc import Iterable, Sequence
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from kinen.markdown.links import show_wiki_links
@@ -32,6 +32,8 @@ _TASK_DATE = lazy_pattern(
 )
 """A date of a task with the symbol that says what it is of, as Obsidian writes it."""
 _CODE_SPAN = lazy_pattern(r"(`[^`\n]{1,300}`)")
+_MARKUP = lazy_pattern("[\\\\`*\\[\\]<&~\0\ue000]")
+"""Text without these characters has no inline markup."""
 _STOPS = lazy_pattern(
     r"(?<=[^.][.!?])\s+|(?:(?<=[^.][.!?][\"')\]])|(?<=[^.][.!?][\"')\]]{2}))\s+(?![a-z])"
 )
@@ -66,8 +68,11 @@ _FILLERS = frozenset(
 )
 
 
+@lru_cache(1024)
 def plain(markdown: str) -> str:
     """Inline markdown as words on one line: no markup except of code, no link targets."""
+    if not _MARKUP.search(markdown):
+        return " ".join(_TASK_DATE.sub(" ", markdown[:_MOST_INLINE]).split())
     parts = _CODE_SPAN.split(markdown[:_MOST_INLINE])
     markdown = "".join(part if n % 2 else show_wiki_links(part) for n, part in enumerate(parts))
     # An underscore is part of a name far more often than it is emphasis.
@@ -100,22 +105,27 @@ def _block() -> MarkdownIt:
     return parser
 
 
-def parsed(markdown: str) -> list[Token]:
+# A summary asks several questions of each message, one after the other.
+@lru_cache(16)
+def parsed(markdown: str) -> Sequence[Token]:
     """The tokens of a text's blocks; empty if the parser fails."""
     try:
         return _block().parse(markdown)
     except (IndexError, RuntimeError):
-        return []
+        return ()
 
 
-def paragraphs(markdown: str) -> Iterator[str]:
+@lru_cache(256)
+def paragraphs(markdown: str) -> Sequence[str]:
     """The paragraphs and list items of a text: no code, quotation, table or heading."""
+    texts = []
     skipped = 0
     for token in parsed(markdown):
         if token.type.startswith(("blockquote", "table", "heading")):
             skipped += token.nesting
         elif token.type == "inline" and not skipped:
-            yield token.content
+            texts.append(token.content)
+    return tuple(texts)
 
 
 def sentences(text: str, *, wrapped: bool = False) -> list[str]:

@@ -190,7 +190,7 @@ class Transfer:
         self, db: sqlite3.Connection, past: Past, capsule: Capsule | None, count: _Count
     ) -> None:
         roots = self._roots(past.cwd)
-        past.place = partial(_place, past.cwd, roots)
+        past.place = cache(partial(_place, past.cwd, roots))
         events = past.events()
         first = next(events, None)
         if first is None:
@@ -217,12 +217,15 @@ class Transfer:
         """The observations that are missing, in the format of a bundle."""
         from kinen.agents.tool_use import is_private
 
-        hidden = self._core.config.privacy.exclude
+        globs = self._core.config.privacy.exclude
+        # The same few paths come back in most events.
+        private = cache(lambda path: is_private((path,), (), globs, cwd, roots))
+        names_private = cache(lambda word: is_private((), (word,), globs, cwd, roots))
         for event in events:
             if event.id in there:
                 count.skipped["observations"] += 1
                 continue
-            if is_private(event.files, event.mentions, hidden, cwd, roots):
+            if any(map(private, event.files)) or any(map(names_private, event.mentions)):
                 count.hidden += 1
                 continue
             count.masked += sum(event.masked.values())
