@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from kinen.journal.schema import OF_CAPSULE
 from kinen.model.kinds import REDACTED
 from kinen.privacy.entrance import name
 
@@ -122,9 +123,9 @@ def first_prompt(db: sqlite3.Connection, id_: str) -> str:
 def _message(db: sqlite3.Connection, capsule: str, role: str, order: str) -> str:
     """The first message of a user or an assistant in some order; empty if there is none."""
     row = db.execute(
-        f"SELECT content FROM observations WHERE capsule = ? AND kind = 'message' AND {_ALIVE}"
-        f" AND provenance LIKE ? ORDER BY {order} LIMIT 1",
-        (capsule, f'%"role": "{role}"%'),
+        f"SELECT content FROM observations WHERE {OF_CAPSULE} AND kind = 'message' AND {_ALIVE}"
+        f" AND json_extract(provenance, '$.role') = ? ORDER BY {order} LIMIT 1",
+        (capsule, role),
     ).fetchone()
     return row[0].strip() if row and row[0] != REDACTED else ""
 
@@ -138,7 +139,7 @@ def has_intent(db: sqlite3.Connection, id_: str) -> bool:
 def last_prompt(db: sqlite3.Connection, id_: str, before: int = 1 << 62) -> int:
     """When the user last wrote in a capsule, before some moment; 0 for never."""
     row = db.execute(
-        "SELECT IFNULL(MAX(ts), 0) FROM observations WHERE capsule = ? AND kind = 'message'"
+        f"SELECT IFNULL(MAX(ts), 0) FROM observations WHERE {OF_CAPSULE} AND kind = 'message'"
         " AND json_extract(provenance, '$.role') = 'user' AND ts < ?",
         (id_, before),
     ).fetchone()
@@ -162,7 +163,7 @@ def turn_before(db: sqlite3.Connection, id_: str, prompt_at: int) -> list[Deed]:
     """What an agent edited, ran and said between the last two prompts of a capsule, in order."""
     rows = db.execute(
         "SELECT kind, content, ts, files, IFNULL(json_extract(provenance, '$.interrupted'), 0)"
-        " FROM observations WHERE capsule = ? AND ts >= ? AND ts < ?"
+        f" FROM observations WHERE {OF_CAPSULE} AND ts >= ? AND ts < ?"
         " AND (kind IN ('file_diff', 'command', 'error')"
         "  OR kind = 'message' AND json_extract(provenance, '$.role') = 'assistant')"
         f" AND {_ALIVE} ORDER BY ts, rowid",
@@ -175,7 +176,7 @@ def worked(db: sqlite3.Connection, id_: str, since: int) -> bool:
     """Was a file edited or something committed in a capsule since a moment, and nothing saved?"""
     rows = db.execute(
         "SELECT kind, IFNULL(json_extract(provenance, '$.command'), '') FROM observations"
-        " WHERE capsule = ? AND ts >= ? AND kind IN ('file_diff', 'command')",
+        f" WHERE {OF_CAPSULE} AND ts >= ? AND kind IN ('file_diff', 'command')",
         (id_, since),
     ).fetchall()
     if not any(kind == "file_diff" or "git commit" in command for kind, command in rows):

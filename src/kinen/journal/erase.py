@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kinen.errors import NotFound
 from kinen.journal import queries
 from kinen.journal.memories import drawn_from_any
+from kinen.journal.schema import OF_CAPSULE
 from kinen.model.kinds import REDACTED
 from kinen.model.tuples import NamedTuple
 from kinen.text import spelled
@@ -48,7 +49,7 @@ def erase(journal: LocalJournal, name: str, *, forget: bool, now: int) -> Erased
         doomed = [(kind, id_)]
         if kind == "capsule":
             for table, part in (("observations", "observation"), ("summaries", "summary")):
-                rows = db.execute(f"SELECT id FROM {table} WHERE capsule = ?", (id_,))
+                rows = db.execute(f"SELECT id FROM {table} WHERE {OF_CAPSULE}", (id_,))
                 doomed += [(part, row[0]) for row in rows]
         texts = [_text(db, kind, id_) for kind, id_ in doomed]
         for kind, id_ in doomed:

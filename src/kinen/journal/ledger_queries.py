@@ -12,6 +12,7 @@ from typing import Any
 from kinen.characters import storable
 from kinen.errors import Ambiguous, NotFound
 from kinen.journal import events, ledger, queries
+from kinen.journal.schema import OF_CAPSULE
 from kinen.journal.short import beginnings
 from kinen.model.journal import Observation
 from kinen.model.kinds import REDACTED
@@ -232,7 +233,7 @@ def actions(
     kinds = ", ".join(f"'{kind}'" for kind in (*events.ACTIONS, "error"))
     sign, order = (">=", "ASC") if later else ("<", "DESC")
     rows = db.execute(
-        f"SELECT {columns} FROM observations WHERE capsule = ? AND ts {sign} ?"
+        f"SELECT {columns} FROM observations WHERE {OF_CAPSULE} AND ts {sign} ?"
         f" AND kind IN ({kinds}) ORDER BY ts {order} LIMIT ?",
         (capsule, at, most),
     )

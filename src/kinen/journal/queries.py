@@ -10,6 +10,7 @@ from kinen.characters import storable
 from kinen.errors import Ambiguous, NotFound, QueryError
 from kinen.ids import padded
 from kinen.journal.authors import team_person
+from kinen.journal.schema import OF_CAPSULE
 from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
 from kinen.model.tuples import NamedTuple
 from kinen.privacy.entrance import name
@@ -161,7 +162,7 @@ def _where(noun: Noun, chosen: EntryFilter) -> tuple[str, list[Any]]:
     if chosen.capsule:
         if noun.kind not in ("observation", "summary"):
             raise QueryError(f"{noun.table} are not in capsules", "list them without a capsule")
-        clauses.append("capsule = ?")
+        clauses.append(OF_CAPSULE)
         values.append(chosen.capsule)
     if chosen.after:
         clauses.append(f"{noun.time} >= ?")
@@ -272,7 +273,7 @@ def stream(db: sqlite3.Connection, capsule: str, after: tuple[int, str] = (0, ""
     """The observations of a capsule that are not forgotten, in the order in which they happened."""
     columns = NOUNS["observations"].columns
     rows = db.execute(
-        f"SELECT {columns} FROM observations WHERE capsule = ? AND capsule != ''"
+        f"SELECT {columns} FROM observations WHERE {OF_CAPSULE}"
         " AND (ts, id) >= (?, ?)"
         " AND forgotten_at = 0 ORDER BY ts, id",
         (capsule, *after),
@@ -295,8 +296,8 @@ def outline(
 ) -> Iterator[tuple[str, str, int, Any]]:
     """The same with only what segments depend on: id, kind, length of the content, provenance."""
     rows = db.execute(
-        "SELECT id, kind, length(content), provenance FROM observations WHERE capsule = ?"
-        " AND capsule != '' AND (ts, id) >= (?, ?) AND forgotten_at = 0 ORDER BY ts, id",
+        f"SELECT id, kind, length(content), provenance FROM observations WHERE {OF_CAPSULE}"
+        " AND (ts, id) >= (?, ?) AND forgotten_at = 0 ORDER BY ts, id",
         (capsule, *after),
     )
     return ((id_, kind, length, _decode_json(text)) for id_, kind, length, text in rows)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from kinen.journal import done, process, runs
 from kinen.journal.capsules import CLIENT
+from kinen.journal.schema import OF_CAPSULE
 from kinen.journal.shorten import LABELS, is_count
 from kinen.journal.worth import Entry
 from kinen.model.kinds import REDACTED
@@ -161,13 +162,13 @@ def _worked(db: sqlite3.Connection, session: Recent) -> bool:
     steps = [line for line in parts.get("Next", ()) if not line.endswith(("?", "？"))]
     if steps and not session.outcome.startswith(LEFT):
         return True
-    edit = "SELECT 1 FROM observations WHERE capsule = ? AND kind = 'file_diff' LIMIT 1"
+    edit = f"SELECT 1 FROM observations WHERE {OF_CAPSULE} AND kind = 'file_diff' LIMIT 1"
     return db.execute(edit, (session.capsule,)).fetchone() is not None
 
 
 def _branch(db: sqlite3.Connection, capsule: str) -> str:
     row = db.execute(
-        "SELECT branch FROM observations WHERE capsule = ? AND branch != ''"
+        f"SELECT branch FROM observations WHERE {OF_CAPSULE} AND branch != ''"
         " ORDER BY ts DESC, id DESC LIMIT 1",
         (capsule,),
     ).fetchone()
@@ -194,7 +195,7 @@ def outcome_now(db: sqlite3.Connection, capsule: str, outcome: str, now: int) ->
     left = next((label for label in LEFT if outcome.startswith(label)), "")
     if not left:
         return outcome
-    sql = "SELECT max(ts) FROM observations WHERE capsule = ? AND capsule != ''"
+    sql = f"SELECT max(ts) FROM observations WHERE {OF_CAPSULE}"
     last = db.execute(sql, (capsule,)).fetchone()[0] or 0
     return WORKING + outcome[len(left) :] if at_work(db, capsule, last, now) else outcome
 
@@ -249,7 +250,7 @@ def _read_events(db: sqlite3.Connection, session: Recent, status: str, now: int)
         " json_extract(about, '$.command'), json_extract(about, '$.exitCode'),"
         " json_extract(about, '$.hasError') FROM (SELECT kind, content, files, ts, id,"
         " branch, CASE WHEN json_valid(provenance) THEN provenance ELSE '{}' END AS about"
-        f" FROM observations WHERE capsule = ? AND {_ALIVE} ORDER BY ts DESC, id DESC LIMIT ?)"
+        f" FROM observations WHERE {OF_CAPSULE} AND {_ALIVE} ORDER BY ts DESC, id DESC LIMIT ?)"
         " ORDER BY ts DESC, id DESC",
         (session.capsule, EVENTS),
     ).fetchall()

@@ -35,6 +35,9 @@ COLUMNS = (
 LATEST = 253_402_300_800_000
 """The year 10000 in epoch milliseconds; times of the journal are before it."""
 
+OF_CAPSULE = "capsule = ? AND capsule != ''"
+"""The condition for the observations of a capsule: the second half lets SQLite use their index."""
+
 _SESSION = COLUMNS.index("session")
 _CAPSULE = COLUMNS.index("capsule")
 _INSERT = "INSERT OR IGNORE INTO observations({}) VALUES ({})".format(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kinen import ids
 from kinen.errors import Busy, DiskFull, NotFound
 from kinen.journal import capsules, queries, recent, spool, write
-from kinen.journal.schema import COLUMNS, insert
+from kinen.journal.schema import COLUMNS, OF_CAPSULE, insert
 from kinen.model.journal import Capsule, Observation, Pin, Scope, Summary
 from kinen.privacy import entrance
 from kinen.storage import private
@@ -269,7 +269,8 @@ class Journal:
         confidence: float = 1.0,
     ) -> Summary | None:
         last = db.execute(
-            "SELECT MAX(ts) FROM observations WHERE capsule = ? AND forgotten_at = 0", (capsule.id,)
+            f"SELECT MAX(ts) FROM observations WHERE {OF_CAPSULE} AND forgotten_at = 0",
+            (capsule.id,),
         ).fetchone()[0]
         ended = max(capsule.opened_at, last or 0) if reason else max(now, capsule.opened_at)
         if not capsule.intent:  # its first prompt had to wait in the spool

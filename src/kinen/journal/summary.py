@@ -216,7 +216,7 @@ def _outcome(account: Account, size: int) -> list[Line]:
     for quote in _ending(account):
         text = condensed(_without_known(quote.text, mentioned), room) or condensed(quote.text, room)
         text = text or lead_in(quote.text)
-        if lines and not _is_new(text, mentioned):
+        if lines and not _is_new(set(terms(text)), mentioned):
             continue
         if text:
             lines.append(Line(text, (quote.source,)))
@@ -231,7 +231,7 @@ def _outcome(account: Account, size: int) -> list[Line]:
     deed = _deed(account, outcome) if _is_result_alone(outcome) else None
     if deed:
         return [deed]
-    if subject and _is_new(subject.rpartition(" (")[0], set(terms(outcome))):
+    if subject and _is_new({*terms(subject.rpartition(" (")[0])}, {*terms(outcome)}):
         outcome = f"{subject}\n{outcome}"
     return [Line(outcome, lines[0].sources)] if lines else []
 
@@ -365,9 +365,10 @@ def _results(account: Account) -> Section:
         share = room * weight // sum(weights[:EARLIER])
         report_text = condensed(without_open(report.quote.text), share)
         result = on_one_line(results_first(by_sentence(report_text)))
-        if _is_new(result, mentioned):
+        words = set(terms(result))
+        if _is_new(words, mentioned):
             lines.append(Line(result, (report.quote.source,)))
-            mentioned |= set(terms(result))
+            mentioned |= words
     return Section("**Earlier**", lines[:EARLIER], RESULTS + 20, len(lines[EARLIER:]))
 
 
@@ -396,9 +397,11 @@ def _reports(account: Account) -> list[Report]:
     last = account.answered[0].closings[0] if told else None
     reports: list[Report] = []
     for turn in sorted(account.answered, key=lambda turn: -turn.changes):
-        best = max(turn.closings, key=lambda quote: count_results(quote.text))
-        least = count_results(turn.closings[0].text) + SEVERAL
-        quote = best if count_results(best.text) >= least else turn.closings[0]
+        quote = turn.closings[0]
+        if len(turn.closings) > 1:
+            counts = [count_results(closing.text) for closing in turn.closings]
+            most = max(counts)
+            quote = turn.closings[counts.index(most)] if most >= counts[0] + SEVERAL else quote
         worth = turn.changes or size(quote.text) >= WORDS
         if quote is not last and worth and not ends_in_step(quote.text):
             reports.append(Report(quote, turn.changes))
@@ -420,9 +423,8 @@ def on_one_line(text: str) -> str:
     return joined.rstrip(":")
 
 
-def _is_new(text: str, mentioned: set[str]) -> bool:
-    """Does most of a text go beyond what was told already?"""
-    words = set(terms(text))
+def _is_new(words: set[str], mentioned: set[str]) -> bool:
+    """Do most words of a text go beyond what was told already?"""
     return len(words - mentioned) > (1 - KNOWN) * len(words)
 
 

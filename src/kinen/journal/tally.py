@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kinen.journal.queries import NOUNS, decode
+from kinen.journal.schema import OF_CAPSULE
 from kinen.journal.timeline import counts
 from kinen.model.tuples import NamedTuple
 from kinen.privacy.injected import own_words
@@ -82,8 +83,8 @@ def tail(db: sqlite3.Connection, capsule: str, most: int) -> Iterator[Observatio
     They are read when the first is taken: most callers need none.
     """
     rows = db.execute(
-        f"SELECT {NOUNS['observations'].columns} FROM observations WHERE capsule = ?"
-        " AND capsule != '' AND forgotten_at = 0 ORDER BY ts DESC, id DESC LIMIT ?",
+        f"SELECT {NOUNS['observations'].columns} FROM observations WHERE {OF_CAPSULE}"
+        " AND forgotten_at = 0 ORDER BY ts DESC, id DESC LIMIT ?",
         (capsule, most),
     )
     yield from [decode("observation", row) for row in rows][::-1]
