@@ -57,6 +57,8 @@ _UNSPACED = (
 )
 """Thai, Lao, Burmese, Khmer, Kana, Han and Hangul: words are not, or not only, split by spaces."""
 _SCRIPTED = lazy_pattern(f"([{_UNSPACED}]+)|(?:(?![{_UNSPACED}])[^\\W_])+")
+_OTHER_SCRIPT = lazy_pattern(f"[^\\W\\0-\u024f]|[{_UNSPACED}]")
+"""A letter that is not Latin: most text that is not ASCII has dashes, arrows and emoji only."""
 BEGINNING = 5
 """Letters by which a word is matched whose script the stemmer does not know."""
 _NAME = lazy_pattern(r"(?<!\s)\s++([A-Za-z_]\w*+)")
@@ -123,7 +125,7 @@ def identifier_parts(text: str) -> str:
     for name in _defined(text):
         for word in words(name.replace("_", " ")):
             extra.update(dict.fromkeys(_lower_parts(word)))
-    if text.isascii():
+    if text.isascii() or not _OTHER_SCRIPT.search(text):
         return " ".join(extra)
     single: dict[str, None] = {}
     for match in _SCRIPTED.finditer(text):

@@ -47,10 +47,11 @@ def statement(
 ) -> tuple[str, tuple[Any, ...]]:
     """The query for the k best chunks with any of the terms, and its parameters.
 
-    `allowed` selects the ids of the chunks that pass the filters, with its own `values`.
+    `allowed` selects the chunks `c` that pass the filters, with its own `values`.
     """
-    # The plus keeps SQLite from running the full-text query again for each row.
-    among = f" AND +rowid IN ({allowed})" if allowed else ""
+    # Asked of each chunk with the words: to list all that pass takes as long as the index is large.
+    # The plus keeps SQLite from running the full-text query again for each of them.
+    among = f" AND EXISTS ({allowed} AND c.id = +search.rowid)" if allowed else ""
     sql = (
         f"SELECT rowid, -{_RANK} AS score FROM search WHERE search MATCH ?"
         f"{among} ORDER BY score DESC LIMIT ?"
