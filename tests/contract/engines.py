@@ -68,7 +68,7 @@ def sqlite_engine(folder: Path) -> Iterator[Opened]:
         writer.count_chunks()
 
     def vectors(reader: Any) -> Any:
-        pending = [digest for digest, _ in writer.pending(cache.digests(MODEL))]
+        pending = writer.pending(cache.digests(MODEL))
         texts = [body for _, body in writer.texts(pending).values()]
         if pending:
             cache.put(MODEL, pending, np.stack([letters(text) for text in texts]))

@@ -89,7 +89,7 @@ def sync_past(job: Job, past: Past, settings: Settings) -> Report:
 def sync_vectors(
     job: Job, embedder: Embedder, cache: Cache, only: Container[str] | None = None
 ) -> tuple[int, int]:
-    """Embed what has no vector yet, the longest first; (embedded, still pending).
+    """Embed what has no vector yet, the newest first; (embedded, still pending).
 
     `only` are the digests to embed, if not all.
     """
@@ -98,14 +98,14 @@ def sync_vectors(
     if writer.get("embedded") == f"{model}:{writer.get('generation')}":
         return 0, 0
     pending = writer.pending(cache.digests(model))
-    waiting = [row for row in pending if only is None or row[0] in only]
+    waiting = [content for content in pending if only is None or content in only]
     done = 0
     headings: dict[str, Any] = {}
     job.progress("embed", 0, len(waiting))
     try:
         while done < len(waiting) and not job.enough():
             stride = waiting[done : done + STRIDE]
-            texts = writer.texts([content for content, _ in stride])
+            texts = writer.texts(stride)
             if texts:
                 cache.put(model, [*texts], embed_texts(embedder, [*texts.values()], headings))
             done += len(stride)
@@ -128,14 +128,16 @@ def _finish_vectors(writer: Writer, model: str, done: int, *, complete: bool) ->
 def embed_texts(embedder: Embedder, texts: list[tuple[str, str]], headings: dict[str, Any]) -> Any:
     """Vectors of chunks, each moved a little towards the headings above it.
 
-    `headings` are the vectors of headings so far; new ones are added.
+    The same text below other headings is embedded once. `headings` are the vectors of headings so
+    far; new ones are added.
     """
     import numpy as np
 
     new = sorted({above for above, _ in texts if above and above not in headings})
     if new:
         headings.update(zip(new, embedder.embed(new), strict=True))
-    vectors = embedder.embed([body for _, body in texts])
+    bodies = {body: at for at, body in enumerate(dict.fromkeys(body for _, body in texts))}
+    vectors = embedder.embed([*bodies])[[bodies[body] for _, body in texts]]
     for at, (above, _) in enumerate(texts):
         if above:
             drawn = vectors[at] + HEADING * headings[above]

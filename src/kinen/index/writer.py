@@ -34,6 +34,8 @@ BULK = 300
 """From this many changes on, full text is built once at the end instead of row by row."""
 HEAVY = 5_000
 """Chunks per transaction: a few large files are as much as many small ones."""
+BLOCK = 1_024
+"""Texts that are embedded in the order of their length: those of one length make a batch."""
 RENAMED = "renamed"
 """The key in `meta` of the names that links may lead to now, or no longer."""
 EVERY_NAME = "*"
@@ -377,12 +379,15 @@ class Writer:
                 self.db.execute("DROP TRIGGER chunks_added")
                 self.db.execute("DROP TRIGGER chunks_removed")
 
-    def pending(self, embedded: set[str]) -> list[tuple[str, int]]:
-        """Digests that have no vector yet, with the length of their text, longest first."""
-        rows = self.db.execute("SELECT digest, MAX(LENGTH(body)) FROM chunks GROUP BY digest")
-        return sorted(
-            ((d, n) for d, n in rows if d not in embedded), key=lambda row: (-row[1], row[0])
+    def pending(self, embedded: set[str]) -> list[str]:
+        """Digests that have no vector yet: the newest first, in blocks sorted by length."""
+        rows = self.db.execute(
+            "SELECT c.digest, MAX(r.at), MAX(LENGTH(c.body)) FROM chunks c"
+            " JOIN records r ON r.id = c.record GROUP BY c.digest ORDER BY 2 DESC, 1"
         )
+        waiting = [(-length, content) for content, _, length in rows if content not in embedded]
+        blocks = (waiting[at : at + BLOCK] for at in range(0, len(waiting), BLOCK))
+        return [content for block in blocks for _, content in sorted(block)]
 
     def texts(self, digests: list[str]) -> dict[str, tuple[str, str]]:
         """What the embedder reads for each digest: the headings above the chunk, and its text.
