@@ -1,6 +1,6 @@
 """This tree beside an earlier commit, in turns within one run.
 
-    python benchmarks/before_after.py COMMIT [--documents 2500] [--times 31]
+    python benchmarks/before_after.py COMMIT [--documents 2500] [--times 31] [--sessions DIR]
 
 Both run from their sources with the same interpreter and packages, over the same notes, each with a
 home of its own. The ratio of a row is this tree's median to the earlier one's.
@@ -58,6 +58,13 @@ class Version:
         """All notes, in a home that has nothing yet."""
         with tempfile.TemporaryDirectory() as home:
             env = {**self.env, "KINEN_HOME": home}
+            process([self.program, "index", "--no-embed"], cwd=self.space, env=env)
+
+    def take_in(self, sessions: Path) -> None:
+        """All sessions of a folder, until their words are found."""
+        with tempfile.TemporaryDirectory() as home:
+            env = {**self.env, "KINEN_HOME": home}
+            process([self.program, "import", "transcripts", str(sessions)], cwd=self.space, env=env)
             process([self.program, "index", "--no-embed"], cwd=self.space, env=env)
 
     def check(self) -> None:
@@ -126,6 +133,7 @@ def main() -> None:
     parser.add_argument("commit")
     parser.add_argument("--documents", type=int, default=2500)
     parser.add_argument("--times", type=int, default=31)
+    parser.add_argument("--sessions", type=Path, help="a folder with transcripts to import")
     parser.add_argument("--only", default="", help="rows whose name has this text")
     words = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -142,6 +150,11 @@ def main() -> None:
         table = compare(earlier, rows(after), words.times)
         if not words.only:
             table |= compare({"index, all": before.index}, {"index, all": after.index}, INDEXED)
+        if words.sessions:
+            name = "import and index of sessions"
+            sessions = words.sessions.resolve()
+            earlier = {name: partial(before.take_in, sessions)}
+            table |= compare(earlier, {name: partial(after.take_in, sessions)}, INDEXED)
     results = {"before": words.commit, "documents": words.documents, "rows": table}
     if not words.only:
         save(f"before-after-{words.commit[:7]}", results)
