@@ -89,9 +89,11 @@ def inside(path: str, *roots: str) -> str:
     """
     full = os.path.abspath(path)
     folder, name = os.path.split(full)
+    spellings = (full, os.path.join(os.path.realpath(folder), name))
     for root in roots:
-        for spelling in (full, os.path.join(os.path.realpath(folder), name)):
-            for top in (root, os.path.realpath(root)):
+        tops = (root, os.path.realpath(root))
+        for spelling in spellings:
+            for top in tops:
                 if spelling.startswith(top + os.sep):
                     return spelling[len(top) + 1 :].replace(os.sep, "/")
     return full.replace(os.sep, "/")
