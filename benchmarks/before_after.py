@@ -3,7 +3,7 @@
     python benchmarks/before_after.py COMMIT [--documents 2500] [--times 31] [--sessions DIR]
 
 Both run from their sources with the same interpreter and packages, over the same notes, each with a
-home of its own. The ratio of a row is this tree's median to the earlier one's.
+home of its own. The ratio of a row is this tree's median to the earlier one's, in CPU time.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import resource
 import statistics
 import subprocess
 import tarfile
@@ -20,7 +21,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hooks import Replayed, launcher, sample_payloads
-from journal import alternated
 from record import save
 from speed import QUESTIONS, build_space, process
 
@@ -104,6 +104,23 @@ def rows(version: Version) -> dict[str, Callable[[], object]]:
         "kinen status": partial(version.run, "status"),
         "index, nothing new": partial(version.run, "index", "--no-embed"),
     }
+
+
+def alternated(calls: dict[str, Callable[[], object]], times: int) -> dict[str, list[float]]:
+    """The CPU seconds of the processes of each call, made in turn."""
+    used: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(times):
+        for name, call in calls.items():
+            began = _spent()
+            call()
+            used[name].append(_spent() - began)
+    return used
+
+
+def _spent() -> float:
+    """The CPU seconds of all processes that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def compare(
