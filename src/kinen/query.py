@@ -125,6 +125,7 @@ def search_query(
         near=names["near"],
         exact=exact,
         omitted=WITHOUT_FILE if files and not chosen else (),
+        words_first=not mode,
     )
 
 
@@ -189,6 +190,7 @@ def recall_query(
         budget=budget,
         min_similarity=min_similarity,
         mode=(MODE_ALIASES.get(mode, mode) if text.strip() else "") or "hybrid",
+        words_first=bool(text.strip()) and not mode,
     )
 
 

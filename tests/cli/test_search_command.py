@@ -123,13 +123,41 @@ def test_a_half_embedded_index_says_so_and_ranks_fairly(space: Path, write, kine
     for number in range(40):
         write(f"new/{number}.md", f"# New {number}\n\nA boat called {number} left for Skagen.\n")
     assert kinen("index", "--no-embed").code == 0
-    run = kinen("search", "lighthouse keeper lamp")
+    run = kinen("search", "--hybrid", "lighthouse keeper lamp")
     assert "41 of 101 chunks have no vectors yet: run `kinen index`" in run.err
     assert run.out.splitlines()[1].startswith("  new/answer.md:")
-    again = kinen("search", "lighthouse keeper lamp")
+    again = kinen("search", "--hybrid", "lighthouse keeper lamp")
     assert "41 of 101 chunks have no vectors yet" in again.err  # no search embeds a part
     assert kinen("index").code == 0
-    assert "no vectors" not in kinen("search", "lighthouse keeper lamp").err
+    assert "no vectors" not in kinen("search", "--hybrid", "lighthouse keeper lamp").err
+
+
+def test_words_answer_a_search_alone_while_no_model_is_loaded(space: Path, write, kinen) -> None:
+    write("lamp.md", "# Lamp\n\nThe lighthouse keeper of Skagen repaired the lamp.\n")
+    write("crane.md", "# Crane\n\nThe crane of the harbour is rusty and will be painted.\n")
+    assert kinen("index").code == 0
+    by_words = json.loads(kinen("search", "--json", "lighthouse keeper").out)
+    assert by_words["mode"] == "fulltext"
+    assert by_words["results"][0]["source"]["path"] == "lamp.md"
+    assert any("the model is not loaded" in note for note in by_words["notes"])
+    waited = json.loads(kinen("search", "--json", "--hybrid", "lighthouse keeper").out)
+    assert waited["mode"] == "hybrid"
+    assert not any("the model is not loaded" in note for note in waited["notes"])
+    recalled = json.loads(kinen("recall", "--json", "lighthouse keeper").out)
+    assert recalled["search_method"] == "fulltext"
+
+
+def test_a_question_that_words_answer_poorly_waits_for_the_model(space: Path, write, kinen) -> None:
+    write("lamp.md", "# Lamp\n\nThe lighthouse keeper of Skagen repaired the lamp.\n")
+    write("crane.md", "# Crane\n\nThe crane of the harbour is rusty and will be painted.\n")
+    assert kinen("index").code == 0
+    answer = json.loads(kinen("search", "--json", "who fixed the beacon").out)
+    assert answer["mode"] == "hybrid"
+    assert answer["results"][0]["source"]["path"] == "lamp.md"
+    assert any("words alone answer this poorly" in note for note in answer["notes"])
+    question = ("search", "--json", "who fixed the beacon")
+    without = json.loads(kinen(*question, KINEN_INDEX_EMBEDDING_PROVIDER="none").out)
+    assert not any("the model was loaded" in note for note in without["notes"])
 
 
 def test_a_resource_is_embedded_when_it_is_added(space: Path, write, kinen, tmp_path: Path) -> None:

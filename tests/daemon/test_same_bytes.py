@@ -20,25 +20,25 @@ if TYPE_CHECKING:
     from daemon.conftest import Running
 
 LINES = [
-    ["search", "why did we drop redis"],
-    ["search", "why did we drop redis", "--json"],
-    ["search", "--explain", "-C", "1", "parcel labels"],
-    ["search", "-l", "queue"],
+    ["search", "--hybrid", "why did we drop redis"],
+    ["search", "--hybrid", "why did we drop redis", "--json"],
+    ["search", "--hybrid", "--explain", "-C", "1", "parcel labels"],
+    ["search", "--hybrid", "-l", "queue"],
     ["search", "--fulltext", 'rate-limiter OR NEAR( "x*', "-n", "3"],
     ["search", "--semantic", "something slow", "--json", "-n", "4"],
     ["search", "--mode", "rrf", "queue", "--type", "rounds,notes"],
     ["search", "--fulltext", "zzzzqqqq"],
-    ["search", "-n", "2", "café 日本 😀 user's"],
-    ["search", "queue", "--since", "2020-01-01", "--path", "sessions", "--tag", "nope"],
-    ["search", "queue", "--min-score", "0.4", "--kind", "error"],
-    ["search", "quantum zebra banana"],
-    ["search", "quantum zebra banana", "--min-score", "0", "-n", "2"],
-    ["search", "queue", "-l", "-0"],
-    ["search", "queue", "--jsonl", "-n", "2", "--meta", "status=complete"],
-    ["search", "--type", "commits", "--kind", "fix", "queue"],
-    ["recall", "why did we drop redis"],
-    ["recall", "queue", "--json", "-n", "3"],
-    ["recall", "--full", "--budget", "300", "labels"],
+    ["search", "--hybrid", "-n", "2", "café 日本 😀 user's"],
+    ["search", "--hybrid", "queue", "--since", "2020-01-01", "--path", "sessions", "--tag", "nope"],
+    ["search", "--hybrid", "queue", "--min-score", "0.4", "--kind", "error"],
+    ["search", "--hybrid", "quantum zebra banana"],
+    ["search", "--hybrid", "quantum zebra banana", "--min-score", "0", "-n", "2"],
+    ["search", "--hybrid", "queue", "-l", "-0"],
+    ["search", "--hybrid", "queue", "--jsonl", "-n", "2", "--meta", "status=complete"],
+    ["search", "--hybrid", "--type", "commits", "--kind", "fix", "queue"],
+    ["recall", "--hybrid", "why did we drop redis"],
+    ["recall", "--hybrid", "queue", "--json", "-n", "3"],
+    ["recall", "--hybrid", "--full", "--budget", "300", "labels"],
     ["recall"],
 ]
 WRONG = [
@@ -89,7 +89,7 @@ def test_a_search_of_a_named_space_and_from_a_folder_below_is_answered_too(
     parcelry: Path, tmp_path: Path, kinen: Callable[..., Any], daemon: Running
 ) -> None:
     kinen("index", cwd=parcelry)
-    lines = [["search", "queue", "-n", "2"]]
+    lines = [["search", "--hybrid", "queue", "-n", "2"]]
     elsewhere = [[*lines[0], "--space", "parcelry"]]
     below = all_of(kinen, lines, parcelry / "sessions")
     outside = all_of(kinen, elsewhere, tmp_path)
@@ -107,11 +107,11 @@ def test_settings_of_ones_own_are_kept_to_oneself(
     kinen("index", cwd=parcelry)
     daemon.start()
     daemon.settled(parcelry)
-    few = kinen("search", "-l", "redis", cwd=parcelry, KINEN_SEARCH_DEFAULT_LIMIT="1")
+    few = kinen("search", "--hybrid", "-l", "redis", cwd=parcelry, KINEN_SEARCH_DEFAULT_LIMIT="1")
     assert len(few.out.splitlines()) == 1
     other = home / "other.yml"
     other.write_text("search:\n  default_limit: 2\n")
-    two = kinen("search", "redis", "--json", cwd=parcelry, KINEN_CONFIG=str(other))
+    two = kinen("search", "--hybrid", "redis", "--json", cwd=parcelry, KINEN_CONFIG=str(other))
     assert len(json.loads(two.out)["results"]) == 2
     assert daemon.state()["answered"] == 1  # the vector of the first question, which is the same
 
@@ -173,7 +173,7 @@ def test_a_daemon_that_hangs_costs_a_moment_and_nothing_else(
 ) -> None:
     monkeypatch.delenv("KINEN_SIGN_MS")
     kinen("index", cwd=parcelry)
-    line = ["search", "queue", "-n", "2"]
+    line = ["search", "--hybrid", "queue", "-n", "2"]
     alone = all_of(kinen, [line], parcelry)
     pid = daemon.start()
     daemon.settled(parcelry)

@@ -51,14 +51,18 @@ def ask_daemon(
     return code, text, notes.split("\n") if notes else []
 
 
+def _load_later() -> None:
+    """The daemon loads the model, as soon as it runs."""
+
+
 class daemon_started:  # noqa: N801
-    """Starts the daemon at the end of the block, for the next command."""
+    """Starts the daemon at the end of the block, for the next command; words answer this one."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
 
     def __enter__(self) -> None:
-        pass
+        self._memory.core.words_first = _load_later
 
     def __exit__(
         self, kind: type[BaseException] | None, _: object, __: TracebackType | None

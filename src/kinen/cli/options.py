@@ -66,13 +66,16 @@ MODE = Option(
 HOW = (
     flag("--semantic", "semantic", "search by meaning only", rare=True),
     flag("--fulltext", "fulltext", "search by word only", rare=True),
+    flag(
+        "--hybrid", "hybrid", "search by word and meaning, also if the model must load", rare=True
+    ),
     MODE,
 )
 
 
 def mode_of(options: Mapping[str, Any]) -> str:
-    """The mode from --mode, --semantic or --fulltext; empty if none is used."""
-    modes = [name for name in ("semantic", "fulltext") if options[name]]
+    """The mode from --mode, --semantic, --fulltext or --hybrid; empty if none is used."""
+    modes = [name for name in ("semantic", "fulltext", "hybrid") if options[name]]
     modes += [options["mode"]] if options["mode"] else []
     if len(modes) > 1:
         from kinen.errors import QueryError

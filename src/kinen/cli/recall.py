@@ -83,10 +83,10 @@ def recall(text: str, **options: Any) -> int:
     if code and not output and not remarks:
         remarks = [NOTHING]
     if remarks:
-        from kinen.cli.run import note
+        from kinen.cli.run import note, with_options
 
         for remark in remarks:
-            note(remark)
+            note(with_options(remark))
     if output:
         print(output)
     return code

@@ -59,7 +59,8 @@ def report(error: Exception) -> int:
 
 def with_options(remark: str) -> str:
     """A remark on hits with the option of the command line in place of its description."""
-    return remark.replace("a minimum score of 0", "--min-score 0")
+    remark = remark.replace("a minimum score of 0", "--min-score 0")
+    return remark.replace("mode hybrid", "--hybrid")
 
 
 def option(parameter: str) -> str:

@@ -32,6 +32,11 @@ class WarmEmbedder:
     def dimensions(self) -> int:
         return self._own.dimensions
 
+    @property
+    def loaded(self) -> bool:
+        """Whether the model is in the memory of this process."""
+        return self._own.loaded
+
     def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
         """One unit vector per text, in order."""
         if query and not self._own.loaded:

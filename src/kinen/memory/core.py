@@ -75,6 +75,9 @@ class Core:
         self.folder = space.index_folder(config.index.path)
         """The folder of everything that is derived from this clone or worktree."""
         self.on_repair = on_repair
+        self.words_first: Callable[[], None] | None = None
+        """Called where words answer a question because the model is not loaded, to have it loaded
+        for the next one; None if every question waits for the model."""
         self.frozen = False
         """Whether questions are answered from the index as it is: nothing is indexed for them."""
         self.progress: Callable[[], AbstractContextManager[Progress]] | None = None
@@ -292,6 +295,14 @@ class Core:
 
             self._models[key] = load_configured(self.config.index, self._daemon)
         return self._models[key]
+
+    @property
+    def waits_for_model(self) -> bool:
+        """Whether a search by meaning would have to load the model first."""
+        if self.config.index.embedding_provider == "none":
+            return False
+        embedder = self._models.get(tuple(self.config.index))
+        return embedder is None or not getattr(embedder, "loaded", True)
 
     def scan(self, embedder: Embedder) -> Scan | None:
         """The vectors of a model, in memory; None where there are none."""

@@ -251,6 +251,7 @@ class Recaller:
         hits = self._above_floor(self._searcher.search(query))
         if query.kinds or query.events or query.as_of or not hits:
             return hits
+        query = query._replace(mode=hits.mode)  # words, if they have answered
         more: list[Hit] = []
         if any(hit.record.kind == "observation" for hit in hits):
             messages = query._replace(kinds=("observation",), events=("message",), limit=MESSAGES)

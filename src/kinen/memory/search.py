@@ -57,7 +57,7 @@ class Searcher:
 
         A text is asked as the settings of `search` say.
         """
-        from kinen.recall.search import search, worded
+        from kinen.recall.search import worded
 
         config = self._core.config.search
         request = search_query(query, config) if isinstance(query, str) else query
@@ -68,7 +68,7 @@ class Searcher:
 
         def answer() -> Hits:
             notes.extend(self._index.prepare(new_files=True))
-            return search(self._core.reader, asked, lambda: self._meaning(asked))
+            return self._found(asked)
 
         hits = self._index.healed(answer, notes)
         if not self._core.frozen and self.stale(hits):
@@ -124,10 +124,28 @@ class Searcher:
 
     def search_again(self, query: Query) -> Hits:
         """Answer a query right after another one: the index is up to date."""
-        from kinen.recall.search import search, worded
+        from kinen.recall.search import worded
 
-        asked = worded(storable_query(query))
-        return search(self._core.reader, asked, lambda: self._meaning(asked))
+        return self._found(worded(storable_query(query)))
+
+    def _found(self, query: Query) -> Hits:
+        """The hits of a query; by words alone if they answer it and the model is not loaded."""
+        from kinen.recall import floor
+        from kinen.recall.search import search
+
+        core = self._core
+        free = query.words_first and query.mode == "hybrid" and not query.min_similarity
+        prepare = core.words_first if free and core.waits_for_model else None
+        if prepare:
+            hits = search(core.reader, query._replace(mode="fulltext"), lambda: (None, ""))
+            counts = core.reader.document_counts(terms(query.text))
+            if floor.answered_by_words(hits, counts, core.reader.chunk_count()):
+                prepare()
+                return Hits(hits, hits.query, hits.mode, (*hits.notes, floor.BY_WORDS))
+        hits = search(core.reader, query, lambda: self._meaning(query))
+        if not prepare or core.waits_for_model:
+            return hits
+        return Hits(hits, hits.query, hits.mode, (floor.POOR_WORDS, *hits.notes))
 
     def related(self, prompt: str, session: str, budget: int, known: Sequence[str] = ()) -> Related:
         """Full-text hits for a prompt in other sessions and in files, rendered for an agent.

@@ -180,6 +180,8 @@ class Query(NamedTuple):
     """Whether to leave out hits that are not close to the question (`kinen.recall.floor`)."""
     once: bool = False
     """Whether a record is shown once, by its best passage, as on a page that a person reads."""
+    words_first: bool = False
+    """Whether words may answer alone while the model is not loaded: nobody asked for a mode."""
 
 
 class Hits(tuple[Hit, ...]):

@@ -29,6 +29,8 @@ MOST_MISSING = 0.5
 NAMED = 5
 """Words that are named at most."""
 
+BY_WORDS = "found by words alone, as the model is not loaded: mode hybrid waits for it"
+POOR_WORDS = "words alone answer this poorly: the model was loaded for it"
 NOTHING_CLOSE = "nothing close"
 NEAREST = 3
 """Hits below the floor that a note names."""
@@ -56,6 +58,9 @@ FLUENT_ENOUGH = 0.9
 """Fluency of a question from which on no hit is looked at: it is in the model's own language."""
 UNKNOWN_SCRIPT = "the model does not know this script"
 LITTLE_KNOWN = "the model knows little of this language: hits need words of the question"
+HALF = 0.5
+"""Share of a question, by the rarity of its words, with which a strong hit answers it."""
+ALL = 0.999
 SHARED = (0.3, 0.9)
 """Shares of a question, by the rarity of its words, from which on a hit is close, and best."""
 OF_FILES = frozenset({"commits", "names", "companions"})
@@ -100,6 +105,18 @@ def without_weak(hits: Hits, needed: Callable[[Hit], bool] | None = None) -> Hit
         return hits
     close = tuple(hit for hit in hits if hit.strength >= CLOSE or (needed and needed(hit)))
     return Hits(close, hits.query, hits.mode, hits.notes)
+
+
+def answered_by_words(hits: Hits, counts: Mapping[str, int], chunks: int) -> bool:
+    """Whether full text has answered a question well enough to do without the model.
+
+    The first hit has every word of it, or it is strong and has half of them by their rarity.
+    `counts` and `chunks` as in `is_known`.
+    """
+    if not hits:
+        return False
+    shared = shared_weight(hits[0], counts, chunks)
+    return shared > ALL or (shared >= HALF and hits[0].strength >= STRONG)
 
 
 def unknown_note(counts: Mapping[str, int]) -> str:
