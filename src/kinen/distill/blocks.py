@@ -81,12 +81,16 @@ class Block(NamedTuple):
         return text if last == len(self.spans) - 1 else f"{text} …"
 
 
+SHORT = 8_000
+"""Characters of a text up to which its blocks are remembered; of a longer one few may be read."""
+
+
 def blocks(text: str, largest: int = LARGEST) -> Iterator[Block]:
     """The blocks of a markdown or plain text in order; marks that say nothing are left out.
 
     `largest` is what a piece weighs at most.
     """
-    for kind, content in _gathered(text):
+    for kind, content in _remembered(text) if len(text) <= SHORT else _gathered(text):
         if any(map(str.isalnum, content)):
             yield _block(kind, content, largest)
 
@@ -125,6 +129,12 @@ def sentences(text: str) -> list[Span]:
 def stems(text: str) -> list[str]:
     """What the words of a text have in common with others: no endings, parts of identifiers too."""
     return list(chain.from_iterable(map(_stems, words(text))))
+
+
+@lru_cache(1 << 9)
+def _remembered(text: str) -> list[tuple[str, str]]:
+    """The blocks of a text that a recall reads several times."""
+    return list(_gathered(text))
 
 
 def _gathered(text: str) -> Iterator[tuple[str, str]]:

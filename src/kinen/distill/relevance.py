@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
+from functools import lru_cache
 from math import inf, log
 from typing import Any
 
@@ -166,7 +167,7 @@ class Features(NamedTuple):
     """Identifiers, paths, hashes and numbers, likewise."""
     rare: set[str]
     """The names that at most FEW pieces contain; these pieces score high."""
-    cues: list[re.Pattern[str]]
+    cues: tuple[re.Pattern[str], ...]
     speakers: frozenset[str]
 
 
@@ -175,7 +176,7 @@ def signals(question: str, read: Read) -> list[dict[str, float]]:
     features, names_by_piece = _features(question, read.pieces)
     placed = _placed(question, read.passages)
     leads = [
-        [frozenset(stems(block.text[: block.lead])) for block in own_blocks]
+        [frozenset(stems(block.text[: block.lead]) if block.lead else ()) for block in own_blocks]
         for own_blocks in read.cut
     ]
     above = [
@@ -192,19 +193,19 @@ def signals(question: str, read: Read) -> list[dict[str, float]]:
         lead = leads[piece.passage][piece.block]
         own = piece.stems | lead
         beside = above[piece.passage][piece.block] - own
-        covers = sum(rare for term, rare in features.terms.items() if term in own) / whole
-        cue = sum(bool(cue.search(piece.text)) for cue in features.cues) / (len(features.cues) or 1)
+        covers = _shared_rarity(features.terms, own) / whole
+        cue = _cued(features.cues, piece.text) / (len(features.cues) or 1)
         covering[piece[:2]] = max(covers, covering.get(piece[:2], 0.0))
         row = {
             **placed[piece.passage],
             "speaker": bool(features.speakers & lead),
-            "under": sum(rare for term, rare in features.terms.items() if term in beside) / whole,
+            "under": _shared_rarity(features.terms, beside) / whole,
             "heading": block.kind == "heading",
             "covers": covers,
             "named": sum(features.names[name] for name in names) / exact,
             "exact": bool(features.rare.intersection(names)),
             "cue": cue,
-            "fact": bool(_FACT.search(piece.text)),
+            "fact": _has_fact(piece.text),
             "news": log(1 + len(piece.stems.difference(features.terms))),
             "cut": piece.text.endswith("…"),
             "asks": piece.text.endswith("?") and not (offers and OFFER.search(piece.text)),
@@ -220,6 +221,24 @@ def signals(question: str, read: Read) -> list[dict[str, float]]:
     for piece, row in zip(read.pieces, rows, strict=True):
         row["covering"] = covering[piece[:2]]
     return rows
+
+
+def _shared_rarity(terms: dict[str, float], own: Set[str]) -> float:
+    """What the terms weigh that a piece has; most pieces have none."""
+    if own.isdisjoint(terms):
+        return 0.0
+    return sum(rare for term, rare in terms.items() if term in own)
+
+
+@lru_cache(1 << 12)
+def _cued(cues: tuple[re.Pattern[str], ...], text: str) -> int:
+    """How many of the cues of a question a piece has; a recall reads it several times."""
+    return sum(bool(cue.search(text)) for cue in cues)
+
+
+@lru_cache(1 << 12)
+def _has_fact(text: str) -> bool:
+    return bool(_FACT.search(text))
 
 
 def score(row: dict[str, float]) -> float:
@@ -279,9 +298,9 @@ def _features(question: str, pieces: Sequence[Piece]) -> tuple[Features, list[li
     return features, names_by_piece
 
 
-def _cues(question: str) -> list[re.Pattern[str]]:
+def _cues(question: str) -> tuple[re.Pattern[str], ...]:
     """What a line has that answers a question; one that begins with `when` asks for a time only."""
-    cues = [line for asks, line in CUES if asks.search(question)]
+    cues = tuple(line for asks, line in CUES if asks.search(question))
     return cues[:1] if _BEGINS_WHEN.match(question) else cues
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
+from functools import lru_cache
 from itertools import chain, pairwise, zip_longest
 from math import log
 
@@ -137,7 +138,7 @@ def _newest_value_first(rows: list[Row], query: Sequence[Word]) -> list[Row]:
 class Statement(NamedTuple):
     """A sentence of an answer: what it has of the question, and what it says besides."""
 
-    words: list[Word]
+    words: Sequence[Word]
     shared: frozenset[str]
     names: frozenset[str]
     """Words of the question that are written as names, in it or around the sentence."""
@@ -175,7 +176,7 @@ def _answers(entry: Item, query: Sequence[Word]) -> list[Statement]:
 
 
 def _statement(
-    words: list[Word], shared: frozenset[str], names: frozenset[str], query: Sequence[Word]
+    words: Sequence[Word], shared: frozenset[str], names: frozenset[str], query: Sequence[Word]
 ) -> Statement:
     every = {word.stem for word in query}
     rest = frozenset(word.stem for word in words) - every
@@ -252,7 +253,9 @@ def shared_words(question: str, text: str) -> frozenset[str]:
     return _shared(_words(question), _words(text), frozenset())
 
 
-def _words(text: str) -> list[Word]:
+@lru_cache(1 << 12)
+def _words(text: str) -> Sequence[Word]:
+    """The words of a text; a recall compares the same sentences several times."""
     read: list[Word] = []
     before = ""
     common = False
