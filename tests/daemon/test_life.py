@@ -131,6 +131,19 @@ def test_a_search_starts_it_and_idleness_ends_it(space: Path, home: Path, kinen:
     assert "idle for 0.05 minutes" in kinen("daemon", "status").out
 
 
+def test_at_rest_it_frees_the_model_and_loads_it_for_the_next_question(
+    space: Path, daemon: Running, kinen: Any
+) -> None:
+    (space / "lamp.md").write_text("# Lamp\n\nThe lighthouse keeper repaired the lamp.\n")
+    kinen("index")
+    daemon.start(KINEN_DAEMON_MODEL_IDLE_SECONDS="0.2")
+    daemon.settled(space)
+    daemon.until(lambda _: "at rest" in daemon.log())
+    answer = json.loads(kinen("search", "--semantic", "--json", "who fixed the beacon").out)
+    assert answer["results"][0]["source"]["path"] == "lamp.md"
+    assert daemon.state()["answered"] == 1
+
+
 def test_who_does_not_want_one_gets_none(space: Path, home: Path, kinen: Any) -> None:
     (space / "tea.md").write_text("# Tea\n\nThe kettle whistles.\n")
     (space / ".kinen" / "config.yml").write_text("daemon:\n  auto_start: true\n")

@@ -299,6 +299,10 @@ class DaemonSection(NamedTuple):
             100_000,
         ),
     ] = 10.0
+    model_idle_seconds: Annotated[
+        float,
+        Row("float", TRUST, "seconds at rest until it frees the model, 0 for never", 0, 1_000_000),
+    ] = 120.0
     watch_debounce_ms: Annotated[
         int,
         Row("int", TRUST, "quiet time after a change before it is indexed", 250, 600_000),

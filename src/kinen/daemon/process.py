@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
+import gc
 import logging
 import os
 import signal
@@ -100,6 +102,9 @@ class Daemon:
         self._options = options
         settings = config.load(self.home, None).daemon
         self._idle = 0 if options.stay else 60 * settings.idle_shutdown_minutes
+        self._rest = settings.model_idle_seconds
+        self._rest_timer: asyncio.TimerHandle | None = None
+        """Frees memory once nothing has happened for a while; none while there is none to free."""
         self._debounce = settings.watch_debounce_ms / 1000
         self._diary = Diary(self.home)
         self._models: dict[tuple[object, ...], Embedder | None] = {}
@@ -161,7 +166,7 @@ class Daemon:
 
         threading.Thread(target=self._load_model, daemon=True).start()
         self._hub = Hub()
-        pool = MemoryPool(self._open_scheduled)
+        self._pool = pool = MemoryPool(self._open_scheduled)
         self._access = access = Access(self._token, self._port)
         app = create_app(
             pool,
@@ -187,6 +192,7 @@ class Daemon:
                 loop.add_signal_handler(number, self.stop, signal.Signals(number).name)
         if self._idle:
             loop.call_later(self._idle, self._end_if_idle, loop)
+        self._await_rest()
         self._scheduler.watch.watch((self.home, (self.home,), self._of_home, self._of_home))
         self._scheduler.start()
         self._schedule_spaces()
@@ -402,10 +408,34 @@ class Daemon:
     def _publish(self, kind: str, data: dict[str, Any]) -> None:
         self._diary.check_clock()
         self._hub.publish(kind, data)
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._await_rest)
 
     def _count_use(self) -> None:
         self._last_use = time.monotonic()
         self._answered += 1
+        self._await_rest()
+
+    def _await_rest(self) -> None:
+        """Free the model and vectors once the daemon is at rest; each is loaded again if used."""
+        if self._rest and self._rest_timer is None:
+            self._rest_timer = self._loop.call_later(self._rest, self._free_at_rest)
+
+    def _free_at_rest(self) -> None:
+        self._rest_timer = None
+        if self._scheduler.busy or time.monotonic() < self._last_use + self._rest:
+            self._await_rest()
+            return
+        self._loop.create_task(self._free())
+
+    async def _free(self) -> None:
+        await self._pool.release()
+        for model in self._models.values():
+            drop = getattr(model, "drop", None)
+            if drop:
+                drop()
+        await asyncio.to_thread(return_memory)
+        log.info("at rest: %d MB", resident() / 1e6)
 
     def _end_if_idle(self, loop: asyncio.AbstractEventLoop) -> None:
         left = self._idle_left()
@@ -445,6 +475,13 @@ class Daemon:
 def _only(file: str) -> Callable[[str, bool], bool]:
     """Whether a change is one of this file."""
     return lambda path, _: path == file
+
+
+def return_memory() -> None:
+    """Give free memory back to the system; the C library of Linux keeps it otherwise."""
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def resident() -> int:

@@ -90,6 +90,11 @@ class OnnxEmbedder:
         """Whether the model is in memory."""
         return self._loaded is not None
 
+    def drop(self) -> None:
+        """Free the model; the next text loads it again."""
+        with self._lock:
+            self._loaded = None
+
     @property
     def name(self) -> str:
         return SHIPPED_NAME.removesuffix(".onnx") if self._shipped else self._folder

@@ -111,6 +111,14 @@ class MemoryPool:
         work = partial(context.run, call, *arguments)
         return await asyncio.get_running_loop().run_in_executor(self._threads[lane], work)
 
+    async def release(self) -> None:
+        """Free the vectors that memories hold; the next question loads them again."""
+        for slot in [*self._slots.values()]:
+            async with slot.lock:
+                slot.memory.core.loaded_vectors = ("", None)
+        for memory in [*self._idle.values()]:
+            memory.core.loaded_vectors = ("", None)
+
     async def close(self) -> None:
         """Close the memories that were opened here, unless one is busy for too long."""
         for (_, lane), slot in self._slots.items():
