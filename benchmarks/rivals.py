@@ -92,6 +92,7 @@ class Place:
         self.env = {key: value for key, value in os.environ.items() if "KINEN" not in key}
         self.env |= {"HOME": str(folder), "KINEN_HOME": str(folder / "kinen")}
         self.env |= {"KINEN_DAEMON_AUTO_START": "false", "DEJA_OFFLINE": "1"}
+        self.env["KINEN_DAEMON_MODEL_IDLE_SECONDS"] = "5"
         self.fts = folder / "fts.db"
         (folder / "bin").mkdir()
         self.kinen = launcher(folder / "bin")
@@ -252,9 +253,9 @@ def search_rows(place: Place, times: int) -> Iterator[Figure]:
     search = (place.kinen, "search", "--limit", "5")
     calls = {
         "kinen, by words": each(place, *search, "--fulltext"),
-        "kinen": each(place, *search),
+        "kinen, words first": each(place, *search),
         "kinen --mode hybrid": each(place, *search, "--mode", "hybrid"),
-        "kinen recall --fulltext": each(place, place.kinen, "recall", "--fulltext"),
+        "kinen recall, by words": each(place, place.kinen, "recall", "--fulltext"),
         "SQLite FTS5": each(place, sys.executable, "-c", ASK_FTS, str(place.fts)),
     }
     programs = installed()
@@ -295,7 +296,7 @@ def warm_rows(place: Place, times: int) -> Iterator[Figure]:
         subprocess.run([place.kinen, "daemon", "stop"], env=place.env, cwd=place.space, check=False)
 
 
-SETTLE = 75
+SETTLE = 15
 """Seconds until a daemon that nobody asks has given its memory back."""
 
 
