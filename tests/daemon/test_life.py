@@ -218,20 +218,26 @@ def test_where_a_path_is_too_long_for_a_socket_a_port_and_a_token_serve(
     deep = tmp_path / ("d" * 90) / "kinen"
     (space / "tea.md").write_text("# Tea\n\nThe kettle whistles.\n")
     env = {"KINEN_HOME": str(deep)}
-    alone = kinen("search", "kettle", **env)
+    alone = kinen("search", "--hybrid", "kettle", **env)
     assert alone.code == 0
     try:
         assert kinen("daemon", "start", **env).code == 0
         assert stat.S_IMODE((deep / client.PORT).stat().st_mode) == 0o600
         assert not (deep / client.SOCKET).exists()
-        until(lambda: answered(str(deep)) or kinen("search", "kettle", **env).out != alone.out)
+        until(
+            lambda: (
+                answered(str(deep)) or kinen("search", "--hybrid", "kettle", **env).out != alone.out
+            )
+        )
         state = control.look(str(deep)).state
         assert state["answered"] and state["port"]
         port, token = (deep / client.PORT).read_text().split()
         (deep / client.PORT).write_text(f"{port} {token[:-1]}x")
         refused = client.ask(str(deep), "POST /v1/stop", {}, sign=HANGING)
         assert refused is not None and refused.code == 401
-        assert kinen("search", "kettle", **env).out == alone.out  # refused, so found by itself
+        assert (
+            kinen("search", "--hybrid", "kettle", **env).out == alone.out
+        )  # refused, so found by itself
         (deep / client.PORT).write_text(f"{port} {token}")
     finally:
         control.stop(str(deep))
