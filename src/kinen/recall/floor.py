@@ -323,7 +323,10 @@ def _text_of(hit: Hit) -> str:
 def shared_weight(hit: Hit, counts: Mapping[str, int], chunks: int) -> float:
     """The share of a question's words that a hit has, rare ones counting more; no word, none."""
     weights = {word: _weight(word, count, chunks) for word, count in counts.items()}
-    own = {word[:STEM] for word in terms(_text_of(hit), MOST_TERMS)}
+    text = _text_of(hit)
+    if all(map(str.isascii, counts)):  # the pattern for other scripts takes 25 ms to compile
+        text = text.encode("ascii", "replace").decode()
+    own = {word[:STEM] for word in terms(text, MOST_TERMS)}
     shared = sum(weight for word, weight in weights.items() if word[:STEM] in own)
     return shared / max(1e-9, sum(weights.values()))
 
