@@ -161,9 +161,11 @@ class Draft:
 class Sieve:
     """Cleans the texts of one event, and counts the secrets that it masked."""
 
-    def __init__(self, place: Callable[[str], str]) -> None:
+    def __init__(self, place: Callable[[str], str], diff: int = DIFF) -> None:
         self.place = place
         """Gives a path as the space knows it."""
+        self.diff = diff
+        """Characters kept of what an edit changed."""
         self.masked: dict[str, int] = {}
 
     def clean(self, text: str) -> str:
@@ -384,7 +386,7 @@ def _result(use: ToolUse, sieve: Sieve) -> str:
         return clip_middle(sieve.clean(result), OUTPUT)
     if use.tool in EDITS:
         diff = use.diff if use.diff is not None else changed(use.inputs)
-        return clip(sieve.clean(diff), DIFF)
+        return clip(sieve.clean(diff), sieve.diff)
     if use.tool in WITHOUT_RESULT:
         return ""
     return clip(sieve.clean(use.result), RESULT)

@@ -35,10 +35,12 @@ TIMEOUT = 120.0
 
 _NO_DRIVERS = ("--no-ext-diff", "--no-textconv")
 COMMANDS: dict[str, tuple[str, ...]] = {
+    "blame": ("--no-textconv",),
     "cat-file": (),
     "config": (),
     "diff": ("--cached", *_NO_DRIVERS),
     "diff-tree": _NO_DRIVERS,
+    "for-each-ref": (),
     "log": _NO_DRIVERS,
     "ls-files": (),
     "ls-tree": (),
@@ -77,6 +79,8 @@ OVERRIDES = (
     # The same history reads the same, whatever the user's own configuration says.
     ("log.showSignature", "false"),
     ("log.showRoot", "true"),
+    # What a configuration names would be opened by git; kinen reads such a list itself.
+    ("blame.ignoreRevsFile", ""),
 )
 """Settings of every command. They have the last word over each configuration file."""
 

@@ -204,14 +204,19 @@ def _sessions(path: str, tally: Tally, *, explicit: bool) -> Iterator[Past]:
             yield from aider.sessions(path, _text_lines(file))
         return
     with _opened(path, explicit=explicit) as file:
-        lines = (_document if _is_document(file, path) else _lines)(file, path, tally)
-        head = list(islice(lines, _HEAD))
-        for line in head:
-            for knows, sessions in _READERS:
-                if knows(line):
-                    yield from sessions(chain(head, lines), path, tally.unknown)
-                    return
-    empty = not os.path.getsize(path)
+        yield from sessions_from(file, path, tally)
+
+
+def sessions_from(file: BufferedReader, path: str, tally: Tally) -> Iterator[Past]:
+    """The sessions of an open transcript of lines or of one document; `path` is its name."""
+    empty = not file.peek(1)
+    lines = (_document if _is_document(file, path) else _lines)(file, path, tally)
+    head = list(islice(lines, _HEAD))
+    for line in head:
+        for knows, sessions in _READERS:
+            if knows(line):
+                yield from sessions(chain(head, lines), path, tally.unknown)
+                return
     tally.strange[path] = "empty" if empty else "unrecognised transcript format"
     tally.broken.pop(path, None)
 

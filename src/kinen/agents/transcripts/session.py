@@ -86,6 +86,8 @@ class Past:
         """Gives a path as the space knows it; whoever knows the space sets it before reading."""
         self.subagents: dict[str, str] = {}
         """The types of subagents by id, where the client tells both."""
+        self.diff = rules.DIFF
+        """Characters kept of what an edit changed; more where it is compared and not stored."""
         self.taken = False
         self._read = read
         self._moment = -1
@@ -116,7 +118,7 @@ class Past:
         return event(rules.report(agent_type, text, sieve), sieve)
 
     def tool_use(self, use: ToolUse) -> Event | None:
-        sieve = Sieve(self.place)
+        sieve = Sieve(self.place, self.diff)
         return event(rules.observe(use, sieve), sieve)
 
     def _below_cwd(self, path: str) -> str:

@@ -1,0 +1,1 @@
+"""Sessions that travel with a repository."""
