@@ -39,7 +39,7 @@ class Answer(NamedTuple):
     step: str
     share: float
     certain: bool
-    named: bool
+    traced: bool
     """Whether the answer with trailers is right too."""
     there: bool
     """Whether the transcript of the session reaches to the commit."""
@@ -82,7 +82,7 @@ def answers(folder: Path, *, kept: int, rewritten: bool) -> tuple[list[Answer], 
             later = patch.committed + DAY
             asked = patch._replace(sha=f"{int(patch.sha, 16) ^ 1 << 150:040x}", committed=later)
         first = next(iter(ledger.authors(asked)), None)
-        named = next(iter(ledger.authors(patch._replace(named=gold))), None)
+        traced = next(iter(ledger.authors(patch._replace(traced=gold))), None)
         results.append(
             Answer(
                 patch.sha,
@@ -92,7 +92,7 @@ def answers(folder: Path, *, kept: int, rewritten: bool) -> tuple[list[Answer], 
                 first.step if first else "",
                 first.share if first else 0.0,
                 bool(first and first.certain),
-                bool(named and named.session in gold),
+                bool(traced and traced.session in gold),
                 any(reaches(known[session], patch) for session in gold),
             )
         )
@@ -121,7 +121,7 @@ def figures(results: list[Answer]) -> dict[str, object]:
         "commits": len(results),
         "right": sum(row.right for row in results),
         "wrong_and_certain": sum(not row.right for row in certain),
-        "with_trailers": sum(row.named for row in results),
+        "with_trailers": sum(row.traced for row in results),
         "steps": steps,
     }
 

@@ -322,6 +322,8 @@ def ask_all(run: Commands) -> None:
     run("fix", "ValueError: the kettle is empty")
     run("how", "git commit")
     run("friction", codes=(1,))
+    run("why", "HEAD")
+    run("why", "note.md:1")
     run("ledger")
     run("ledger", "totals")
     run("ledger", "audit")

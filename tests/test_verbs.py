@@ -36,6 +36,7 @@ ASKED: dict[str, tuple[list[str], dict[str, Any]]] = {
     "history": (["a.py"], {"path": "a.py"}),
     "how": (["make", "tea"], {"command": "make tea"}),
     "related": (["tea.md"], {"ref": "tea.md"}),
+    "why": (["a.py:1"], {"target": "a.py:1"}),
 }
 """The words of a command line for each verb, and the same as a request."""
 

@@ -146,6 +146,7 @@ def test_every_endpoint_answers_in_the_form_that_it_declares(ask: Asked) -> None
         "history": {"path": NOTE},
         "how": {"command": "make tea"},
         "related": {"ref": NOTE},
+        "why": {"target": f"{NOTE}:1"},
     }
     by_post = {name: ask("POST", f"/{name}", json=fields) for name, fields in requests.items()}
     by_get = {name: ask("GET", f"/{name}", params=fields) for name, fields in requests.items()}

@@ -18,7 +18,7 @@ from kinen.recall.authorship import (
     Edit,
     FilePatch,
     Ledger,
-    Made,
+    OwnCommit,
     Patch,
     Work,
     edits_of,
@@ -59,19 +59,19 @@ def steps(ledger: Ledger, patch: Patch) -> list[tuple[str, str]]:
 
 def test_a_trace_names_the_session_whatever_the_lines_say() -> None:
     ledger = Ledger([session("mine", edit("one line")), session("other", edit("two lines"))])
-    first, *_ = ledger.authors(commit("one line", named=("other",)))
+    first, *_ = ledger.authors(commit("one line", traced=("other",)))
     assert (first.session, first.step, first.certain) == ("other", TRACE, True)
-    assert Ledger([]).authors(commit("x = 1", named=("gone",)))[0].session == "gone"
+    assert Ledger([]).authors(commit("x = 1", traced=("gone",)))[0].session == "gone"
 
 
 def test_a_session_whose_command_made_the_commit_has_seen_it() -> None:
-    made = Made("ccccccc", "a change", NOON)
+    made = OwnCommit("ccccccc", "a change", NOON)
     ledger = Ledger([session("mine", edit("one line"), commits=(made,))])
     assert steps(ledger, commit("one line")) == [("mine", SEEN)]
 
 
 def test_a_rewritten_commit_is_known_by_subject_and_date() -> None:
-    made = Made("1234567", "a change", NOON - 1000)
+    made = OwnCommit("1234567", "a change", NOON - 1000)
     ledger = Ledger([session("mine", edit("one line"), commits=(made,))])
     rebased = commit("one line", sha="d" * 40, committed=NOON + 24 * HOUR)
     assert steps(ledger, rebased) == [("mine", SEEN)]
@@ -79,7 +79,7 @@ def test_a_rewritten_commit_is_known_by_subject_and_date() -> None:
 
 
 def test_a_session_that_only_committed_what_another_wrote_is_not_certain() -> None:
-    made = Made("ccccccc", "a change", NOON)
+    made = OwnCommit("ccccccc", "a change", NOON)
     wrote = session("wrote", edit("one line", "another line"))
     ledger = Ledger([session("committed", edit("x = 1"), commits=(made,)), wrote])
     first, second = ledger.authors(commit("one line", "another line"))
@@ -170,7 +170,7 @@ def test_what_a_session_did_is_read_from_its_events() -> None:
     ]
     item = work("s", "claude-code", events)
     assert [row.path for row in item.edits] == ["a.py"]
-    assert item.commits == (Made("1234abc", "x y", NOON + 5),)
+    assert item.commits == (OwnCommit("1234abc", "x y", NOON + 5),)
     assert item.times == (NOON, NOON + 5, NOON + 9)
 
 

@@ -65,6 +65,7 @@ TOOLS: dict[str, type[Tool]] = {
     "kinen_list_tags": ListTags,
     "kinen_get_cochange": VERB_TOOLS["kinen_get_cochange"],
     "kinen_how": VERB_TOOLS["kinen_how"],
+    "kinen_why": VERB_TOOLS["kinen_why"],
     "kinen_standup": Standup,
     "kinen_handoff": Handoff,
     "kinen_memories": Memories,

@@ -220,6 +220,15 @@ class Git:
         log, _ = self._log_and_settings()
         return log.repository(self._core.worktree or self._core.space.root)
 
+    def place(self) -> tuple[Repository, str]:
+        """The repository, and the folder of the space in it: empty, or ending in a slash."""
+        return self._repository(), self._log_and_settings()[0].prefix
+
+    @property
+    def shallow(self) -> bool:
+        """Whether the history is cut."""
+        return os.path.exists(os.path.join(self._repository().common, "shallow"))
+
     def _opened(self) -> Contents:
         """Reads what git has, through one process."""
         from kinen.sources.git.contents import Contents

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from kinen.memory.snapshots import Snapshots
     from kinen.memory.team import Team
     from kinen.memory.transfer import Transfer
+    from kinen.memory.why import Why
     from kinen.memory.workflow import Workflow
     from kinen.memory.worklog import Worklog
     from kinen.model.documents import Report
@@ -297,6 +298,13 @@ class Memory:
         from kinen.memory.experience import Experience
 
         return Experience(self.core, self.index, self.git)
+
+    @cached_property
+    def reasons(self) -> Why:
+        """Why a line, a commit or a memory is there."""
+        from kinen.memory.why import Why
+
+        return Why(self.core, self.index, self.git, self.records)
 
     @cached_property
     def issues(self) -> Issues:

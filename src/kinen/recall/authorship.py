@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING
 from kinen.model.tuples import NamedTuple
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from kinen.agents.transcripts.session import Event
     from kinen.model.journal import Observation
 
-    Happened = Observation | Event
+    Happened: TypeAlias = Observation | Event
     """An event of a session, from the journal or from a transcript."""
 
 TRACE = "trace"
@@ -74,7 +76,7 @@ class Edit(NamedTuple):
     """Whether only its beginning is known."""
 
 
-class Made(NamedTuple):
+class OwnCommit(NamedTuple):
     """A commit that a command of a session made, as git printed it."""
 
     sha: str
@@ -88,7 +90,7 @@ class Work(NamedTuple):
     session: str
     agent: str = ""
     edits: tuple[Edit, ...] = ()
-    commits: tuple[Made, ...] = ()
+    commits: tuple[OwnCommit, ...] = ()
     times: tuple[int, ...] = ()
     """Of its events, in order."""
     branches: frozenset[str] = frozenset()
@@ -104,7 +106,7 @@ class Patch(NamedTuple):
     authored: int
     committed: int
     files: tuple[FilePatch, ...]
-    named: tuple[str, ...] = ()
+    traced: tuple[str, ...] = ()
     """Sessions that traces name for it."""
     branches: frozenset[str] = frozenset()
     """Those it is known to have been made on; none if unknown."""
@@ -160,7 +162,7 @@ def telling(lines: Iterable[str]) -> list[str]:
 def work(session: str, agent: str, events: Iterable[Happened]) -> Work:
     """What a session did; its events come in order."""
     edits: list[Edit] = []
-    commits: list[Made] = []
+    commits: list[OwnCommit] = []
     times: list[int] = []
     branches: set[str] = set()
     paths: set[str] = set()
@@ -173,8 +175,8 @@ def work(session: str, agent: str, events: Iterable[Happened]) -> Work:
             edits += edits_of(event)
         elif event.kind == "command":
             paths.update(_WRITTEN.findall(event.content.partition("\n")[0][:2000]))
-            found = _COMMITTED.findall(event.content[:20_000])
-            commits += [Made(sha, normal(subject), event.ts) for sha, subject in found]
+            printed = _COMMITTED.findall(event.content[:20_000])
+            commits += [OwnCommit(sha, normal(subject), event.ts) for sha, subject in printed]
     return Work(
         session,
         agent,
@@ -198,7 +200,8 @@ def edits_of(event: Happened) -> Iterator[Edit]:
         if header:
             if added or removed:
                 yield Edit(path, tuple(added), tuple(removed), event.ts, event.id, cut)
-            added, removed = [], []
+            added = []
+            removed = []
             name = (header[1] or header[2]).strip()
             path = moved.get(name, name)
         elif line.startswith("+") and not line.startswith("+++ "):
@@ -211,8 +214,8 @@ def edits_of(event: Happened) -> Iterator[Edit]:
 
 def _patched(text: str) -> list[str]:
     """The files that a patch names, as it names them."""
-    found = (_PATCHED.match(line) for line in text.splitlines())
-    return [match[1].strip() for match in found if match and match[1]]
+    printed = (_PATCHED.match(line) for line in text.splitlines())
+    return [match[1].strip() for match in printed if match and match[1]]
 
 
 class Ledger:
@@ -247,14 +250,14 @@ class Ledger:
                     events.setdefault(entry.session, {})[entry.id] = entry.ts
                 having = {entry.session for entry in entries if same_file(entry.path, file)}
                 whole = having if whole is None else whole & having
-        seen = {item.session for item in self._works.values() if made(item, patch)}
+        seen = {item.session for item in self._works.values() if has_made(item, patch)}
         fitting = {item.session for item in self._works.values() if fits(item, patch)}
         most = max(owned.values(), default=0)
         authors = []
-        for session in {*patch.named, *owned, *seen, *fitting}:
+        for session in {*patch.traced, *owned, *seen, *fitting}:
             lines_of = owned[session]
             many = lines_of >= MOST * total or lines_of >= PART <= owned.total() >= MOST * total
-            if session in patch.named:
+            if session in patch.traced:
                 step = TRACE
             elif session in seen:
                 step = SEEN
@@ -303,7 +306,7 @@ def _last(entries: list[Entry], patch: Patch) -> Entry | None:
     return before[-1] if before else entries[0] if entries else None
 
 
-def made(item: Work, patch: Patch) -> bool:
+def has_made(item: Work, patch: Patch) -> bool:
     """Whether a command of a session made a commit, or the one that it was rewritten from."""
     return any(
         patch.sha.startswith(commit.sha)

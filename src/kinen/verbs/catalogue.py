@@ -18,6 +18,7 @@ COMMANDS = (
     ("Ask", "fix", "kinen.verbs.experience:FixError", "how an error was fixed before"),
     ("Ask", "how", "kinen.verbs.experience:HowTo", "invocations of a command that worked here"),
     ("Ask", "friction", "kinen.verbs.experience:Friction", "errors that keep coming back"),
+    ("Ask", "why", "kinen.verbs.why:Why", "why a line, a commit or a memory is there"),
     ("Ask", "show", "kinen.cli.show:show", "show a record, a file or a part of it"),
     ("Ask", "related", "kinen.verbs.search:Related", "files related by link, meaning and tag"),
     ("Ask", "open", "kinen.cli.open_:open_", "open a hit in your editor"),

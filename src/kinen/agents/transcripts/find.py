@@ -207,7 +207,7 @@ def _sessions(path: str, tally: Tally, *, explicit: bool) -> Iterator[Past]:
         yield from sessions_from(file, path, tally)
 
 
-def sessions_from(file: BufferedReader, path: str, tally: Tally) -> Iterator[Past]:
+def sessions_from(file: BufferedReader[Any], path: str, tally: Tally) -> Iterator[Past]:
     """The sessions of an open transcript of lines or of one document; `path` is its name."""
     empty = not file.peek(1)
     lines = (_document if _is_document(file, path) else _lines)(file, path, tally)
@@ -221,7 +221,7 @@ def sessions_from(file: BufferedReader, path: str, tally: Tally) -> Iterator[Pas
     tally.broken.pop(path, None)
 
 
-def _is_document(file: BufferedReader, path: str) -> bool:
+def _is_document(file: BufferedReader[Any], path: str) -> bool:
     """Whether a file is one JSON document, whatever it is called; nothing is read from it."""
     head = file.peek(HEAD_BYTES)[:HEAD_BYTES]
     return path.endswith(".json") or bool(re.match(rb'\s*\{\s*"info"\s*:', head))

@@ -29,8 +29,8 @@ def patches(git: Git, revisions: Sequence[str], *options: str) -> Iterator[tuple
 
 def patch(git: Git, sha: str) -> tuple[Patch, str] | None:
     """One commit by its id; of a merge nothing but its message."""
-    for found in patches(git, [sha], "--no-walk"):
-        return found
+    for commit in patches(git, [sha], "--no-walk"):
+        return commit
     return None
 
 
@@ -42,7 +42,8 @@ def parse(lines: Iterable[str]) -> Iterator[tuple[Patch, str]]:
         if line.startswith("\0") or (head and head.count("\0") < 5):
             if head.count("\0") >= 5:
                 yield _commit(head, body)
-                head, body = "", []
+                head = ""
+                body = []
             head += line
         else:
             body.append(line.rstrip("\n"))

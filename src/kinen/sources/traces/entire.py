@@ -47,60 +47,62 @@ class Checkpoints(NamedTuple):
     """All that the checkpoints of a repository hold."""
 
     sessions: dict[str, Checkpointed]
-    named: dict[str, tuple[str, ...]]
+    by_checkpoint: dict[str, tuple[str, ...]]
     """The sessions of each checkpoint, those without a transcript too."""
 
 
 def refs(objects: Objects) -> dict[str, str]:
     """The refs with checkpoints; of the branch here and at the remote, the one here."""
-    found = objects.refs(*BRANCHES, REFS)
-    branch = next((name for name in BRANCHES if name in found), "")
-    return {name: id_ for name, id_ in found.items() if name == branch or name.startswith(REFS)}
+    checkpoints_in = objects.refs(*BRANCHES, REFS)
+    branch = next((name for name in BRANCHES if name in checkpoints_in), "")
+    return {
+        name: id_ for name, id_ in checkpoints_in.items() if name == branch or name.startswith(REFS)
+    }
 
 
 def checkpoints(objects: Objects) -> Checkpoints:
     """The sessions of a repository, each with its longest transcript."""
     sessions: dict[str, Checkpointed] = {}
-    named: dict[str, list[str]] = {}
-    summaries: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    by_checkpoint: dict[str, list[str]] = {}
+    summaries: dict[str, tuple[str, dict[str, Any]]] = {}
     for ref, id_ in refs(objects).items():
         for checkpoint, folder in folders(ref, objects.tree(id_)):
             about = objects.json(folder[METADATA].id) if METADATA in folder else {}
             session = text(about.get("session_id"))
             if not 0 < len(session) <= LONGEST_ID or not session.isprintable():
                 continue
-            if session not in named.setdefault(checkpoint, []):
-                named[checkpoint].append(session)
+            if session not in by_checkpoint.setdefault(checkpoint, []):
+                by_checkpoint[checkpoint].append(session)
             created = text(about.get("created_at"))
             summary = fields(about.get("summary"))
             if summary and created >= summaries.get(session, ("", {}))[0]:
                 summaries[session] = (created, summary)
             transcript = folder.get(TRANSCRIPT)
-            known = sessions.get(session)
-            if transcript is None or (known and known.transcript.size >= transcript.size):
+            longest = sessions.get(session)
+            if transcript is None or (longest and longest.transcript.size >= transcript.size):
                 continue
-            if known is None and len(sessions) >= SESSIONS:
+            if longest is None and len(sessions) >= SESSIONS:
                 continue
             agent = text(about.get("agent"))[:60]
             branch = text(about.get("branch"))[:LONGEST_ID]
             sessions[session] = Checkpointed(session, agent, transcript, about, {}, branch)
-    for session, (_, summary) in summaries.items():
+    for session, (_, written) in summaries.items():
         if session in sessions:
-            sessions[session] = sessions[session]._replace(summary=summary)
-    return Checkpoints(sessions, {name: tuple(ids) for name, ids in named.items()})
+            sessions[session] = sessions[session]._replace(summary=written)
+    return Checkpoints(sessions, {name: tuple(ids) for name, ids in by_checkpoint.items()})
 
 
 def folders(ref: str, blobs: Iterator[Blob]) -> Iterator[tuple[str, dict[str, Blob]]]:
     """The folders of sessions in a tree, each with its checkpoint and its files by name."""
     own = ref.removeprefix(REFS).rpartition("/")[2] if ref.startswith(REFS) else ""
-    found: dict[tuple[str, str], dict[str, Blob]] = {}
+    checkpoints_in: dict[tuple[str, str], dict[str, Blob]] = {}
     for blob in blobs:
         match = _FOLDER.fullmatch(blob.path)
         if match is None or bool(match[1]) == bool(own):
             continue
         checkpoint = own or match[1] + match[2]
-        found.setdefault((checkpoint, match[3] or ""), {})[match[4]] = blob
-    for (checkpoint, _), files in sorted(found.items()):
+        checkpoints_in.setdefault((checkpoint, match[3] or ""), {})[match[4]] = blob
+    for (checkpoint, _), files in sorted(checkpoints_in.items()):
         yield checkpoint, files
 
 
@@ -110,20 +112,22 @@ def past(objects: Objects, session: Checkpointed) -> Past | None:
     name = f"{session.transcript.path}.{session.transcript.id[:12]}"
     stream = io.BufferedReader(io.BytesIO(data))
     best: Past | None = None
-    for found in sessions_from(stream, name, Tally()) if data else ():
+    for checkpoints_in in sessions_from(stream, name, Tally()) if data else ():
         # A transcript may begin with what an earlier session said; the rest is this one's.
-        if best is None or found.id == session.id:
-            best = found
-        if found.id == session.id:
+        if best is None or checkpoints_in.id == session.id:
+            best = checkpoints_in
+        if checkpoints_in.id == session.id:
             break
-        found.taken = True
+        checkpoints_in.taken = True
     return best
 
 
-def named_by(message: str, found: Checkpoints) -> tuple[str, ...]:
+def named_by(message: str, checkpoints_in: Checkpoints) -> tuple[str, ...]:
     """The sessions that the trailers of a commit name."""
     ids = dict.fromkeys(TRAILER.findall(message))
-    return tuple(dict.fromkeys(name for id_ in ids for name in found.named.get(id_, ())))
+    return tuple(
+        dict.fromkeys(name for id_ in ids for name in checkpoints_in.by_checkpoint.get(id_, ()))
+    )
 
 
 def summary_text(summary: Mapping[str, Any]) -> str:

@@ -1,0 +1,538 @@
+"""Why a line is there: the commits behind it, and for each the session that wrote it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kinen.errors import GitError, NotFound, QueryError, Unreadable, UnsafeFile
+from kinen.index.git import queries as past
+from kinen.model.journal import Observation, Scope
+from kinen.model.records import Query, Record
+from kinen.model.tuples import NamedTuple
+from kinen.recall.authorship import (
+    REMEMBERED,
+    SLACK,
+    Author,
+    Edit,
+    FilePatch,
+    Ledger,
+    Patch,
+    Work,
+    normal,
+    same_file,
+    work,
+)
+from kinen.sources.git import blame, patches
+from kinen.text import epoch, excerpt, iso
+
+if TYPE_CHECKING:
+    from kinen.memory.core import Core
+    from kinen.memory.git import Git
+    from kinen.memory.index import Index
+    from kinen.memory.records import Records
+    from kinen.space.repository import Git as Repository
+
+COMMITS = 8
+"""Commits behind a line that are told."""
+EARLIER = 60 * 86_400_000
+"""How long before a commit its edits may have been made, in milliseconds."""
+EDITS = 2_000
+"""Edits of the files of a commit that are compared with it."""
+PATHS = 50
+"""Files of a commit whose edits are looked for."""
+SESSIONS = 4
+"""Sessions of a commit that are told."""
+NAMING = 5
+"""Memories and companions that are told."""
+LOOKED_AT = 3_000
+"""Memories that are looked at for the name of a file."""
+TEXT = 600
+"""Characters of a request, and of what the agent said."""
+LINES = 200_000
+"""Lines of a file; of a longer one the ends are not told apart."""
+_PLACE = re.compile(r"(.+?):(\d{1,9})(?:-(\d{1,9}))?")
+_REVERTED = re.compile(r"This reverts commit ([0-9a-f]{7,40})")
+_GENERATED = re.compile(r"@generated|DO NOT EDIT|Code generated ", re.IGNORECASE)
+
+
+class SessionBehind(NamedTuple):
+    """A session that wrote a commit, or may have."""
+
+    ref: str
+    session: str
+    agent: str
+    step: str
+    certain: bool
+    lines: int
+    total: int
+    request: str = ""
+    reply: str = ""
+    edit: str = ""
+    """The ref of the edit that made the line; of a commit, of its last edit."""
+    at: str = ""
+    by: str = ""
+    origin: str = ""
+
+
+class CommitBehind(NamedTuple):
+    """A commit behind a line, with its whole message."""
+
+    ref: str
+    at: str
+    author: str
+    subject: str
+    message: str
+    path: str = ""
+    lines: tuple[int, ...] = ()
+    """The lines that come from it, as they are numbered now."""
+    text: str = ""
+    """What the line was after it, where that differs from now."""
+    sessions: tuple[SessionBehind, ...] = ()
+    issues: tuple[str, ...] = ()
+    reverted_by: str = ""
+
+
+class Because(NamedTuple):
+    """All that is known about why something is there."""
+
+    target: str
+    path: str = ""
+    text: str = ""
+    commits: tuple[CommitBehind, ...] = ()
+    uncommitted: tuple[int, ...] = ()
+    edited: SessionBehind | None = None
+    """The session that last edited lines which are not committed."""
+    memories: tuple[tuple[str, str, str], ...] = ()
+    """Ref, time and text of what names the file or symbol, or is the source of a memory."""
+    reverted: tuple[tuple[str, str, str], ...] = ()
+    """Ref and subject of a commit of the file that was taken back, and the ref of what did so."""
+    together: tuple[tuple[str, int], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Why:
+    """Answers why a line, a symbol, a commit or a memory is there."""
+
+    def __init__(self, core: Core, index: Index, git: Git, records: Records) -> None:
+        self._core = core
+        self._index = index
+        self._git = git
+        self._records = records
+        self._ignored: list[str] | None = None
+
+    def why(self, target: str) -> Because:
+        """The reasons for PATH:LINE, PATH:A-B, PATH#symbol, a commit or a memory."""
+        self._index.prepare()
+        name = target.strip()
+        kind, _, _ = name.partition(":")
+        if kind in ("memory", "commit"):
+            record = self._records.get(name)
+            return self._memory(record) if kind == "memory" else self._commit(record.ref[7:])
+        place = _PLACE.fullmatch(name)
+        if place and kind != "symbol":
+            first = int(place[2])
+            last = int(place[3] or first)
+            if not 0 < first <= last:
+                raise QueryError(f"no lines {first}-{last}", "the first line is 1")
+            return self._lines(place[1], first, last)
+        if "#" in name:
+            return self._symbol(name)
+        sha = self._git.commit(name)
+        if sha:
+            return self._commit(sha)
+        record = self._records.get(name)  # raises for what nobody knows
+        if record.kind == "memory":
+            return self._memory(record)
+        if record.kind == "symbol":
+            return self._symbol(record.ref.partition(":")[2])
+        raise QueryError(
+            f"{name} is not a line, a symbol, a commit or a memory",
+            "give PATH:LINE, PATH:A-B or PATH#symbol",
+        )
+
+    def _symbol(self, name: str) -> Because:
+        path, _, symbol = name.removeprefix("symbol:").rpartition("#")
+        record = self._records.get(f"symbol:{self._git.relative(path)}#{symbol}")
+        about = record.metadata or {}
+        chunk = next(iter(self._core.reader.between(record.ref, 0, 0)), None)
+        first = chunk.start_line if chunk else int(about.get("line", 1))
+        matches = self._lines(record.path, first, int(about.get("end_line", first)), symbol)
+        return matches._replace(target=f"{record.path}#{symbol}")
+
+    def _lines(self, path: str, first: int, last: int, symbol: str = "") -> Because:
+        relative = self._git.relative(path)
+        committed = _split(self._read(relative))
+        now = self._on_disk(relative)
+        current = committed if now is None else now
+        if last > len(current):
+            count = f"{len(current):,} lines" if len(current) != 1 else "1 line"
+            raise QueryError(f"no line {last:,} in {relative}", f"it has {count}")
+        texts = range(first, last + 1)
+        places = (
+            {line: line for line in texts}
+            if now is None or now == committed
+            else blame.committed_lines(current[:LINES], committed[:LINES])
+        )
+        there = {line: places[line] for line in texts if line in places}
+        missing = tuple(line for line in texts if line not in places)
+        rows = self._blamed(relative, there)
+        notes = self._notes(current, rows)
+        commits = self._behind(rows)
+        text = "\n".join(current[first - 1 : last])
+        return Because(
+            target=f"{relative}:{first}" if first == last else f"{relative}:{first}-{last}",
+            path=relative,
+            text=text,
+            commits=commits,
+            uncommitted=missing,
+            edited=self._edited(relative, [current[line - 1] for line in missing]),
+            memories=self._naming(relative, symbol),
+            reverted=self._reverted(relative),
+            together=self._together(relative),
+            notes=notes,
+        )
+
+    def _read(self, path: str) -> str:
+        """The file at HEAD; raises for one that is binary, a submodule or not committed."""
+        try:
+            return self._git.read(path)
+        except NotFound:
+            if self._on_disk(path) is None:
+                raise
+            return ""  # it is new
+
+    def _on_disk(self, path: str) -> list[str] | None:
+        """The lines of the file as it is now; None if it is not there."""
+        from kinen.storage import inside
+
+        limit = self._core.config.index.max_file_mb << 20
+        root = self._core.worktree or self._core.space.root
+        try:
+            data = inside.read(root, path, limit)
+        except (OSError, UnsafeFile):
+            return None
+        if b"\0" in data[:8000]:
+            raise Unreadable(f"{path} is binary", "lines of text have reasons")
+        return _split(data.decode("utf-8", "replace"))
+
+    def _blamed(self, path: str, places: dict[int, int]) -> list[blame.Blamed]:
+        """The lines with their commits, numbered as they are now."""
+        if not places:
+            return []
+        git, prefix = self._git.place()
+        now = {place: line for line, place in places.items()}
+        span = (min(now), max(now))
+        rows = blame.blame(git, prefix + path, span, "HEAD", self._ignored_commits(git))
+        return [row._replace(line=now[row.line]) for row in rows if row.line in now]
+
+    def _ignored_commits(self, git: Repository) -> list[str]:
+        if self._ignored is None:
+            self._ignored = blame.ignored_commits(git)
+        return self._ignored
+
+    def _behind(self, rows: Sequence[blame.Blamed]) -> tuple[CommitBehind, ...]:
+        """The commits of some lines, the latest first, then what these lines were before."""
+        git, prefix = self._git.place()
+        groups: dict[str, list[blame.Blamed]] = {}
+        for row in rows:
+            groups.setdefault(row.sha, []).append(row)
+        ordered = sorted(groups.values(), key=lambda group: -group[0].at)[:COMMITS]
+        seen = set(groups)
+        matches = [self._commit_behind(git, prefix, group) for group in ordered]
+        for group in ordered:
+            # Of several lines of one commit the longest says most about what was there before.
+            line = max(group, key=lambda row: len(row.text.strip()))
+            left = COMMITS - len(matches)
+            for row in blame.evolution(git, line, left, self._ignored_commits(git)):
+                if row.sha not in seen:
+                    seen.add(row.sha)
+                    numbered = row._replace(line=line.line)
+                    matches.append(self._commit_behind(git, prefix, [numbered], earlier=True))
+        return tuple(matches)
+
+    def _commit_behind(
+        self, git: Repository, prefix: str, rows: list[blame.Blamed], *, earlier: bool = False
+    ) -> CommitBehind:
+        row = rows[0]
+        read = patches.patch(git, row.sha)
+        if read is None:
+            return CommitBehind(f"commit:{row.sha}", iso(row.at), row.author, "", "")
+        patch, message = read
+        lines = [other.text for other in rows]
+        return CommitBehind(
+            ref=f"commit:{row.sha}",
+            at=iso(row.at),
+            author=row.author,
+            subject=patch.subject,
+            message=message,
+            path=row.path.removeprefix(prefix),
+            lines=tuple(other.line for other in rows),
+            text=row.text if earlier else "",
+            sessions=self.sessions_of(patch, message, FilePatch(row.path, (), ()), lines),
+            issues=self._issues(row.sha),
+            reverted_by=self._reverter(row.sha),
+        )
+
+    def _commit(self, sha: str) -> Because:
+        git, _ = self._git.place()
+        read = patches.patch(git, sha)
+        if read is None:
+            raise GitError(f"git cannot read {sha[:12]}", f"`git show {sha[:12]}` says why")
+        patch, message = read
+        author = gitcommand_author(git, sha)
+        files = tuple(file.path for file in patch.files)
+        commit = CommitBehind(
+            ref=f"commit:{sha}",
+            at=iso(patch.authored / 1000),
+            author=author,
+            subject=patch.subject,
+            message=message,
+            sessions=self.sessions_of(patch, message),
+            issues=self._issues(sha),
+            reverted_by=self._reverter(sha),
+        )
+        notes = () if files else ("a merge, or a commit without changes",)
+        return Because(
+            target=f"commit:{sha}", text="\n".join(files[:20]), commits=(commit,), notes=notes
+        )
+
+    def _memory(self, record: Record) -> Because:
+        """A memory: the texts that it was drawn from, and their sessions."""
+        sources = []
+        for ref in (record.metadata or {}).get("derived_from", ()):
+            text = self._records.whole_text(ref)
+            source = self._core.reader.record(ref)
+            if source:
+                sources.append((ref, source.at, excerpt(text or source.title, TEXT)))
+        edited = self._turn_of(next((ref for ref, _, _ in sources), ""))
+        notes = () if sources else ("its sources are not known: somebody wrote it by hand",)
+        text = self._records.whole_text(record.ref)
+        return Because(
+            target=record.ref, text=text, memories=tuple(sources), edited=edited, notes=notes
+        )
+
+    def sessions_of(
+        self,
+        patch: Patch,
+        message: str = "",
+        file: FilePatch | None = None,
+        lines: Sequence[str] = (),
+    ) -> tuple[SessionBehind, ...]:
+        """The sessions that wrote a commit; with some of its lines, those that wrote them first."""
+        _, prefix = self._git.place()
+        local = patch._replace(
+            traced=self._traced(message),
+            files=tuple(
+                row._replace(
+                    path=row.path.removeprefix(prefix), before=row.before.removeprefix(prefix)
+                )
+                for row in patch.files
+            ),
+        )
+        works = self._works(local)
+        authors = Ledger(works.values()).authors(local)
+        place = file._replace(path=file.path.removeprefix(prefix)) if file else None
+        behind = []
+        for author in authors:
+            item = works.get(author.session)
+            edit = _edit_of(item, place, lines, local) if item and place else None
+            if place and lines and not edit and author.step in ("lines", "content", "fits"):
+                continue  # it wrote other lines of the commit
+            behind.append(self._session_behind(author, edit))
+        return tuple(behind[:SESSIONS])
+
+    def _session_behind(self, author: Author, edit: Edit | None) -> SessionBehind:
+        last = edit.id if edit else next(reversed(author.edits), "")
+        turn = self._turn_of(f"observation:{last}" if last else "")
+        matches = turn or self._capsule_behind(author.session)
+        return matches._replace(
+            step=author.step, certain=author.certain, lines=author.lines, total=author.total
+        )
+
+    def _capsule_behind(self, ref: str) -> SessionBehind:
+        record = self._core.reader.record(ref)
+        about = (record.metadata or {}) if record else {}
+        return SessionBehind(
+            ref if record else "",
+            record.session if record else ref.rpartition(":")[2],
+            str(about.get("agent", "")),
+            "",
+            certain=False,
+            lines=0,
+            total=0,
+            request=excerpt(record.title, TEXT) if record else "",
+            at=record.at if record else "",
+            by=str(about.get("by", "")),
+            origin=str(about.get("origin", "")),
+        )
+
+    def _works(self, patch: Patch) -> dict[str, Work]:
+        """What the sessions did that can have written a commit, by the ref of their capsule."""
+        after = iso(max(0, patch.authored - EARLIER) / 1000)
+        before = iso((patch.committed + SLACK) / 1000)
+        paths = tuple(
+            dict.fromkeys(
+                path for file in patch.files[:PATHS] for path in (file.path, file.before) if path
+            )
+        )
+        query = Query("", kinds=("observation",), since=after, until=before)
+        edits = self._core.reader.matching(query._replace(events=("file_diff",), files=paths))
+        around = query._replace(
+            events=("command",),
+            since=iso((patch.authored - REMEMBERED) / 1000),
+            until=iso((patch.authored + REMEMBERED) / 1000),
+        )
+        matches: dict[str, list[Observation]] = {}
+        for record in sorted(edits, key=lambda row: row.at)[-EDITS:] if paths else ():
+            matches.setdefault(_owner(record), []).append(self._event(record))
+        for record in self._core.reader.matching(around):
+            matches.setdefault(_owner(record), []).append(self._event(record))
+        matches.pop("", None)
+        return {
+            owner: work(owner, "", sorted(rows, key=lambda row: (row.ts, row.id)))
+            for owner, rows in matches.items()
+        }
+
+    def _event(self, record: Record) -> Observation:
+        """An observation of the index with its text."""
+        about = record.metadata or {}
+        return Observation(
+            record.ref.partition(":")[2],
+            str(about.get("event", "")),
+            self._records.whole_text(record.ref),
+            epoch(record.at),
+            Scope(session=record.session),
+            files=tuple(about.get("files", ())),
+            branch=str(about.get("branch", "")),
+        )
+
+    def _traced(self, message: str) -> tuple[str, ...]:  # noqa: ARG002
+        return ()
+
+    def _turn_of(self, ref: str) -> SessionBehind | None:
+        """The session of an observation, with the request before it and what the agent said."""
+        record = self._core.reader.record(ref) if ref else None
+        owner = _owner(record) if record else ""
+        if record is None or not owner:
+            return None
+        request = reply = ""
+        for other in self._messages(owner):
+            user = (other.metadata or {}).get("role") != "assistant"
+            if other.at > record.at and (user or reply):
+                break
+            text = self._records.whole_text(other.ref)
+            if user:
+                request = text
+                reply = ""
+            else:
+                reply = text
+        return self._capsule_behind(owner)._replace(
+            request=excerpt(request, TEXT), reply=excerpt(reply, TEXT), edit=ref, at=record.at
+        )
+
+    def _messages(self, owner: str) -> list[Record]:
+        """The messages of a session, as they were written."""
+        query = Query("", kinds=("observation",), events=("message",), parents=(owner,))
+        return sorted(self._core.reader.matching(query), key=lambda row: (row.at, row.ref))
+
+    def _edited(self, path: str, lines: list[str]) -> SessionBehind | None:
+        """The session that last edited lines which are not committed."""
+        edits = self._records.edits(path) if lines else []
+        texts = {normal(line) for line in lines if line.strip()}
+        for record in reversed(edits[-50:]):
+            text = self._records.whole_text(record.ref)
+            written = {normal(row[1:]) for row in text.splitlines() if row.startswith("+")}
+            if texts & written or not texts:
+                return self._turn_of(record.ref)
+        return None
+
+    def _naming(self, path: str, symbol: str) -> tuple[tuple[str, str, str], ...]:
+        """Decisions and other memories that name the file or the symbol, the latest first."""
+        matches = []
+        records = self._core.reader.records(("memory", "checkpoint"))
+        for record in sorted(records, key=lambda row: row.at, reverse=True)[:LOOKED_AT]:
+            about = record.metadata or {}
+            files = about.get("files", ())
+            symbols = about.get("symbols", ())
+            text = self._records.whole_text(record.ref)
+            traced = path in files or path in text or (symbol and (symbol in symbols))
+            if traced or (symbol and re.search(rf"\b{re.escape(symbol)}\b", text)):
+                matches.append((record.ref, record.at, excerpt(text or record.title, TEXT)))
+            if len(matches) == NAMING:
+                break
+        return tuple(matches)
+
+    def _issues(self, sha: str) -> tuple[str, ...]:
+        from kinen.index.issues import named_in
+
+        record = self._core.reader.record(f"commit:{sha}")
+        ids = [id_ for id_, _ in named_in(self._core.reader.db, record)] if record else []
+        return tuple(f"#{id_}" if id_.isdecimal() else id_ for id_ in ids)
+
+    def _reverter(self, sha: str) -> str:
+        """The ref of the commit that took this one back."""
+        for edge in past.edges(self._core.reader.db, f"commit:{sha}"):
+            if edge.type == "reverts" and edge.target == f"commit:{sha}":
+                return edge.source
+        return ""
+
+    def _reverted(self, path: str) -> tuple[tuple[str, str, str], ...]:
+        """What was tried in a file and taken back."""
+        try:
+            revisions = self._git.history(path)
+        except NotFound:
+            return ()
+        by_sha = {row.ref.partition(":")[2]: row for row in revisions}
+        matches = []
+        for row in reversed(revisions):
+            for short in _REVERTED.findall(row.message):
+                for sha, other in by_sha.items():
+                    if sha.startswith(short):
+                        matches.append((other.ref, other.subject, row.ref))
+        return tuple(matches[:NAMING])
+
+    def _together(self, path: str) -> tuple[tuple[str, int], ...]:
+        if not self._git.tracks(path):
+            return ()
+        return tuple((row.path, row.support) for row in self._git.cochanged(path, NAMING))
+
+    def _notes(self, lines: list[str], rows: Iterable[blame.Blamed]) -> tuple[str, ...]:
+        notes = []
+        if any(_GENERATED.search(line) for line in lines[:5]):
+            notes.append("the file says that it is generated: its reason is what generates it")
+        if any(row.boundary and not row.previous for row in rows) and self._git.shallow:
+            notes.append("the clone is shallow: `git fetch --unshallow` gets older commits")
+        return tuple(notes)
+
+
+def _owner(record: Record | None) -> str:
+    """The ref of the capsule that an observation is part of, else of its session."""
+    about: Any = (record.metadata or {}) if record else {}
+    parent = str(about.get("parent", ""))
+    return parent or (f"session:{record.session}" if record and record.session else "")
+
+
+def _edit_of(item: Work, file: FilePatch, lines: Sequence[str], patch: Patch) -> Edit | None:
+    """The last edit of a session before a commit that has some of its lines."""
+    texts = {normal(line) for line in lines}
+    matches = None
+    for edit in item.edits:
+        if edit.ts > patch.committed + SLACK or not same_file(edit.path, file):
+            continue
+        if texts & {normal(line) for line in edit.added}:
+            matches = edit
+    return matches
+
+
+def _split(text: str) -> list[str]:
+    lines = text.replace("\r\n", "\n").split("\n")
+    return lines[:-1] if lines[-1:] == [""] else lines
+
+
+def gitcommand_author(git: Repository, sha: str) -> str:
+    """Who wrote a commit."""
+    from kinen.space import gitcommand
+
+    return gitcommand.text(git, "log", "-1", "--format=%an", sha, "--").strip()

@@ -1,0 +1,206 @@
+"""`kinen why`: the commits behind a line, and the session that wrote it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kinen.memory import Memory
+from sources.repositories import EPOCH, LINES, Repository
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Ran
+
+SESSION = {"session": "s-tea", "agent": "claude-code"}
+
+
+@pytest.fixture
+def repository(space: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
+    repository = Repository(space, "existing")
+    repository.git("init", "-q", "-b", "main")
+    return repository
+
+
+def record(root: Path, at: int, path: str, *lines: str, session: str = "s-tea") -> None:
+    """A session in which a user asks, the agent says something and edits a file."""
+    scope = {**SESSION, "session": session}
+    with Memory.open(root) as memory:
+        capsule = memory.journal.open_capsule(f"work of {session}", scope=scope)
+        common: dict[str, Any] = {"scope": scope, "capsule": capsule.id}
+        ms = at * 1000
+        user, agent = {"role": "user"}, {"role": "assistant"}
+        asked = f"please make {path} pour the tea"
+        memory.observe(asked, at=ms - 50_000, provenance=user, **common)
+        said = "The kettle is too slow, so I cache the water."
+        memory.observe(said, at=ms - 45_000, provenance=agent, **common)
+        text = "\n".join([f"Tool: Edit\nFile: {path}", *(f"+{line}" for line in lines)])
+        memory.observe(text, kind="file_diff", files=[path], at=ms - 40_000, **common)
+        memory.observe("now the lid", at=ms - 10_000, provenance=user, **common)
+
+
+def why(kinen: Callable[..., Ran], *words: str) -> dict[str, Any]:
+    run = kinen("why", *words, "--json")
+    assert run.code == 0, run.err
+    answer: dict[str, Any] = json.loads(run.out)
+    return answer
+
+
+def at(repository: Repository) -> int:
+    """When the next commit will be."""
+    return EPOCH + 60 * (repository.minutes + 1)
+
+
+def test_a_line_has_its_commit_its_session_and_the_turn_that_made_it(
+    repository: Repository, kinen: Callable[..., Ran]
+) -> None:
+    record(repository.root, at(repository), "tea.py", "water = cache(kettle)", "pour(water)")
+    body = "feat: pour tea (#12)\n\nThe kettle is slow."
+    sha = repository.commit(body, {"tea.py": "water = cache(kettle)\npour(water)\n"})
+    answer = why(kinen, "tea.py:1")
+    assert answer["reason"] == "please make tea.py pour the tea"
+    (commit,) = answer["commits"]
+    assert (commit["ref"], commit["message"], commit["lines"]) == (f"commit:{sha}", body, [1])
+    assert commit["issues"] == ["#12"]
+    (session,) = commit["sessions"]
+    assert (session["step"], session["certain"], session["session"]) == ("content", True, "s-tea")
+    assert session["reply"] == "The kettle is too slow, so I cache the water."
+    assert session["edit"].startswith("observation:")
+    text = kinen("why", "tea.py:1-2").out
+    assert text.startswith("please make tea.py pour the tea\n")
+    assert "its edits are the diff" in text
+    assert "The kettle is slow." in text
+
+
+def test_without_a_session_it_says_what_the_commit_says_and_invents_none(
+    repository: Repository, kinen: Callable[..., Ran]
+) -> None:
+    record(repository.root, at(repository), "other.py", "something = else_entirely()")
+    repository.commit("fix: pour\n\nBecause it spilled.", {"tea.py": "pour(water)\n"})
+    answer = why(kinen, "tea.py:1")
+    assert answer["reason"] == "fix: pour: Because it spilled."
+    assert answer["commits"][0]["sessions"] == []
+
+
+def test_a_line_is_followed_through_its_evolution_renames_and_formatting(
+    repository: Repository, kinen: Callable[..., Ran]
+) -> None:
+    first = repository.commit("first", {"tea.py": f"{LINES}pour(water, 1)\n"})
+    second = repository.commit("second", {"tea.py": f"{LINES}pour(water, 2)\n"})
+    repository.rename("tea.py", "pot/tea.py")
+    repository.commit("format", {"pot/tea.py": f"{LINES}    pour(water,  2)\n"})
+    answer = why(kinen, "pot/tea.py:13")
+    assert [row["ref"] for row in answer["commits"]] == [f"commit:{second}", f"commit:{first}"]
+    assert answer["commits"][1]["text"] == "pour(water, 1)"
+    assert answer["commits"][1]["path"] == "tea.py"
+
+
+def test_commits_of_an_ignore_list_are_passed_over(
+    repository: Repository, kinen: Callable[..., Ran]
+) -> None:
+    first = repository.commit("first", {"tea.py": "pour(water)\n"})
+    noise = repository.commit("quotes", {"tea.py": "pour('water')\n"})
+    assert why(kinen, "tea.py:1")["commits"][0]["ref"] == f"commit:{noise}"
+    repository.commit("list", {".git-blame-ignore-revs": f"# style\n{noise}\n{'0' * 40}\n"})
+    assert why(kinen, "tea.py:1")["commits"][0]["ref"] == f"commit:{first}"
+
+
+def test_a_line_that_is_not_committed_names_the_session_that_edited_it(
+    repository: Repository, kinen: Callable[..., Ran]
+) -> None:
+    sha = repository.commit("first", {"tea.py": LINES})
+    record(repository.root, at(repository), "tea.py", "milk = True")
+    (repository.root / "tea.py").write_text(f"milk = True\n{LINES}")
+    answer = why(kinen, "tea.py:1-2")
+    assert answer["uncommitted"] == [1]
+    assert answer["edited"]["session"] == "s-tea"
+    assert [(row["ref"], row["lines"]) for row in answer["commits"]] == [(f"commit:{sha}", [2])]
+    assert "not committed; last edited by session" in kinen("why", "tea.py:1").out
+    (repository.root / "new.py").write_text("x = 1\n")
+    assert "no session is known" in kinen("why", "new.py:1").out
+
+
+def test_a_symbol_a_commit_and_a_memory_have_reasons(
+    repository: Repository, kinen: Callable[..., Ran]
+) -> None:
+    code = "def pour(water):\n    return water + 1\n"
+    record(repository.root, at(repository), "tea.py", *code.splitlines())
+    sha = repository.commit("feat: pour", {"tea.py": code})
+    kinen("memories", "add", "pour in tea.py adds one, for the saucer")
+    answer = why(kinen, "tea.py#pour")
+    assert answer["commits"][0]["lines"] == [1, 2]
+    (memory,) = answer["memories"]
+    assert "for the saucer" in memory["text"]
+    assert why(kinen, sha[:8])["commits"][0]["sessions"][0]["session"] == "s-tea"
+    assert why(kinen, memory["ref"])["text"].startswith("pour in tea.py adds one")
+
+
+def test_what_was_tried_and_taken_back_is_told(
+    repository: Repository, kinen: Callable[..., Ran]
+) -> None:
+    repository.commit("first", {"tea.py": LINES, "pot.py": "1\n"})
+    tried = repository.commit("try: boil twice", {"tea.py": f"{LINES}boil()\n", "pot.py": "2\n"})
+    back = f'Revert "try: boil twice"\n\nThis reverts commit {tried}.'
+    revert = repository.commit(back, {"tea.py": LINES, "pot.py": "1\n"})
+    answer = why(kinen, "tea.py:1")
+    assert answer["reverted"] == [
+        {"ref": f"commit:{tried}", "subject": "try: boil twice", "by": f"commit:{revert}"}
+    ]
+    assert answer["changes_with"][0]["path"] == "pot.py"
+    assert why(kinen, tried)["commits"][0]["reverted_by"] == f"commit:{revert}"
+
+
+def test_bad_input_is_one_line_with_a_hint(
+    repository: Repository, kinen: Callable[..., Ran]
+) -> None:
+    repository.commit("first", {"tea.py": LINES, "bin": b"\0\1\2\n", "empty": ""})
+    for words, fact in (
+        ("tea.py:13", "no line 13 in tea.py"),
+        ("tea.py:0", "no lines 0-0"),
+        ("tea.py:3-2", "no lines 3-2"),
+        ("empty:1", "no line 1 in empty"),
+        ("bin:1", "binary"),
+        ("gone.py:1", "no file gone.py"),
+        ("tea.py", "is not a line"),
+        ("tea.py#nothing", "nothing remembered"),
+        ("../tea.py:1", "outside the space"),
+        ("deadbeef", "nothing remembered"),
+    ):
+        run = kinen("why", words)
+        assert run.code == 2, (words, run.out, run.err)
+        assert fact in run.err, (words, run.err)
+        assert len(run.err.strip().splitlines()) <= 2, run.err
+
+
+def test_a_submodule_a_shallow_clone_and_a_generated_file_say_so(
+    repository: Repository, kinen: Callable[..., Ran], tmp_path: Path
+) -> None:
+    repository.commit("first", {"tea.py": f"# @generated\n{LINES}"})
+    assert "generated" in kinen("why", "tea.py:1").err
+    repository.git("update-index", "--add", "--cacheinfo", f"160000,{repository.head},module")
+    repository.minutes += 1
+    repository.git("commit", "-q", "-m", "module")
+    assert "submodule" in kinen("why", "module:1").err
+    repository.commit("second", {"tea.py": f"{LINES}more of it\n"})
+    copy = tmp_path / "copy"
+    repository.git("clone", "-q", "--depth=1", f"file://{repository.root}", str(copy))
+    run = kinen("why", "tea.py:1", cwd=copy)
+    assert run.code == 0, run.err
+    assert "shallow" in run.err
+
+
+def test_a_file_of_100_000_lines_has_reasons(
+    repository: Repository, kinen: Callable[..., Ran]
+) -> None:
+    lines = [f"line {n}" for n in range(100_000)]
+    sha = repository.commit("first", {"big.txt": "\n".join(lines) + "\n"})
+    (repository.root / "big.txt").write_text("\n".join(["new", *lines, "end"]) + "\n")
+    answer = why(kinen, "big.txt:90000")
+    assert answer["text"] == "line 89998"
+    assert answer["commits"][0]["ref"] == f"commit:{sha}"
+    assert why(kinen, "big.txt:1-2")["uncommitted"] == [1]
