@@ -386,6 +386,11 @@ def masked(db: sqlite3.Connection) -> list[tuple[str, int]]:
     ).fetchall()
 
 
+def sessions(db: sqlite3.Connection) -> set[str]:
+    """The ids of all sessions that were recorded or imported."""
+    return {row[0] for row in db.execute("SELECT DISTINCT session FROM capsules")}
+
+
 def suppressed(db: sqlite3.Connection) -> set[str]:
     """Refs of files and commits that are not to be shown."""
     return {row[0] for row in db.execute("SELECT ref FROM suppressed")}

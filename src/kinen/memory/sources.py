@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kinen.sources.git.step import Steps
     from kinen.sources.git.tagging import Rules
     from kinen.sources.issues import Issues
+    from kinen.sources.traces.documents import Traces
 
 ISSUES = "issues"
 """The folder of a space's data that has imported issues."""
@@ -52,6 +53,7 @@ class Sources:
         sources: list[Source] = [files]
         if not session:
             sources += [self.symbols(files, suppressed), self.issues(suppressed)]
+            sources.append(self.traces(suppressed))
         if has_journal:
             sources.append(self.journal())
         return files, sources, None if session else self.history()
@@ -98,6 +100,22 @@ class Sources:
             overlap=settings.chunk_overlap,
             suppressed=suppressed,
             masked=self._core.config.privacy.mask_index,
+        )
+
+    def traces(self, hidden: Hidden) -> Traces:
+        """Sessions that travel with the repository, without those that the journal has."""
+        from kinen.journal.queries import sessions
+        from kinen.sources.git.log import find
+        from kinen.sources.traces.documents import Traces
+
+        settings = self._core.config.index
+        return Traces(
+            self._core.space.root,
+            find(self._core.space.root),
+            size=settings.chunk_size,
+            overlap=settings.chunk_overlap,
+            recorded=sessions(self._core.store.db) if self._core.store.exists else (),
+            hidden=hidden,
         )
 
     def journal(self) -> Source:

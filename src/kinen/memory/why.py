@@ -323,7 +323,7 @@ class Why:
         """The sessions that wrote a commit; with some of its lines, those that wrote them first."""
         _, prefix = self._git.place()
         local = patch._replace(
-            traced=self._traced(message),
+            traced=self._traced(patch.sha, message),
             files=tuple(
                 row._replace(
                     path=row.path.removeprefix(prefix), before=row.before.removeprefix(prefix)
@@ -408,8 +408,20 @@ class Why:
             branch=str(about.get("branch", "")),
         )
 
-    def _traced(self, message: str) -> tuple[str, ...]:  # noqa: ARG002
-        return ()
+    def _traced(self, sha: str, message: str) -> tuple[str, ...]:
+        """The sessions that traces name for a commit: checkpoints, notes and plain trailers."""
+        from kinen.sources.traces.entire import TRAILER
+        from kinen.sources.traces.notes import trailer_sessions
+
+        checkpoints = set(TRAILER.findall(message))
+        sessions = set(trailer_sessions(message))
+        traced = []
+        for record in self._core.reader.records(("capsule",)):
+            about = record.metadata or {}
+            own = checkpoints.intersection(about.get("checkpoints", ()))
+            if own or sha in about.get("commits", ()) or record.session in sessions:
+                traced.append(record.ref)
+        return tuple(traced)
 
     def _turn_of(self, ref: str) -> SessionBehind | None:
         """The session of an observation, with the request before it and what the agent said."""
@@ -457,8 +469,8 @@ class Why:
             files = about.get("files", ())
             symbols = about.get("symbols", ())
             text = self._records.whole_text(record.ref)
-            traced = path in files or path in text or (symbol and (symbol in symbols))
-            if traced or (symbol and re.search(rf"\b{re.escape(symbol)}\b", text)):
+            is_named = path in files or path in text or symbol in symbols
+            if is_named or (symbol and re.search(rf"\b{re.escape(symbol)}\b", text)):
                 matches.append((record.ref, record.at, excerpt(text or record.title, TEXT)))
             if len(matches) == NAMING:
                 break

@@ -169,7 +169,8 @@ class Why(Verb):
     def text(self, result: Reasons, view: View) -> str:
         style = view.style
         lines = [style("bold", visible(result.reason))] if result.reason else []
-        lines += [style("dim", f"  {visible_line(row)}") for row in result.text.splitlines()[:10]]
+        rows = result.text.expandtabs(4).splitlines()[:10]
+        lines += [style("dim", f"  {visible_line(row)}") for row in rows]
         if result.uncommitted:
             lines += ["", *_uncommitted(result)]
         for commit in result.commits:

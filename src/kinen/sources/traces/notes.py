@@ -1,0 +1,100 @@
+"""What notes and records say about lines: Git AI's notes, Agent Trace's records, trailers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from kinen.agents.transcripts.values import elements, fields, text
+from kinen.model.tuples import NamedTuple
+from kinen.sources.traces.objects import Objects, decoded
+
+GIT_AI = "refs/notes/ai"
+RECORDS = ".agent-trace/traces.jsonl"
+NOTES = 20_000
+LARGEST = 4 << 20
+"""Bytes of one note."""
+ENTRIES = 10_000
+"""Lines of attributions, or of records, that are read."""
+_RANGES = re.compile(r"  ([0-9a-f]{7,64}) (\d[\d,-]*)")
+_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_TRAILER = re.compile(r"(?im)^(?:[a-z][a-z-]{0,40}-)?session(?:-id)?: (\S{6,200})[ \t]*$")
+
+
+class Note(NamedTuple):
+    """What one note says of a commit."""
+
+    commit: str
+    sessions: tuple[str, ...]
+    """Conversation ids that wrote lines of it."""
+    lines: tuple[tuple[str, str, int, int], ...]
+    """Path, conversation id, first and last line in that commit."""
+    prompts: tuple[dict[str, Any], ...] = ()
+
+
+def git_ai_notes(objects: Objects) -> Iterator[Note]:
+    """The notes of Git AI that the repository has; a plain clone has none."""
+    ref = objects.refs(GIT_AI).get(GIT_AI, "")
+    if not ref:
+        return
+    for number, blob in enumerate(objects.tree(ref)):
+        commit = blob.path.replace("/", "")
+        if number >= NOTES:
+            return
+        if _SHA.fullmatch(commit):
+            data = objects.read(blob.id, LARGEST)
+            yield git_ai_note(commit, data.decode("utf-8", "replace"))
+
+
+def git_ai_note(commit: str, note: str) -> Note:
+    """A note in the standard's form: paths with ranges, a line `---`, and JSON."""
+    head, _, tail = note.partition("\n---\n")
+    if note.startswith("---\n"):
+        head = ""
+        tail = note[4:]
+    prompts = fields(decoded(tail).get("prompts"))
+    ids = {}
+    for key, prompt in list(prompts.items())[:ENTRIES]:
+        agent = fields(fields(prompt).get("agent_id"))
+        ids[key] = text(agent.get("id"))[:200] or key
+    path = ""
+    lines = []
+    for row in head.splitlines()[:ENTRIES]:
+        match = _RANGES.fullmatch(row)
+        if match is None:
+            path = row.strip().strip('"') if row and not row.startswith(" ") else path
+            continue
+        for part in match[2].split(","):
+            first, _, last = part.partition("-")
+            if path and first.isdecimal():
+                end = int(last) if last.isdecimal() else int(first)
+                lines.append((path, ids.get(match[1], match[1]), int(first), end))
+    sessions = tuple(dict.fromkeys((*ids.values(), *(row[1] for row in lines))))
+    return Note(commit, sessions, tuple(lines), tuple(map(fields, prompts.values())))
+
+
+def agent_trace_notes(data: str) -> Iterator[Note]:
+    """The records of Agent Trace, one JSON object a line, as notes of their commits."""
+    for row in data.splitlines()[:ENTRIES]:
+        record = decoded(row)
+        commit = text(fields(record.get("vcs")).get("revision")).lower()
+        if not _SHA.fullmatch(commit):
+            continue
+        lines = []
+        for file in map(fields, elements(record.get("files"))[:ENTRIES]):
+            for talk in map(fields, elements(file.get("conversations"))[:ENTRIES]):
+                url = text(talk.get("url"))[:200]
+                if not url or fields(talk.get("contributor")).get("type") == "human":
+                    continue
+                for place in map(fields, elements(talk.get("ranges"))[:ENTRIES]):
+                    first = place.get("start_line")
+                    last = place.get("end_line")
+                    if isinstance(first, int) and isinstance(last, int):
+                        lines.append((text(file.get("path")), url, first, last))
+        yield Note(commit, tuple(dict.fromkeys(line[1] for line in lines)), tuple(lines))
+
+
+def trailer_sessions(message: str) -> list[str]:
+    """The sessions that plain trailers of a commit name: `Session-Id: …`, `Claude-Session: …`."""
+    return list(dict.fromkeys(_TRAILER.findall(message)))
