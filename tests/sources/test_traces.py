@@ -16,7 +16,10 @@ from kinen.space.repository import git_above
 from sources.repositories import Repository
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from conftest import Ran
 
 BRANCH = "entire/checkpoints/v1"
 ID = "5f1c8f5e-0000-4000-8000-00000000000a"
@@ -314,3 +317,26 @@ def test_a_history_that_is_a_link_or_a_pipe_is_left_out(
     os.symlink(tmp_path / "outside.md", folder / "link.md")
     os.mkfifo(folder / "pipe.md")
     assert traces(repository.root) == []
+
+
+def test_status_and_sessions_show_what_a_clone_brings(
+    repository: Repository, kinen: Callable[..., Ran]
+) -> None:
+    checkpoint(repository, "0123456789ab", TALK)
+    traces(repository.root)
+    assert "1 session of claude-code by Entire" in kinen("status").out
+    (row,) = json.loads(kinen("session", "list", "--json").out)["sessions"]
+    assert (row["session"], row["by"], row["edits"]) == (ID, "Entire", 1)
+    shown = kinen("session", "show", ID[:12]).out
+    assert "please make the samovar whistle" in shown
+    assert "whistle.py" in shown
+
+
+def test_a_session_start_tells_nothing_of_a_stranger(
+    repository: Repository, run_hook: Callable[..., str]
+) -> None:
+    checkpoint(repository, "0123456789ab", TALK)
+    traces(repository.root)
+    start = {"hook_event_name": "SessionStart", "source": "startup", "session_id": "new"}
+    out = run_hook({**start, "cwd": str(repository.root)}, cwd=repository.root)
+    assert "samovar" not in out

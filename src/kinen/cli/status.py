@@ -9,6 +9,7 @@ from kinen.cli.command import Output, spaces_command
 from kinen.cli.progress import progress_line
 from kinen.cli.run import colours, screen, synced_text
 from kinen.memory import Memory, erasing
+from kinen.memory.traces import Traces, counts_line
 from kinen.render.activity import activity_json, activity_rows
 from kinen.render.daemon import daemon_text
 from kinen.render.issues import work_json, work_line
@@ -41,6 +42,9 @@ def status(memory: Memory) -> Output:
     issues = memory.issues.at_work()
     if issues:
         rows.append(("issues", work_line(issues)))
+    traces = Traces(memory.core).counts()
+    if traces:
+        rows.append(("traces", visible_line(counts_line(traces))))
     rows.append(("daemon", daemon))
     work = memory.index.work()
     if work:
@@ -57,6 +61,9 @@ def status(memory: Memory) -> Output:
         "activity": activity_json(activity),
         "plan": plan_json(plan) if plan else None,
         "issues": work_json(issues) if issues else None,
+        "traces": [
+            {"origin": origin, "agent": agent, "sessions": count} for origin, agent, count in traces
+        ],
         "daemon": seen.state or None,
         "work": work._asdict() if work else None,
         "erasing": erased,

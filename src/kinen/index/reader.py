@@ -207,6 +207,23 @@ class Reader:
         )
         return {ref: count for ref, count in rows if ref}
 
+    def trace_counts(self) -> list[tuple[str, str, int]]:
+        """Sessions that came with the repository by tool and agent, the most first."""
+        return self.db.execute(
+            "SELECT json_extract(metadata, '$.origin'), agent, COUNT(*) FROM records"
+            " WHERE source = 'traces' AND kind = 'capsule' GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2"
+        ).fetchall()
+
+    def trace_events(self) -> dict[str, dict[str, int]]:
+        """How many events of each kind these sessions have, by the ref of their capsule."""
+        counts: dict[str, dict[str, int]] = {}
+        for parent, event, count in self.db.execute(
+            "SELECT parent, event, COUNT(*) FROM records WHERE source = 'traces'"
+            " AND kind = 'observation' GROUP BY 1, 2"
+        ):
+            counts.setdefault(parent, {})[event] = count
+        return counts
+
     def load(self, ids: Sequence[int]) -> dict[int, tuple[Record, Chunk]]:
         marks = ", ".join("?" * len(ids))
         rows = self.db.execute(

@@ -27,6 +27,7 @@ from kinen.journal.timeline import (
     title_of,
 )
 from kinen.markdown.frontmatter import read_frontmatter
+from kinen.memory.traces import Traces
 from kinen.model.journal import Capsule, Observation
 from kinen.model.records import Query
 from kinen.recall.fuse import evidence
@@ -85,11 +86,17 @@ class Sessions:
             raise QueryError(f"a limit of {limit} makes no sense", "use 0 for all, or more")
         newest = self._newest(agent, repo, user, since, until)
         overviews: list[SessionOverview] = []
+        if not (repo or user):
+            traces = Traces(self._core).overviews(agent=agent, since=since, until=until)
+            overviews = [row for row in traces if _matches(row, words.lower())]
+        others = len(overviews)
         while batch := list(islice(newest, limit or None)):
             chosen = [brief for brief in self._briefs(batch) if _matches(brief, words.lower())]
             overviews += self._with_counts(chosen, counts=counts)
-            if limit and len(overviews) >= limit:
+            if limit and len(overviews) - others >= limit:
                 break
+        if others:
+            overviews.sort(key=lambda row: (row.started, row.ref), reverse=True)
         return overviews[:limit] if limit else overviews
 
     def _newest(
@@ -189,6 +196,9 @@ class Sessions:
 
         The beginning of an id and a part of a folder's name are enough.
         """
+        trace = Traces(self._core).named(name)
+        if trace is not None:
+            return Traces(self._core).timeline(trace)
         entry = self._session_named(name)
         if not isinstance(entry, Capsule):
             return self._folder_timeline(entry)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.errors import GitError, NotFound, QueryError, Unreadable, UnsafeFile
 from kinen.index.git import queries as past
-from kinen.model.journal import Observation, Scope
+from kinen.memory.traces import Traces
+from kinen.model.journal import Observation
 from kinen.model.records import Query, Record
 from kinen.model.tuples import NamedTuple
 from kinen.recall.authorship import (
@@ -25,7 +26,7 @@ from kinen.recall.authorship import (
     work,
 )
 from kinen.sources.git import blame, patches
-from kinen.text import epoch, excerpt, iso
+from kinen.text import excerpt, iso
 
 if TYPE_CHECKING:
     from kinen.memory.core import Core
@@ -120,6 +121,7 @@ class Why:
         self._index = index
         self._git = git
         self._records = records
+        self._traces = Traces(core)
         self._ignored: list[str] | None = None
 
     def why(self, target: str) -> Because:
@@ -386,27 +388,14 @@ class Why:
         )
         matches: dict[str, list[Observation]] = {}
         for record in sorted(edits, key=lambda row: row.at)[-EDITS:] if paths else ():
-            matches.setdefault(_owner(record), []).append(self._event(record))
+            matches.setdefault(_owner(record), []).append(self._traces.observation(record))
         for record in self._core.reader.matching(around):
-            matches.setdefault(_owner(record), []).append(self._event(record))
+            matches.setdefault(_owner(record), []).append(self._traces.observation(record))
         matches.pop("", None)
         return {
             owner: work(owner, "", sorted(rows, key=lambda row: (row.ts, row.id)))
             for owner, rows in matches.items()
         }
-
-    def _event(self, record: Record) -> Observation:
-        """An observation of the index with its text."""
-        about = record.metadata or {}
-        return Observation(
-            record.ref.partition(":")[2],
-            str(about.get("event", "")),
-            self._records.whole_text(record.ref),
-            epoch(record.at),
-            Scope(session=record.session),
-            files=tuple(about.get("files", ())),
-            branch=str(about.get("branch", "")),
-        )
 
     def _traced(self, sha: str, message: str) -> tuple[str, ...]:
         """The sessions that traces name for a commit: checkpoints, notes and plain trailers."""

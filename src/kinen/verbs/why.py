@@ -169,8 +169,8 @@ class Why(Verb):
     def text(self, result: Reasons, view: View) -> str:
         style = view.style
         lines = [style("bold", visible(result.reason))] if result.reason else []
-        rows = result.text.expandtabs(4).splitlines()[:10]
-        lines += [style("dim", f"  {visible_line(row)}") for row in rows]
+        current = result.text.expandtabs(4).splitlines()[:10]
+        lines += [style("dim", f"  {visible_line(row)}") for row in current]
         if result.uncommitted:
             lines += ["", *_uncommitted(result)]
         for commit in result.commits:

@@ -1,0 +1,137 @@
+"""Sessions that travel with the repository, as lists and timelines show them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kinen.errors import Ambiguous
+from kinen.journal.summary import parse_summary, summarize
+from kinen.journal.timeline import (
+    TITLE,
+    SessionOverview,
+    SessionTimeline,
+    first_sentence,
+    steps,
+)
+from kinen.model.journal import Capsule, Observation, Scope
+from kinen.model.records import Query, Record
+from kinen.text import epoch, excerpt
+
+if TYPE_CHECKING:
+    from kinen.memory.core import Core
+
+LEAST = 6
+"""Characters of an id that stand for it."""
+EVENTS = {"file_diff": "edits", "command": "commands", "error": "errors"}
+
+
+class Traces:
+    """The sessions of others in the index; the journal has none of them."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def counts(self) -> list[tuple[str, str, int]]:
+        """How many sessions of each tool and agent there are, the most first."""
+        return self._core.reader.trace_counts() if self._indexed else []
+
+    @property
+    def _indexed(self) -> bool:
+        return os.path.exists(self._core.file("index.db"))
+
+    def overviews(
+        self, *, agent: str = "", since: str = "", until: str = ""
+    ) -> list[SessionOverview]:
+        """All of them that began in a time, newest first; `by` is the tool that kept them."""
+        if not self._indexed:
+            return []
+        events = self._core.reader.trace_events()
+        rows = [
+            self._overview(record, events.get(record.ref, {}))
+            for record in self._capsules()
+            if record.at >= since and (not until or record.at <= until)
+        ]
+        return [row for row in rows if row.agent.startswith(agent)]
+
+    def _capsules(self) -> list[Record]:
+        records = self._core.reader.records(("capsule",))
+        traces = [row for row in records if (row.metadata or {}).get("origin")]
+        return sorted(traces, key=lambda row: (row.at, row.ref), reverse=True)
+
+    def _overview(self, record: Record, events: dict[str, int]) -> SessionOverview:
+        about = record.metadata or {}
+        numbers = {name: events.get(event, 0) for event, name in EVENTS.items()}
+        return SessionOverview(
+            ref=record.ref,
+            id=record.ref.partition(":")[2],
+            kind="agent",
+            session=record.session,
+            agent=str(about.get("agent", "")),
+            status="closed",
+            started=record.at,
+            ended=str(about.get("closed_at", "")),
+            title=excerpt(record.title, TITLE),
+            outcome="",
+            by=str(about["origin"]),
+            **numbers,
+        )
+
+    def named(self, name: str) -> Record | None:
+        """The session of an id, of the client's id, or of the beginning of either."""
+        prefix = name.strip().removeprefix("capsule:")
+        if not self._indexed or len(prefix) < LEAST:
+            return None
+        near = [
+            row
+            for row in self._capsules()
+            if row.session.startswith(prefix) or row.ref[8:].startswith((prefix, prefix.upper()))
+        ]
+        if len(near) > 1 and not any(prefix in (row.session, row.ref[8:]) for row in near):
+            raise Ambiguous(name, [row.ref for row in near])
+        return next(iter(near), None)
+
+    def timeline(self, record: Record) -> SessionTimeline:
+        """A session with its steps and what it came to."""
+        about = record.metadata or {}
+        scope = Scope(session=record.session, agent=str(about.get("agent", "")))
+        capsule = Capsule(
+            record.ref[8:], "session", record.title, "closed", epoch(record.at), scope=scope
+        )
+        query = Query("", kinds=("observation",), parents=(record.ref,))
+        events = sorted(self._core.reader.matching(query), key=lambda row: (row.at, row.ref))
+        observations = [self.observation(row) for row in events]
+        text, sources = summarize(capsule, iter(observations))
+        parts = parse_summary(text) if sources else {}
+        tally: dict[str, int] = {}
+        for event in observations:
+            tally[event.kind] = tally.get(event.kind, 0) + 1
+        overview = self._overview(record, tally)
+        if parts.get("outcome"):
+            overview = replace(overview, outcome=first_sentence(parts["outcome"]))
+        return SessionTimeline(overview, tuple(steps(observations)), parts, ())
+
+    def observation(self, record: Record) -> Observation:
+        """An observation of the index with its text."""
+        about = record.metadata or {}
+        chunks = self._core.reader.between(record.ref, 0, 1 << 31)
+        return Observation(
+            record.ref.partition(":")[2],
+            str(about.get("event", "")),
+            "\n".join(chunk.text for chunk in chunks),
+            epoch(record.at),
+            Scope(session=record.session, agent=str(about.get("agent", ""))),
+            provenance=about,
+            files=tuple(about.get("files", ())),
+            branch=str(about.get("branch", "")),
+        )
+
+
+def counts_line(counts: list[tuple[str, str, int]]) -> str:
+    """What a clone brings: `98 sessions of claude-code by Entire`."""
+    parts = [
+        f"{count:,} {'session' if count == 1 else 'sessions'} of {agent or 'an agent'} by {origin}"
+        for origin, agent, count in counts
+    ]
+    return ", ".join(parts)
