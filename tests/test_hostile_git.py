@@ -323,6 +323,7 @@ def ask_all(run: Commands) -> None:
     run("how", "git commit")
     run("friction", codes=(1,))
     run("why", "HEAD")
+    run("blame", "note.md")
     run("why", "note.md:1")
     run("ledger")
     run("ledger", "totals")

@@ -170,6 +170,7 @@ def words_of(hostile: Hostile) -> dict[str, list[list[str]]]:
         "fix": [[f"ValueError: alpha {EVIL}"], [f"ValueError: alpha {EVIL}", "--json"]],
         "friction": [["--sessions", "2"], ["--sessions", "2", "--json"]],
         "how": [["alpha"], ["Bash", "--json"]],
+        "blame": [[note], [note, "--json"]],
         "why": [["HEAD"], ["HEAD", "--json"], [f"{note}:1"], [f"{note}:1", "--json"], [EVIL]],
         "ledger": [[], ["--json"]],
         "ledger show": [["01"], ["01", "--json"]],

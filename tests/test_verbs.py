@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 VERBS = dict(verbs())
 ASKED: dict[str, tuple[list[str], dict[str, Any]]] = {
     "ask": (["what does tea need"], {"question": "what does tea need"}),
+    "blame": (["a.py"], {"path": "a.py"}),
     "cochange": (["a.py"], {"paths": ["a.py"]}),
     "files": (["--tag", "tea"], {"tags": ["tea"]}),
     "fix": (["KeyError: 'tea'"], {"error": "KeyError: 'tea'"}),

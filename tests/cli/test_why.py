@@ -204,3 +204,22 @@ def test_a_file_of_100_000_lines_has_reasons(
     assert answer["text"] == "line 89998"
     assert answer["commits"][0]["ref"] == f"commit:{sha}"
     assert why(kinen, "big.txt:1-2")["uncommitted"] == [1]
+
+
+def test_blame_tells_agents_from_people_and_counts_their_lines(
+    repository: Repository, kinen: Callable[..., Ran]
+) -> None:
+    repository.commit("by hand", {"tea.py": "import kettle\n"})
+    record(repository.root, at(repository), "tea.py", "water = cache(kettle)", "pour(water)")
+    code = "import kettle\nwater = cache(kettle)\npour(water)\n"
+    repository.commit("feat: pour", {"tea.py": code})
+    (repository.root / "tea.py").write_text(f"{code}milk = True\n")
+    answer = json.loads(kinen("files", "blame", "tea.py", "--json").out)
+    assert [row["agent"] for row in answer["lines"]] == ["", "claude-code", "claude-code", ""]
+    assert (answer["agent_lines"], answer["total"]) == (2, 4)
+    assert answer["lines"][3]["commit"] == ""
+    run = kinen("blame", "tea.py")
+    assert "2 of 4 lines (50%) by agents" in run.err
+    assert "not commit" in run.out
+    assert json.loads(kinen("blame", "tea.py", "-n", "1", "--json").out)["next_offset"] == 1
+    assert kinen("blame", "nothing.py").code == 2

@@ -139,6 +139,7 @@ def test_every_endpoint_answers_in_the_form_that_it_declares(ask: Asked) -> None
     assert "edges" in ask("GET", "/broken-links")
     requests = {
         "ask": {"question": "why drop redis"},
+        "blame": {"path": NOTE},
         "cochange": {"path": NOTE},
         "files": {},
         "fix": {"error": "KeyError: 'tea'"},

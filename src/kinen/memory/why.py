@@ -113,6 +113,20 @@ class Because(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
+class LineBehind(NamedTuple):
+    """A line with where it comes from."""
+
+    line: int
+    text: str
+    commit: str = ""
+    at: str = ""
+    author: str = ""
+    agent: str = ""
+    session: str = ""
+    step: str = ""
+    certain: bool = False
+
+
 class Why:
     """Answers why a line, a symbol, a commit or a memory is there."""
 
@@ -277,6 +291,62 @@ class Why:
             reverted_by=self._reverter(row.sha),
         )
 
+    def line_origins(self, path: str) -> tuple[str, list[LineBehind]]:
+        """The lines of a file as it is now, each with its commit and its session."""
+        self._index.prepare()
+        relative = self._git.relative(path)
+        committed = _split(self._read(relative))
+        current = self._on_disk(relative) or committed
+        places = blame.committed_lines(current, committed)
+        git, prefix = self._git.place()
+        ignored = self._ignored_commits(git)
+        rows = blame.blame(git, prefix + relative, None, "HEAD", ignored) if places else []
+        by_line = {row.line: row for row in rows}
+        owners: dict[str, dict[str, tuple[Author, str]]] = {}
+        lines = []
+        for number, text in enumerate(current, 1):
+            row = by_line.get(places.get(number, 0))
+            if row is None:
+                lines.append(LineBehind(number, text))
+                continue
+            if row.sha not in owners:
+                owners[row.sha] = self._line_owners(git, prefix, row)
+            author, agent = owners[row.sha].get(normal(text), (None, ""))
+            lines.append(
+                LineBehind(
+                    line=number,
+                    text=text,
+                    commit=f"commit:{row.sha}",
+                    at=iso(row.at),
+                    author=row.author,
+                    agent=agent,
+                    session=author.session if author else "",
+                    step=author.step if author else "",
+                    certain=bool(author and author.certain),
+                )
+            )
+        return relative, lines
+
+    def _line_owners(
+        self, git: Repository, prefix: str, row: blame.Blamed
+    ) -> dict[str, tuple[Author, str]]:
+        """The lines of a commit in a file that sessions wrote, each with the session and agent."""
+        read = patches.patch(git, row.sha)
+        if read is None:
+            return {}
+        local = self._local(*read)
+        file = FilePatch(row.path.removeprefix(prefix), (), ())
+        works = self._works(local)
+        owners: dict[str, tuple[Author, str]] = {}
+        for author in Ledger(works.values()).authors(local):
+            agent = self._capsule_behind(author.session).agent
+            item = works.get(author.session)
+            for edit in item.edits if item else ():
+                if edit.ts <= local.committed + SLACK and same_file(edit.path, file):
+                    for line in edit.added:
+                        owners.setdefault(normal(line), (author, agent))
+        return owners
+
     def _commit(self, sha: str) -> Because:
         git, _ = self._git.place()
         read = patches.patch(git, sha)
@@ -323,16 +393,8 @@ class Why:
         lines: Sequence[str] = (),
     ) -> tuple[SessionBehind, ...]:
         """The sessions that wrote a commit; with some of its lines, those that wrote them first."""
+        local = self._local(patch, message)
         _, prefix = self._git.place()
-        local = patch._replace(
-            traced=self._traced(patch.sha, message),
-            files=tuple(
-                row._replace(
-                    path=row.path.removeprefix(prefix), before=row.before.removeprefix(prefix)
-                )
-                for row in patch.files
-            ),
-        )
         works = self._works(local)
         authors = Ledger(works.values()).authors(local)
         place = file._replace(path=file.path.removeprefix(prefix)) if file else None
@@ -344,6 +406,15 @@ class Why:
                 continue  # it wrote other lines of the commit
             behind.append(self._session_behind(author, edit))
         return tuple(behind[:SESSIONS])
+
+    def _local(self, patch: Patch, message: str) -> Patch:
+        """A commit with the paths of the space, and the sessions that traces name for it."""
+        _, prefix = self._git.place()
+        files = [
+            row._replace(path=row.path.removeprefix(prefix), before=row.before.removeprefix(prefix))
+            for row in patch.files
+        ]
+        return patch._replace(traced=self._traced(patch.sha, message), files=tuple(files))
 
     def _session_behind(self, author: Author, edit: Edit | None) -> SessionBehind:
         last = edit.id if edit else next(reversed(author.edits), "")

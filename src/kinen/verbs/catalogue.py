@@ -66,6 +66,7 @@ OTHER_NAMES = (
     ("issues", "plan issues", "kinen.cli.issues:issues"),
     ("graph", "files graph", "kinen.cli.graph:graph"),
     ("resources", "files resources", "kinen.cli.resources:resources"),
+    ("blame", "files blame", "kinen.verbs.blame:Blame"),
     ("tag", "files tag", "kinen.cli.tags:tag"),
     ("tags", "files tags", "kinen.cli.tags:tags"),
     ("daemon", "index daemon", "kinen.cli.daemon:daemon"),
@@ -119,7 +120,9 @@ def verbs() -> Iterator[tuple[str, type[Verb]]]:
     """Every verb with the words of its command."""
     from importlib import import_module
 
-    for _, name, target, _ in COMMANDS:
+    rows = [(name, target) for _, name, target, _ in COMMANDS]
+    rows += [(name, target) for name, _, target in OTHER_NAMES]
+    for name, target in rows:
         module, _, attribute = target.partition(":")
         if module.startswith("kinen.verbs."):
             yield name, getattr(import_module(module), attribute)
