@@ -511,6 +511,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "kinen_get_cochange": {"paths": ["src/a.py"]},
     "kinen_fix": {"error": "ValueError: the kettle is empty"},
     "kinen_how": {"command": "git commit"},
+    "kinen_why": {"target": "HEAD"},
     "kinen_checkpoint": {"text": "the kettle was mended"},
     "kinen_plan": {"action": "list"},
     "kinen_observe": {"content": "it boils"},

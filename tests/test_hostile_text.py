@@ -508,6 +508,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "kinen_get_cochange": {"paths": ["notes/beta.md"]},
     "kinen_fix": {"error": f"ValueError: alpha {EVIL}"},
     "kinen_how": {"command": f"alpha {EVIL}"},
+    "kinen_why": {"target": "HEAD"},
     "kinen_checkpoint": {"description": f"alpha {EVIL}"},
     "kinen_plan": {"action": "get"},
     "kinen_observe": {"content": f"alpha {EVIL}"},

@@ -248,6 +248,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "kinen_get_cochange": {"path": NAME},
     "kinen_fix": {"error": f"ValueError: {SPOKEN}"},
     "kinen_how": {"command": "alpha"},
+    "kinen_why": {"target": "HEAD"},
     "kinen_checkpoint": {"description": f"alpha {SPOKEN}"},
     "kinen_plan": {"action": "get"},
     "kinen_observe": {"content": f"alpha {SPOKEN}"},

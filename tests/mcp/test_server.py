@@ -670,6 +670,7 @@ FORMER = {
     "kinen_get_cochange": {"path": NOTE, "limit": 3},
     "kinen_fix": {"error": "ValueError: no parcel"},
     "kinen_how": {"command": "pytest"},
+    "kinen_why": {"target": "HEAD"},
     "kinen_standup": {"since": "1w"},
     "kinen_handoff": {},
     "kinen_memories": {},
