@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -27,7 +28,20 @@ if TYPE_CHECKING:
     from conftest import Ran
 
 VERBS = dict(verbs())
+MEMORY = "the id of a memory"
 ASKED: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "context": (["--file", "a.py"], {"file": "a.py"}),
+    "graph broken": ([], {}),
+    "graph export": ([], {}),
+    "graph orphans": ([], {}),
+    "graph show": (["tea.md"], {"ref": "tea.md"}),
+    "handoff": ([], {}),
+    "index status": ([], {}),
+    "show": (["tea.md:1"], {"ref": "tea.md:1"}),
+    "standup": (["--since", "2000-01-01"], {"since": "2000-01-01"}),
+    "tags": ([], {}),
+    "memories list": ([], {}),
+    "memories show": ([MEMORY], {"name": MEMORY}),
     "ask": (["what does tea need"], {"question": "what does tea need"}),
     "blame": (["a.py"], {"path": "a.py"}),
     "cochange": (["a.py"], {"paths": ["a.py"]}),
@@ -39,7 +53,18 @@ ASKED: dict[str, tuple[list[str], dict[str, Any]]] = {
     "related": (["tea.md"], {"ref": "tea.md"}),
     "why": (["a.py:1"], {"target": "a.py:1"}),
 }
-"""The words of a command line for each verb, and the same as a request."""
+"""The words of a command line for each verb that reads, and the same as a request."""
+REQUESTED: dict[str, dict[str, Any]] = {
+    "correct memory": {"action": "forget", "id": MEMORY},
+    "links": {"path": "tea.md"},
+    "read": {"path": "tea.md", "links": True},
+}
+"""Requests that no command makes."""
+WRITTEN: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "memories add": (["Cups are blue"], {"text": "Cups are blue"}),
+    "tag": (["a.py", "+hot"], {"path": "a.py", "ops": ["+hot"]}),
+}
+"""The same for each verb that writes."""
 
 
 @pytest.fixture
@@ -49,6 +74,7 @@ def folder(space: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     repository.git("init", "-q", "-b", "main")
     repository.commit("feat: tea\n\ntags: tea", {"a.py": "1\n", "b.py": "1\n"})
     notes = {"tea.md": "# Tea\n\nTea needs a [[kettle]].\n", "kettle.md": "# Kettle\n\nIt boils.\n"}
+    notes["cup.md"] = "# Cup\n\nIt is empty.\n"
     repository.commit("docs: tea", notes)
     repository.commit("fix: tea", {"a.py": "2\n", "b.py": "2\n"})
     monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
@@ -61,8 +87,16 @@ def folder(space: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             memory.observe(text, kind="error", scope=scope, provenance=about)
             about = {"command": "make tea", "exitCode": 0}
             memory.observe("$ make tea\nok", kind="command", scope=scope, provenance=about)
+        memory.consolidation.remember("Tea is green", type="decision")
         memory.sync(embed=False)
     return repository.root
+
+
+def asked(folder: Path, value: Any) -> Any:
+    """Words or a request, with the id of the memory that is there."""
+    with Memory.open(folder) as memory:
+        known = memory.consolidation.memories()[0].id
+    return json.loads(json.dumps(value).replace(MEMORY, known))
 
 
 @pytest.fixture
@@ -76,29 +110,55 @@ def client(folder: Path) -> Iterator[TestClient]:
 
 
 def test_every_verb_is_asked_here() -> None:
-    assert set(ASKED) == set(VERBS)
+    assert {*ASKED, *REQUESTED, *WRITTEN} == set(VERBS)
+    writing = {name for name, verb in VERBS.items() if verb.writes}
+    assert writing == {*WRITTEN, "correct memory"}
+
+
+def requested(client: TestClient, verb: type[Verb], request: dict[str, Any]) -> list[Any]:
+    """The answers of the endpoint of a verb, one by each method."""
+    in_path = re.findall(r"{(\w+)", verb.route)
+    place = re.sub(r"{(\w+)[^}]*}", lambda match: str(request[match[1]]), verb.route)
+    rest = {name: value for name, value in request.items() if name not in in_path}
+    answers = []
+    for method in verb.methods or (("POST",) if verb.writes else ("POST", "GET")):
+        body: dict[str, Any] = {"params" if method in ("GET", "DELETE") else "json": rest}
+        answer = client.request(method, f"/v1/{place}", **body)
+        assert answer.status_code == 200, answer.text
+        answers.append(answer.json())
+    return answers
 
 
 @pytest.mark.parametrize("name", ASKED)
 def test_command_line_http_and_python_answer_the_same(
     folder: Path, client: TestClient, kinen: Callable[..., Ran], name: str
 ) -> None:
-    words, request = ASKED[name]
+    words, request = asked(folder, ASKED[name])
     verb = VERBS[name]
     run = kinen(*name.split(), *words, "--json")
     assert run.code == 0, run.err
     answer = json.loads(run.out)
-    route = f"/v1/{verb.route}"
-    assert client.post(route, json=request).json() == answer
-    assert client.get(route, params=request).json() == answer
+    assert all(value == answer for value in requested(client, verb, request))
     with Memory.open(folder) as memory:
         called: Verb = verb(**request)
         assert plain(called.run(memory)) == answer
 
 
+@pytest.mark.parametrize("name", WRITTEN)
+def test_what_a_verb_writes_has_the_same_fields_on_every_surface(
+    client: TestClient, kinen: Callable[..., Ran], name: str
+) -> None:
+    words, request = WRITTEN[name]
+    run = kinen(*name.split(), *words, "--json")
+    assert run.code == 0, run.err
+    (answer,) = requested(client, VERBS[name], request)
+    assert answer.keys() == json.loads(run.out).keys()
+
+
 @pytest.mark.parametrize("name", [name for name, verb in VERBS.items() if verb.tool])
 def test_the_tool_of_a_verb_answers_with_its_fields(folder: Path, name: str) -> None:
-    _, request = ASKED[name]
+    request = {**REQUESTED, **{key: row[1] for key, row in {**ASKED, **WRITTEN}.items()}}[name]
+    request = asked(folder, request)
 
     async def call() -> Any:
         with Memory.open(folder) as memory:
@@ -107,7 +167,8 @@ def test_the_tool_of_a_verb_answers_with_its_fields(folder: Path, name: str) -> 
 
     result = anyio.run(call)
     assert not result.is_error, result.content
-    fields = set(VERBS[name].result.__dataclass_fields__)
+    shapes = getattr(VERBS[name].result, "__args__", (VERBS[name].result,))
+    fields = {field for shape in shapes for field in shape.__dataclass_fields__}
     assert set(result.structured_content) - {"notice"} <= fields
     assert len(result.structured_content) > 1
 

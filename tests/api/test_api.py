@@ -13,11 +13,12 @@ from pydantic import ValidationError
 
 from kinen.api import entries, requests, responses
 from kinen.api.complaints import complaint
-from kinen.api.paging import decode_cursor, encode_cursor, next_page
+from kinen.api.paging import decode_cursor, encode_cursor
 from kinen.errors import QueryError
 from kinen.mcp.calls import TOOLS
 from kinen.memory import Memory
 from kinen.memory.pool import JOURNAL, MemoryPool
+from kinen.verbs.verb import next_offset
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,8 +82,8 @@ def test_a_cursor_is_the_position_it_was_made_of(number: int, name: str) -> None
 def test_there_is_no_page_after_the_last() -> None:
     assert encode_cursor(None) is None
     assert decode_cursor("") is None
-    assert next_page(total=10, offset=0, limit=5) == {"total": 10, "next_offset": 5}
-    assert next_page(total=10, offset=5, limit=5) == {"total": 10, "next_offset": 0}
+    assert next_offset(total=10, offset=0, size=5) == 5
+    assert next_offset(total=10, offset=5, size=5) == 0
     with pytest.raises(QueryError, match="invalid cursor"):
         decode_cursor("x")
 

@@ -1,10 +1,11 @@
 """Responses with entries of the journal and the worklog, in the names of `--json`."""
 
-from typing import Any
+from typing import Any, get_origin
 
-from pydantic import BaseModel, Field
+from pydantic import Field, create_model
 
-from kinen.api.responses import CursorPage, Response
+from kinen.api.responses import Response
+from kinen.model import journal
 
 
 class Checkpoint(Response):
@@ -62,94 +63,47 @@ class PinChanges(Response):
     unpinned: list[str] = Field(default=[])
 
 
-class Entry(BaseModel):
-    ref: str
-    id: str
+def entry(kind: type[Any], name: str = "", **more: Any) -> Any:
+    """The model of the JSON of an entry (`render.journal.entry_json`), with further fields.
+
+    Names of colleagues are not in it: only entries of a team have them.
+    """
+    fields: dict[str, Any] = {"ref": str}
+    for key, value in kind.__annotations__.items():
+        if value is journal.Scope:
+            fields |= dict.fromkeys(journal.Scope._fields, str)
+        elif key == "ts" or key.endswith("_at"):
+            fields["at" if key == "ts" else key] = str | None
+        elif key not in ("by", "successor_by"):
+            shapes: dict[Any, Any] = {tuple: list[str], None: value}
+            fields[key] = shapes.get(get_origin(value), dict[str, Any])
+    rows: dict[str, Any] = {key: (value, ...) for key, value in (fields | more).items()}
+    return create_model(name or kind.__name__, __base__=Response, **rows)
 
 
-class Scope(BaseModel):
-    session: str
-    repo: str
-    agent: str
-    user: str
-    task: str
+def several(row: Any) -> Any:
+    return list[row]
 
 
-class ObservationFields(BaseModel):
-    kind: str
-    content: str
-    at: str | None
-    capsule: str
-    provenance: dict[str, Any]
-    branch: str
-    head: str
-    files: list[str]
-    masked: dict[str, Any]
-    redacted: bool
-    forgotten_at: str | None
+def page(name: str, row: Any) -> Any:
+    """The model of a page of entries."""
+    rows: dict[str, Any] = {name: (several(row), ...), "next": (str | None, ...)}
+    title = name.removesuffix("s").capitalize()
+    return create_model(f"{title}Page", __base__=Response, **rows)
 
 
-class Observation(ObservationFields, Entry, Scope, Response):
-    pass
-
-
-class NewObservation(ObservationFields, Entry, Scope, Response):
-    deduplicated: bool
-
-
-class ObservationPage(CursorPage, Response):
-    observations: list[Observation]
-
-
-class CapsuleFields(BaseModel):
-    type: str
-    intent: str
-    status: str
-    opened_at: str | None
-    closed_at: str | None
-    reason: str
-    forgotten_at: str | None
-    parent: str
-
-
-class Capsule(CapsuleFields, Entry, Scope, Response):
-    pass
-
-
-class Summary(Entry, Response):
-    capsule: str
-    content: str
-    created_at: str | None
-    confidence: float
-    evidence: list[str]
-    written: bool
-    redacted: bool
-    forgotten_at: str | None
-
-
-class ClosedCapsule(CapsuleFields, Entry, Scope, Response):
-    summary: Summary | None
-
-
-class CapsuleDetails(CapsuleFields, Entry, Scope, Response):
-    parts: list[Capsule]
-    summaries: list[Summary]
-    observations: list[Observation]
-
-
-class CapsulePage(CursorPage, Response):
-    capsules: list[Capsule]
-
-
-class Pin(Entry, Scope, Response):
-    target: str
-    note: str
-    created_at: str | None
-    expires_at: str | None
-
-
-class PinPage(CursorPage, Response):
-    pins: list[Pin]
+Observation: Any = entry(journal.Observation)
+NewObservation = entry(journal.Observation, "NewObservation", deduplicated=bool)
+Summary = entry(journal.Summary)
+Capsule = entry(journal.Capsule)
+ClosedCapsule = entry(journal.Capsule, "ClosedCapsule", summary=Summary | None)
+ROWS: dict[str, Any] = {"parts": Capsule, "summaries": Summary, "observations": Observation}
+LISTS = {name: several(row) for name, row in ROWS.items()}
+CapsuleDetails = entry(journal.Capsule, "CapsuleDetails", **LISTS)
+Pin = entry(journal.Pin)
+ObservationPage = page("observations", Observation)
+CapsulePage = page("capsules", Capsule)
+PinPage = page("pins", Pin)
 
 
 class Unpinned(Response):

@@ -6,7 +6,6 @@ import base64
 import json
 
 from kinen.errors import QueryError
-from kinen.verbs.verb import next_offset
 
 Key = tuple[int, str]
 """A position in a list: after the entry with this time (or count) and this name."""
@@ -31,8 +30,3 @@ def decode_cursor(cursor: str) -> Key | None:
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise QueryError("invalid cursor", "send the `next` of a page, unchanged") from error
     return number, name
-
-
-def next_page(total: int, offset: int, limit: int) -> dict[str, int]:
-    """How many entries there are, and the offset of the next page; 0 after the last."""
-    return {"total": total, "next_offset": next_offset(total, offset, limit)}

@@ -11,9 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
-from kinen.api.corrections import ACTIONS
 from kinen.journal.schema import LATEST
-from kinen.model.kinds import CAPSULE_TYPES, DISTILLERS, EVENTS, MEMORY_TYPES, MODES
+from kinen.model.kinds import CAPSULE_TYPES, DISTILLERS, EVENTS, MODES
 from kinen.privacy.entrance import plain_values
 from kinen.query import MOST, bounds
 
@@ -85,6 +84,7 @@ def _mode(strategy: Any) -> Any:
 
 
 VALUES: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "cursor": ("offset", lambda cursor: cursor),
     "days": ("since", lambda days: f"{days}d" if days else ""),
     "semantic": ("mode", lambda semantic: "semantic" if semantic else ""),
     "strategy": ("mode", _mode),
@@ -330,10 +330,6 @@ class PageFields(BaseModel):
     cursor: Cursor = ""
 
 
-class Page(PageFields, Request):
-    pass
-
-
 class ListPins(Scope, PageFields, Request):
     """Filters for pins or open capsules, newest first."""
 
@@ -376,27 +372,6 @@ class Pin(Scoped, Request):
         0, description="seconds, or as text 30s, 12h, 7d, 2w or a date to come"
     )
     ttl_ms: int = Field(0, ge=0, lt=LATEST)
-
-
-class Standup(Request):
-    since: Since = "1d"
-
-
-class ListMemories(Request):
-    """Filters for memories, newest first."""
-
-    type: Literal["", *MEMORY_TYPES] = ""  # type: ignore[valid-type]
-    session: Name = Field("", description="a part of the session that they were drawn from")
-    limit: Limit = 20
-
-
-class CorrectMemory(Request):
-    """What to change in a memory, and what to put in its place."""
-
-    action: Literal[*ACTIONS] = Field(examples=["undo"])  # type: ignore[valid-type]
-    id: Name = Field("", description="an id, or the beginning of one; of none to undo")
-    other: Name = Field("", description="the memory that it is merged into or superseded by")
-    content: Text = Field("", description="the new wording")
 
 
 class Embed(Request):

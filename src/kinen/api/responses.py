@@ -8,29 +8,13 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-EXAMPLES: dict[str, Any] = {
-    "at": "2026-03-01T09:30:00.000Z",
-    "code": "not_found",
-    "content": "Redis lost sessions on restart.",
-    "hint": "`kinen space list`",
-    "id": "01JD8X9Z3M4N5P6Q7R8S9T0VWX",
-    "message": "no space called 'notes'",
-    "path": "docs/sessions.md",
-    "query": "why did we drop redis",
-    "ref": "note:docs/sessions.md",
-    "session": "s1",
-    "text": "Redis lost sessions on restart.",
-    "tokens": 214,
-}
-"""Examples of fields for OpenAPI, by name."""
+from kinen.verbs.verb import add_examples
 
 
 def _document(schema: dict[str, Any], _model: object) -> None:
     """Say that there are no other fields, and give examples."""
     schema["additionalProperties"] = False
-    for name, field in schema.get("properties", {}).items():
-        if name in EXAMPLES:
-            field["examples"] = [EXAMPLES[name]]
+    add_examples(schema)
 
 
 class Response(BaseModel):
@@ -56,16 +40,9 @@ class Failure(Response):
     error: Fault
 
 
-class OffsetPage(BaseModel):
-    total: int
-    next_offset: int = Field(0, description="of the next page; 0 on the last")
+class Source(Response):
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
 
-
-class CursorPage(BaseModel):
-    next: str | None
-
-
-class RecordFields(BaseModel):
     ref: str
     path: str = ""
     type: str
@@ -75,44 +52,9 @@ class RecordFields(BaseModel):
     tags: list[str] = []
     metadata: dict[str, Any] = {}
 
-
-class Record(RecordFields, Response):
-    pass
-
-
-class Source(RecordFields, Response):
-    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
-
     space: str = Field("", description="its name, where several were asked")
     root: str = Field("", description="folder of the space")
     file: str = Field("", description="absolute path")
-
-
-class Chunk(Response):
-    ref: str
-    n: int
-    text: str
-    heading: str
-    start_line: int
-    end_line: int
-    page: int
-
-
-class Edge(Response):
-    source: str
-    target: str = Field("", description="empty if the link is broken")
-    type: str
-    written: str = ""
-    text: str = ""
-    line: int = 0
-    sentence: str = Field("", description="around the link")
-
-
-class RecordDetails(RecordFields, Response):
-    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
-
-    chunks: list[Chunk]
-    edges: list[Edge] | None = Field(None, description="of commits and files of the repository")
 
 
 class Passage(Response):
@@ -195,40 +137,6 @@ class Dropped(Response):
     space: str = ""
 
 
-class Digest(Response):
-    text: str = ""
-    by: str = ""
-    sources: list[str] = []
-    tokens_in: int = 0
-    tokens_out: int = 0
-    cached: bool = False
-    notes: list[str] = []
-    passages: int = Field(0, description="how many it sums up")
-    latency_ms: int = Field(0, description="time that a model took")
-    reduction: float = Field(0.0, description="share of their tokens that it saves")
-
-
-class Recall(Response):
-    query: str
-    budget: int
-    tokens: int
-    over_budget: bool = False
-    search_method: str = Field("", description="a mode of search, or `recent`")
-    items: list[Item]
-    dropped: list[Dropped] = []
-    digest: Digest | None = None
-    notes: list[str] = []
-
-
-class Report(Response):
-    space: str = ""
-    markdown: str
-
-
-class Memories(Response):
-    memories: list[dict[str, Any]]
-
-
 class TieredRecall(Response):
     query: str
     budget: int
@@ -256,90 +164,6 @@ class PromptContext(Response):
     tokens: int
     entries: list[str]
     dropped: list[Unrelated]
-
-
-class Links(Response):
-    ref: str
-    edges: list[Edge]
-
-
-class RelatedRecord(RecordFields, Response):
-    score: float
-    reasons: list[str] = []
-
-
-class Orphans(Response):
-    orphans: list[Record]
-
-
-class BrokenLinks(Response):
-    edges: list[Edge]
-
-
-class LinkPage(OffsetPage, Response):
-    ref: str = ""
-    edges: list[Edge] = []
-    related: list[RelatedRecord] = []
-    orphans: list[Record] = []
-
-
-class RevisionFields(BaseModel):
-    ref: str
-    at: str
-    author: str
-    subject: str
-    status: str
-    path: str
-    before: str | None = None
-    tags: list[str] = []
-    message: str = ""
-
-
-class Revision(RevisionFields, Response):
-    pass
-
-
-class Tag(Response):
-    tag: str
-    count: int
-    files: int = 0
-    notes: int = 0
-
-
-class Tags(OffsetPage, Response):
-    tags: list[Tag]
-
-
-class TagPage(CursorPage, Response):
-    tags: list[Tag]
-
-
-class Artifact(Response):
-    ref: str
-    path: str = ""
-    type: str
-    title: str = ""
-    at: str = ""
-    tags: list[str] = []
-    content: str
-    tokens: int = Field(description="of content")
-    lines: int = Field(description="of the whole text")
-    next_offset: int = Field(0, description="the line to continue from; 0 at the end")
-    commits: list[Revision] = Field([], description="the latest that touched it, oldest first")
-
-
-class Skipped(Response):
-    path: str
-    reason: str
-
-
-class IndexStatus(Response):
-    space: str
-    synced: str = ""
-    counts: dict[str, int]
-    types: dict[str, int]
-    pending: int
-    skipped: list[Skipped] = []
 
 
 class IndexReport(Response):

@@ -267,6 +267,8 @@ class Output:
     """Printed on standard error, without --json only."""
     paths: Sequence[str] = ()
     """The files in the text, which `-l` prints; see `files_command`."""
+    raw: str | None = None
+    """Printed byte for byte in place of the text."""
 
 
 def listing(
@@ -285,7 +287,9 @@ def emit(output: Output, as_json: bool) -> int:
     if as_json:
         print(to_json(output.data() if callable(output.data) else output.data))
     else:
-        if output.text:
+        if output.raw is not None:
+            write_raw(output.raw)
+        elif output.text:
             print(output.text)
         for remark in output.notes:
             note(remark)

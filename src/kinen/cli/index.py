@@ -16,23 +16,22 @@ from kinen.cli.command import (
     group,
     json_option,
     space_option,
-    spaces_command,
     spaces_option,
     text_option,
     warn,
 )
 from kinen.cli.progress import bar
-from kinen.cli.run import ERROR, colours, fail, note, synced_text
+from kinen.cli.run import ERROR, colours, fail, note
+from kinen.cli.verbs import command
 from kinen.errors import Busy, KinenError
 from kinen.memory import Memory
 from kinen.render.json import counts_json, to_json
-from kinen.render.text import counted, counts_text, report_text
+from kinen.render.text import counted, report_text
 from kinen.space.find import is_several, resolve_names
+from kinen.verbs.admin import IndexStatus, counts_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from kinen.model.documents import Counts
 
 WAIT = 10.0
 """Seconds to wait for another process that indexes the same space."""
@@ -120,37 +119,7 @@ def index(
         raise
 
 
-@index.command()
-@spaces_command
-def status(memory: Memory) -> Output:
-    """Show what is in the index, and why files were skipped or read only in part."""
-    state = memory.index.status()
-    skipped = memory.index.skipped()
-    partly = memory.index.partly_read()
-    counts = state.counts
-    data = {
-        "space": state.name,
-        "synced": state.synced or None,
-        "counts": counts_json(counts),
-        "types": state.kinds,
-        "pending": state.pending,
-        "skipped": [
-            {"path": path, "reason": reason, "partly": path in partly} for path, reason in skipped
-        ],
-    }
-    lines = [
-        _counts_line(counts),
-        f"{counts.edges:,} links, {counts.broken:,} broken",
-        f"last synced {synced_text(state.synced)}" if state.synced else "never synced",
-    ]
-    if state.pending:
-        chunks = counted(state.pending, "chunks")
-        lines.append(f"{chunks} without a vector: run `kinen index`")
-    style = colours()
-    for path, reason in skipped:
-        word = "cut" if path in partly else "skipped"
-        lines.append(f"{style('warn', word)} {path}: {reason}")
-    return Output(data, "\n".join(lines))
+index.add_command(command(IndexStatus, "status"))
 
 
 @index.command()
@@ -243,19 +212,12 @@ def _index(memory: Memory, options: Options) -> tuple[Output, str]:
         files = counted(counts.skipped, "files")
         notes.append(f"{files} could not be read in full: see `kinen index status`")
     data = {**report._asdict(), "counts": counts_json(counts)}
-    text = f"{report_text(report)}\n{_counts_line(counts)}"
+    text = f"{report_text(report)}\n{counts_line(counts)}"
     return Output(data, text, notes=notes), report.failure
 
 
 def _kept(memory: Memory) -> str:
     """What the index has when indexing is interrupted."""
     with contextlib.suppress(KinenError):
-        return f"{_counts_line(memory.index.status().counts)} are"
+        return f"{counts_line(memory.index.status().counts)} are"
     return "what was indexed is"
-
-
-def _counts_line(counts: Counts) -> str:
-    return counts_text(
-        {"documents": counts.documents, "chunks": counts.chunks, "vectors": counts.vectors},
-        zeros=True,
-    )

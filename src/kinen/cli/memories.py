@@ -1,4 +1,4 @@
-"""`kinen memories` and `kinen consolidate`: memories extracted from sessions and files."""
+"""Corrections of `kinen memories`, and `kinen consolidate`."""
 
 from __future__ import annotations
 
@@ -8,115 +8,27 @@ from kinen.cli.command import (
     Output,
     choice_option,
     dry_run_option,
-    group,
-    limit_option,
-    list_option,
-    listing,
     memory_command,
     moment,
     options,
-    spaces_command,
     text_option,
 )
 from kinen.cli.editor import rewrite
-from kinen.cli.options import AS_OF, BEGIN
+from kinen.cli.options import BEGIN
 from kinen.cli.progress import working
-from kinen.cli.run import colours, piped, screen
+from kinen.cli.run import colours, piped
 from kinen.memory import Memory
-from kinen.model.kinds import DISTILLERS, MEMORY_TYPES
+from kinen.model.kinds import DISTILLERS
 from kinen.render.journal import (
     consolidated_json,
     consolidated_text,
-    learned_text,
-    memories_table,
-    memory_json,
-    origin_text,
 )
-
-EMPTY = "no memories yet: `kinen memories draw` draws them from sessions, files and commits"
 
 EDIT_REMARK = "Save and close the editor to store the wording; an empty text changes nothing."
 EDIT_HINT = "`kinen memories edit ID TEXT` gives the new wording"
 
 
-@group()
-def memories() -> None:
-    """Decisions, lessons, patterns and insights, each with its sources."""
-
-
-@memories.command("list")
-@choice_option("--type -t", MEMORY_TYPES, "only this type (default: all)", key="type_")
-@text_option("--session", "NAME", "only those drawn from this session (a part is enough)")
-@click.option("--forgotten", is_flag=True, help="list hidden memories instead")
-@options(AS_OF)
-@limit_option(0, "memories")
-@spaces_command
-def list_(
-    memory: Memory, type_: str | None, session: str, forgotten: bool, as_of: str, limit: int
-) -> Output:
-    """List memories, newest first. Exit 1 if there are none.
-
-    With --as-of, those that held then: memories that were hidden or superseded later come back.
-    """
-    records = memory.consolidation.memories(
-        type_ or "", hidden=forgotten, session=session, as_of=as_of
-    )
-    chosen = records[: max(0, limit) or None]
-    pairs = [(record, memory.consolidation.origin(record)) for record in chosen]
-    return listing(
-        {"memories": [memory_json(*pair) for pair in pairs]},
-        memories_table(pairs, screen(), memory.journal.short_ids(records)),
-        chosen,
-        _nothing(type_ or session or as_of, forgotten=forgotten),
-        len(records),
-    )
-
-
-def _nothing(chosen: str, *, forgotten: bool) -> str:
-    """What was looked for, and what to do; `chosen` is what narrowed the list."""
-    if chosen:
-        return "no memory matches: `kinen memories list` lists all"
-    if forgotten:
-        return "no memory is hidden: `kinen memories forget ID` hides one"
-    return EMPTY
-
-
-@memories.command("add")
-@click.argument("text")
-@choice_option(
-    "--type -t", MEMORY_TYPES, "its type (default: its label, else decision)", key="type_"
-)
-@text_option("--why", "TEXT", "the reason")
-@list_option("--file -f", "files", "PATH", "file that it is about")
-@memory_command
-def add_memory(
-    memory: Memory, text: str, type_: str | None, why: str, files: tuple[str, ...]
-) -> Output:
-    """Save a memory in one sentence: what was decided or learned.
-
-    \b
-    Examples:
-      kinen memories add "Sessions live in Postgres" --why "Redis lost them at a restart"
-      kinen memories add "Lesson: the mock clock must be reset" --file tests/clock.py
-    """
-    places = [memory.git.inside(file) for file in files]
-    record = memory.consolidation.remember(text, type=type_ or "", why=why, files=places)
-    origin = memory.consolidation.origin(record)
-    return Output(memory_json(record, origin), learned_text(record))
-
-
-@memories.command()
-@click.argument("name", metavar="ID")
-@memory_command
-def show(memory: Memory, name: str) -> Output:
-    """Show a memory with all its sources."""
-    record = memory.consolidation.get(name)
-    origin = memory.consolidation.origin(record)
-    lines = [learned_text(record, colours(), sources=True), origin_text(origin)]
-    return Output(memory_json(record, origin), "\n".join(filter(None, lines)))
-
-
-@memories.command()
+@click.command()
 @click.argument("name", metavar="ID")
 @memory_command
 def forget(memory: Memory, name: str) -> Output:
@@ -128,7 +40,7 @@ def forget(memory: Memory, name: str) -> Output:
     return Output({"ref": record.ref}, f"{record.ref}  forgotten")
 
 
-@memories.command()
+@click.command()
 @click.argument("name", metavar="ID")
 @memory_command
 def restore(memory: Memory, name: str) -> Output:
@@ -137,7 +49,7 @@ def restore(memory: Memory, name: str) -> Output:
     return Output({"ref": record.ref}, f"{record.ref}  restored")
 
 
-@memories.command()
+@click.command()
 @click.argument("name", metavar="ID")
 @click.argument("text", metavar="[TEXT|-]", default="")
 @memory_command
@@ -159,7 +71,7 @@ def edit(memory: Memory, name: str, text: str) -> Output:
     return Output({"ref": new.ref, "replaced": old.ref}, f"{new.ref}  {word}")
 
 
-@memories.command()
+@click.command()
 @click.argument("name", metavar="ID")
 @click.argument("into", metavar="INTO")
 @memory_command
@@ -172,7 +84,7 @@ def merge(memory: Memory, name: str, into: str) -> Output:
     )
 
 
-@memories.command()
+@click.command()
 @click.argument("name", metavar="ID")
 @click.argument("by", metavar="[NEWER]", default="")
 @memory_command
@@ -184,7 +96,7 @@ def supersede(memory: Memory, name: str, by: str) -> Output:
     return Output({"ref": record.ref, "superseded_by": newer or None}, f"{record.ref}  {text}")
 
 
-@memories.command()
+@click.command()
 @memory_command
 def undo(memory: Memory) -> Output:
     """Undo the last edit, merge, supersede, forget or restore; up to 20, one at a time."""

@@ -1,15 +1,26 @@
-"""`kinen snapshot`: copies of the index, each tied to a commit."""
+"""`kinen snapshot` and `kinen gc`: copies of the index, and what nothing uses."""
 
 from __future__ import annotations
 
 import click
 
-from kinen.cli.command import Output, group, listing, memory_command, number_option
+from kinen import paths
+from kinen.cli.command import (
+    Output,
+    dry_run_option,
+    group,
+    json_command,
+    listing,
+    memory_command,
+    number_option,
+)
 from kinen.cli.progress import working
 from kinen.cli.run import screen
 from kinen.memory import Memory
+from kinen.memory.garbage import collect, garbage
 from kinen.render.history import snapshot_json, snapshot_text, snapshots_table
 from kinen.render.json import counts_json
+from kinen.render.text import size_text
 
 
 @group()
@@ -79,3 +90,27 @@ def _nothing_to_remove(count: int, keep: int) -> str:
     if not count:
         return "nothing to remove: there are no snapshots"
     return f"nothing to remove: there are {count:,}, and --keep {keep} keeps the newest {keep:,}"
+
+
+@click.command()
+@dry_run_option
+@json_command
+def gc(dry_run: bool) -> Output:
+    """Delete what nothing uses: indexes of removed spaces, clones and worktrees, unused vectors.
+
+    Journals are kept: `kinen space remove --purge` deletes a space for good. Exit 1 if there is
+    nothing to delete.
+    """
+    home = paths.default_home()
+    with working("looking for what nothing uses"):
+        items = garbage(home) if dry_run else collect(home)
+    total = sum(item.bytes for item in items)
+    lines = [f"{size_text(item.bytes):>10}  {item.path}  ({item.reason})" for item in items]
+    if items:
+        lines.append(f"{size_text(total)} {'would be freed' if dry_run else 'freed'}")
+    return Output(
+        {"deleted": [item._asdict() for item in items], "bytes": total, "dry_run": dry_run},
+        "\n".join(lines),
+        found=bool(items),
+        notes=() if items else ["nothing to delete"],
+    )

@@ -1,4 +1,4 @@
-"""`kinen space`: the spaces on this machine."""
+"""`kinen space`, `init` and `trust`: which folders are spaces, and whose settings hold."""
 
 from __future__ import annotations
 
@@ -7,16 +7,26 @@ from typing import Any
 
 import click
 
-from kinen import paths
-from kinen.cli.command import FILE_NAME, Output, group, json_command, listing
+from kinen import config, paths
+from kinen.cli.command import (
+    FILE_NAME,
+    Output,
+    choice_option,
+    group,
+    json_command,
+    listing,
+    space_option,
+)
 from kinen.cli.run import colours
+from kinen.config import trust as store
 from kinen.errors import SpaceError
-from kinen.memory import garbage
+from kinen.memory import Memory, garbage
 from kinen.memory.garbage import usage
 from kinen.render.text import counted, size_text
-from kinen.space import early, registry
+from kinen.space import early, find, registry
 from kinen.space import find as spaces
 from kinen.space.registry import Space
+from kinen.storage import inside
 from kinen.text import iso
 
 
@@ -119,3 +129,88 @@ def _space_json(space: Space) -> dict[str, Any]:
         "data": space.data,
         "missing": space.missing,
     }
+
+
+PATIENCE_MS = 5_000
+"""How long it waits for a process that writes the journal."""
+TEMPLATES = {
+    "technical": ("docs", "papers", "examples", "data"),
+    "writing": ("drafts", "references", "people", "places"),
+    "research": ("papers", "notes", "data", "figures"),
+}
+
+
+@click.command()
+@click.argument("path", default=".", type=click.Path(file_okay=False))
+@click.option("--name", metavar="NAME", help="name of the space (default: name of the folder)")
+@choice_option(
+    "--template", list(TEMPLATES), "create these folders below resources/ (default: none)"
+)
+def init(path: str, name: str | None, template: str | None) -> int:
+    """Make a folder a space: register it and write a short .kinen/config.yml.
+
+    Existing files are not changed; running it again is safe.
+
+    \b
+    Examples:
+      kinen init
+      kinen init ~/notes --name notes --template research
+    """
+    os.makedirs(path, exist_ok=True)
+    root = os.path.realpath(path)
+    home = paths.default_home()
+    space = find.at(root, home=home)
+    file = config.space_file(root)
+    new = not os.path.lexists(file)
+    if new:
+        title = name or space.name
+        identity = registry.new_identity() if space.identity == "path" else ""
+        inside.create(root, ".kinen/config.yml", config.template(title, identity).encode())
+    waiting = early.count(home, root)
+    registered = find.register(find.at(root, home=home), name)
+    for folder in TEMPLATES.get(template or "", ()):
+        inside.make_folder(root, f"resources/{folder}")
+    print(f"{'initialised' if new else 'already a space:'} {registered.name} in {root}")
+    if waiting:
+        with Memory.open(root) as memory:
+            memory.core.store.drain(PATIENCE_MS)
+            memory.journal.close_ended()
+            taken = waiting - early.count(home, root)
+        print(f"took in {counted(taken, 'events')} from before it was a space")
+    print("next: run `kinen index`, then `kinen search`")
+    return 0
+
+
+@click.command()
+@click.option("--memory", is_flag=True, help="only what the repository says, not its config file")
+@click.option("--revoke", is_flag=True, help="revoke the trust")
+@space_option
+def trust(memory: bool, revoke: bool, space: str | None) -> int:
+    """Trust this space: its .kinen/config.yml as it is, and what its repository says.
+
+    Both may have come with a `git clone`. Until you trust them, keys of the config file that choose
+    endpoints or models, or read outside the space, are ignored, its limits count only if they are
+    lower than yours, and agents are not told at their start what memories, plans, files, commits
+    and issues say that kinen did not write on this machine. After a change the config file must be
+    trusted again.
+    """
+    home = paths.default_home()
+    root = spaces.find(name=space).root if space else spaces.locate() or spaces.find().root
+    file = config.space_file(root)
+    if not memory:
+        if revoke:
+            store.revoke(home, file)
+            print(f"no longer trusted: {file}")
+        elif os.path.exists(file):
+            ignored = config.load(home, root).ignored
+            store.trust(home, file)
+            print(f"trusted: {file}")
+            for key in ignored:
+                print(f"  {key} is now {config.get(config.load(home, root), key)}")
+    if revoke:
+        store.revoke_memory(home, root)
+        print(f"agents are no longer told at their start what others wrote in {root}")
+    else:
+        store.trust_memory(home, root, spaces.at(root).id)
+        print(f"agents are told at their start what others wrote in {root}")
+    return 0

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from contextlib import nullcontext
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import click
@@ -12,13 +13,21 @@ import click
 from kinen.cli.clickargs import AliasedOption, split
 from kinen.cli.command import (
     FILE_NAME,
+    CommandGroup,
     Output,
+    PartsGroup,
+    Texts,
     files_command,
     memory_command,
     opener,
+    options,
+    spaces_command,
 )
 from kinen.cli.daemon_answer import daemon_started
-from kinen.cli.run import piped, screen
+from kinen.cli.editor import text_or_editor
+from kinen.cli.options import DAYS
+from kinen.cli.progress import working
+from kinen.cli.run import note, piped, screen
 from kinen.memory import Memory
 from kinen.verbs.verb import Param, Verb, View, plain
 
@@ -41,17 +50,19 @@ class TextCommand(click.Command):
 
 def command(verb: type[Verb], name: str) -> click.Command:
     """The command of a verb, with the options that all commands of its kind have."""
+    parts = {word: _part(part, word) for word, part in verb.parts.items()}
+    if verb.run is Verb.run:
+        return PartsGroup(name, commands=parts, help=verb.__doc__)
 
     def call(memory: Memory, **values: Any) -> Output:
         return _output(verb(**values), memory)
 
-    joined = next((row for row in verb.params.values() if row.joined), None)
-    runner: Any = files_command(call) if verb.lists_files else memory_command(call)
+    runner: Any = _surround(verb)(call)
 
     def run(**values: Any) -> Any:
         for key, row in verb.params.items():
-            if row.joined:
-                values[key] = _joined(row, values[key])
+            if row.joined or row.piped or row.stdin or row.editor[1]:
+                values[key] = _text(row, values[key], values)
         return runner(**values)
 
     run.__doc__ = verb.__doc__
@@ -59,13 +70,48 @@ def command(verb: type[Verb], name: str) -> click.Command:
         *runner.__click_params__,
         *reversed([_click_param(key, row) for key, row in verb.params.items()]),
     ]
-    return click.command(name, cls=TextCommand if joined else None)(run)
+    if "since" in verb.params:
+        run = options(DAYS)(run)
+    if parts:
+        group: click.Command = click.command(name, cls=CommandGroup, commands=parts)(run)
+        return group
+    if any(row.dashed for row in verb.params.values()):
+        return _with_dashes(click.command(name)(run))
+    joined = any(row.joined and not row.path for row in verb.params.values())
+    return click.command(name, cls=TextCommand if joined else Texts)(run)
+
+
+def _with_dashes(command: click.Command) -> click.Command:
+    """The command without one-letter options: `-security` is a word of it."""
+    command.context_settings = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
+    for option in command.params:
+        option.opts = [name for name in option.opts if name[:1] != "-" or name[:2] == "--"]
+    return command
+
+
+def _part(part: type[Verb] | str, word: str) -> click.Command:
+    if not isinstance(part, str):
+        return command(part, word)
+    module, _, attribute = part.partition(":")
+    result: click.Command = getattr(import_module(module), attribute)
+    return result
+
+
+def _surround(verb: type[Verb]) -> Any:
+    if verb.lists_files:
+        return files_command
+    return spaces_command if verb.several else memory_command
 
 
 def _output(verb: Verb, memory: Memory) -> Output:
     if sys.stdout.isatty() and not click.get_current_context().params["as_json"]:
         verb.on_line = partial(print, flush=True)
-    with daemon_started(memory) if verb.embeds else nullcontext():
+    verb.on_wait = lambda who: note(f"{who}; waiting for it")
+    with contextlib.ExitStack() as stack:
+        if verb.embeds:
+            stack.enter_context(daemon_started(memory))
+        if verb.working:
+            stack.enter_context(working(verb.working))
         result = verb.run(memory)
     view = View(screen(), opener(memory))
     return Output(
@@ -74,16 +120,21 @@ def _output(verb: Verb, memory: Memory) -> Output:
         found=not verb.empty(result),
         notes=[*verb.notes(result)],
         paths=[view.place(path) for path in verb.files_in(result)] if verb.lists_files else (),
+        raw=verb.raw(result),
     )
 
 
-def _joined(row: Param, texts: tuple[str, ...]) -> str:
-    """The text of words, or of standard input where that is accepted."""
-    text = " ".join(texts)
-    if row.piped and not text and not sys.stdin.isatty():
+def _text(row: Param, value: Any, values: Any) -> Any:
+    """A text argument: of words, of standard input or of the editor, as the parameter allows."""
+    text = " ".join(value) if row.joined else value
+    is_missing = not text and (row.piped or row.editor[1]) and not sys.stdin.isatty()
+    if is_missing or (row.stdin and text == "-"):
         text = piped()
     if row.piped and not text.strip():
         raise click.UsageError(row.piped)
+    if row.editor[1] and not text:
+        remark, hint = row.editor
+        return text_or_editor("", remark.format(**values), hint)
     return text
 
 
@@ -96,7 +147,8 @@ def _click_param(key: str, row: Param) -> click.Parameter:
             [key], nargs=-1 if row.many else 1, required=required, type=kind, metavar=metavar
         )
     if row.type is bool:
-        return AliasedOption([*row.names, key], rare=row.rare, is_flag=True, help=row.help)
+        about: dict[str, Any] = {"is_flag": True, "help": row.help, "hidden": row.hidden}
+        return AliasedOption([*row.names, key], rare=row.rare, **about)
     return AliasedOption(
         [*row.names, key],
         row.aliases,
@@ -107,6 +159,8 @@ def _click_param(key: str, row: Param) -> click.Parameter:
         default=None if row.choices or row.many else row.default,
         show_default=bool(row.default) and not row.choices,
         metavar=row.metavar or None,
+        required=row.required,
+        hidden=row.hidden,
         help=f"{row.help}; repeatable" if row.many else row.help,
     )
 
@@ -114,6 +168,8 @@ def _click_param(key: str, row: Param) -> click.Parameter:
 def _click_type(row: Param) -> Any:
     if row.path:
         return FILE_NAME
+    if row.dashed:
+        return click.UNPROCESSED
     if row.choices:
         return click.Choice(row.choices)
     if row.type is int and row.least is not None:

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from kinen import __version__, errors
 from kinen.api import responses
 from kinen.api.complaints import complaint, system_error
-from kinen.http import routes_journal, routes_reports, routes_search, routes_web, verbs
+from kinen.http import routes_journal, routes_search, routes_web, verbs
 from kinen.http.events import Hub
 from kinen.http.guard import BUG, FAULTS, HTML, JSON, PAGES, Access, Guard, Refused, failure
 from kinen.http.space import Backend
@@ -94,7 +94,6 @@ def create_app(
     app.include_router(routes_search.router, prefix="/v1", tags=["ask"])
     app.include_router(verbs.router(), prefix="/v1", tags=["verbs"])
     app.include_router(routes_journal.router, prefix="/v1", tags=["journal"])
-    app.include_router(routes_reports.router, prefix="/v1", tags=["reports"])
     app.include_router(routes_web.api, prefix="/v1", tags=["pages"])
     app.include_router(routes_web.pages, include_in_schema=False)
     for kind in (errors.KinenError, Refused, HTTPException, OSError, Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kinen.api import requests
-from kinen.http.space import moment
+from kinen.api.verbs import moment
 from kinen.memory import Memory
 from kinen.model.records import Query
 from kinen.query import recall_query, search_query

@@ -11,7 +11,6 @@ from fastapi.responses import StreamingResponse
 
 from kinen.api import entries, requests
 from kinen.api.paging import decode_cursor, encode_cursor
-from kinen.api.refs import pin_target
 from kinen.errors import Busy, Conflict, DiskFull, QueryError, StoreError
 from kinen.http.guard import Refused
 from kinen.http.space import CurrentSpace, OpenMemory, json_response, milliseconds, with_memory
@@ -21,6 +20,7 @@ from kinen.model.journal import Scope
 from kinen.privacy.injected import without_injected
 from kinen.render.journal import entry_json, loaded_json
 from kinen.times import lifetime
+from kinen.verbs.refs import pin_target
 
 router = APIRouter()
 Id = Annotated[requests.Id, Path(description="an id, or the beginning of one")]

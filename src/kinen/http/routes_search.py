@@ -9,9 +9,6 @@ from fastapi.responses import StreamingResponse
 
 from kinen import __version__
 from kinen.api import requests, responses
-from kinen.api.paging import decode_cursor, encode_cursor
-from kinen.api.reading import ReadArtifact, ReadContext
-from kinen.api.refs import resolve
 from kinen.errors import QueryError
 from kinen.http.guard import Refused
 from kinen.http.queries import period, recall_of, search_of
@@ -26,26 +23,22 @@ from kinen.http.space import (
 )
 from kinen.memory import Memory
 from kinen.memory.federation import recall_spaces, search_spaces
-from kinen.model.records import GIT_KINDS, JOURNAL_KINDS
+from kinen.model.records import JOURNAL_KINDS
 from kinen.model.records import Query as MemoryQuery
 from kinen.query import recall_query
-from kinen.render.graph import edges_json
 from kinen.render.journal import recall_json, recall_text
-from kinen.render.json import hits_json, record_json, status_json, tag_json
+from kinen.render.json import hits_json, status_json
 from kinen.render.screen import Screen
 from kinen.render.style import Style
 from kinen.render.text import search_text
 from kinen.text import estimate, now
+from kinen.verbs.search import Recalled
 
 router = APIRouter()
 PLAIN = "text/plain"
 BYTES = "application/octet-stream"
-LARGEST_LINE = 1 << 31
 TIERS = ("plan", "pins", "summary", "hits")
 Accept = Annotated[str, Header(description="`text/plain` for what the command prints")]
-File = Annotated[
-    requests.Place, Query(description="from the space's root", examples=["src/auth.py"])
-]
 AS_TEXT: Any = {
     200: {
         "headers": {
@@ -92,7 +85,7 @@ async def search(space: CurrentSpace, request: requests.Search, accept: Accept =
     return text_response(text, PLAIN, _headers(bool(text), hits.notes))
 
 
-@router.get("/recall", response_model=responses.Recall, responses=AS_TEXT)
+@router.get("/recall", response_model=Recalled, responses=AS_TEXT)
 async def recall_by_url(
     space: CurrentSpace, request: Annotated[requests.Recall, Query()], accept: Accept = ""
 ) -> Response:
@@ -100,7 +93,7 @@ async def recall_by_url(
     return await recall(space, request, accept)
 
 
-@router.post("/recall", response_model=responses.Recall, responses=AS_TEXT)
+@router.post("/recall", response_model=Recalled, responses=AS_TEXT)
 async def recall(space: CurrentSpace, request: requests.Recall, accept: Accept = "") -> Response:
     """The plan, pins, the latest summary and hits, inside a token budget."""
     query = recall_of(request)
@@ -190,79 +183,6 @@ def prompt(memory: OpenMemory, request: requests.Prompt) -> Any:
 
 def _brief(text: str) -> dict[str, Any]:
     return {"text": text, "tokens": estimate(text)}
-
-
-@router.get("/records/{ref:path}", response_model=responses.RecordDetails)
-@with_memory()
-def record(
-    memory: OpenMemory,
-    ref: requests.Place,
-    line: Annotated[int, Query(ge=-1, lt=LARGEST_LINE)] = -1,
-) -> Any:
-    """The record of a ref or path, or the part of it at a line (`docs/auth.md:42`)."""
-    name, ref_line, number = resolve(memory, ref)
-    if max(ref_line, number) >= LARGEST_LINE:
-        raise QueryError(f"invalid line {max(ref_line, number)}", "use a smaller number")
-    entry, chunks = memory.records.show(name, line if line >= 0 else ref_line, number)
-    value = {**record_json(entry), "chunks": [chunk._asdict() for chunk in chunks]}
-    if entry.kind in GIT_KINDS:
-        value["edges"] = edges_json(memory.records.links(entry.ref))
-    return value
-
-
-@router.get("/artifact", response_model=responses.Artifact)
-@with_memory()
-def artifact(memory: OpenMemory, request: Annotated[ReadArtifact, Query()]) -> Any:
-    """The text of a path or ref; of a file also as of a commit, with its tags and commits then."""
-    return request.read(memory).model_dump()
-
-
-@router.get("/context", response_model=responses.Recall)
-@with_memory()
-def context(memory: OpenMemory, request: Annotated[ReadContext, Query()]) -> Any:
-    """What belongs to a file, a session, an issue, the plan, or else to the current work."""
-    return recall_json(request.read(memory))
-
-
-@router.get("/links", response_model=responses.Links)
-@with_memory()
-def links(
-    memory: OpenMemory,
-    ref: Annotated[requests.Place, Query(examples=["note:docs/sessions.md"])],
-    depth: Annotated[int, Query(ge=1, le=6)] = 1,
-) -> Any:
-    """The edges around a record, both directions."""
-    entry = memory.records.get(resolve(memory, ref)[0])
-    return {"ref": entry.ref, "edges": edges_json(memory.records.links(entry.ref, depth))}
-
-
-@router.get("/orphans", response_model=responses.Orphans)
-@with_memory()
-def orphans(memory: OpenMemory) -> Any:
-    """Notes that have no link to another note, in either direction."""
-    return {"orphans": [record_json(record) for record in memory.records.orphans()]}
-
-
-@router.get("/broken-links", response_model=responses.BrokenLinks)
-@with_memory()
-def broken_links(memory: OpenMemory) -> Any:
-    """Links of notes that lead nowhere."""
-    return {"edges": edges_json(memory.records.broken_links())}
-
-
-@router.get("/tags", response_model=responses.TagPage)
-@with_memory()
-def tags(memory: OpenMemory, request: Annotated[requests.Page, Query()]) -> Any:
-    """The tags of the repository's files and of notes, the most frequent first."""
-    after = decode_cursor(request.cursor)
-    rest = [
-        row
-        for row in memory.records.tags()
-        if after is None or (-row.total, row.tag) > (-after[0], after[1])
-    ]
-    page = [tag_json(row) for row in rest[: request.limit]]
-    last = rest[len(page) - 1] if len(rest) > len(page) else None
-    return {"tags": page, "next": encode_cursor((last.total, last.tag) if last else None)}
 
 
 @router.post("/vectors", response_model=None, responses={200: {"content": {BYTES: {"schema": {}}}}})

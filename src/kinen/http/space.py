@@ -14,6 +14,7 @@ from fastapi.responses import StreamingResponse
 
 from kinen import paths, times
 from kinen.api import requests
+from kinen.api.verbs import moment
 from kinen.errors import QueryError, SpaceError
 from kinen.http.events import Hub
 from kinen.http.guard import JSON, Access, Refused
@@ -22,7 +23,6 @@ from kinen.memory.pool import ASK, MemoryPool
 from kinen.render.json import to_json
 from kinen.space import find as spaces
 from kinen.space import registry
-from kinen.text import iso, now, parse_time
 
 if TYPE_CHECKING:
     T = TypeVar("T")
@@ -147,20 +147,6 @@ def json_response(value: object, headers: dict[str, str] | None = None) -> Respo
 
 def text_response(text: str, media_type: str, headers: dict[str, str] | None = None) -> Response:
     return Response(text.encode("utf-8", "replace"), headers=headers, media_type=media_type)
-
-
-def moment(value: int | str, *, end: bool = False) -> str:
-    """A time of a request as ISO; empty for none."""
-    text = str(value).strip()
-    if not text:
-        return ""
-    try:
-        if isinstance(value, int):
-            return iso(int(text) / 1000)
-        return parse_time(text, now(), end=end)
-    except (OverflowError, ValueError, OSError) as error:
-        hint = "use a date between years 1 and 9999"
-        raise QueryError(f"invalid time {text!r}", hint) from error
 
 
 def milliseconds(value: int | str) -> int:

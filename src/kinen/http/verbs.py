@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from inspect import Parameter, Signature
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Path, Query, Response
 
 from kinen.api import verbs as requests
 from kinen.api.requests import Request
-from kinen.http.space import CurrentSpace, json_response
+from kinen.http.space import CurrentSpace, RequestSpace, json_response
 from kinen.memory import Memory
 from kinen.verbs.catalogue import verbs
 from kinen.verbs.verb import Verb, plain
@@ -24,27 +26,42 @@ def router() -> APIRouter:
 
 
 def _add(routes: APIRouter, name: str, verb: type[Verb]) -> None:
+    in_path = re.findall(r"{(\w+)", verb.route)
     title = "".join(word.capitalize() for word in name.split())
-    model = requests.request_model(verb, f"{title}Request", Request)
+    model = requests.request_model(verb, f"{title}Request", Request, omit=in_path)
+    key = re.sub(r"\W+", "_", name)
+    description = (verb.__doc__ or "").partition("\b")[0].strip()
+    about: dict[str, Any] = {"response_model": verb.result, "description": description}
+    for method in verb.methods or (("POST",) if verb.writes else ("POST", "GET")):
+        endpoint = _endpoint(verb)
+        rows = [("space", CurrentSpace), *((name, _in_path(verb, name)) for name in in_path)]
+        if model.model_fields:
+            rows.append(("request", Annotated[model, Query()] if method == "GET" else model))
+        endpoint.__signature__ = Signature(
+            [Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind) for name, kind in rows]
+        )
+        by_url = "_by_url" if method == "GET" else ""
+        routes.add_api_route(
+            f"/{verb.route}", endpoint, methods=[method], name=f"{key}{by_url}", **about
+        )
 
-    async def answer(space: CurrentSpace, request: Any) -> Response:
+
+def _in_path(verb: type[Verb], name: str) -> Any:
+    kind, _ = requests.field_of(verb.params[name], for_tool=False)
+    return Annotated[kind, Path(description=verb.params[name].help)]
+
+
+def _endpoint(verb: type[Verb]) -> Any:
+    async def endpoint(space: RequestSpace, request: Any = None, **in_path: str) -> Response:
+        values = requests.values_of(verb, request) if request is not None else {}
+
         def call(memory: Memory) -> Response:
-            _, result = requests.answer(verb, request, memory)
+            _, result = requests.answer(verb, {**values, **in_path}, memory)
             value = plain(result)
             if verb.writes:
-                space.publish(verb.route, memory, value)
+                space.publish(verb.event or verb.route, memory, value)
             return json_response(value)
 
         return await space.call(call, apart=verb.slow, lane=verb.lane)
 
-    async def read(space: CurrentSpace, request: Any) -> Response:
-        return await answer(space, request)
-
-    description = (verb.__doc__ or "").partition("\b")[0].strip()
-    about: dict[str, Any] = {"response_model": verb.result, "description": description}
-    answer.__annotations__["request"] = model
-    read.__annotations__["request"] = Annotated[model, Query()]
-    key = verb.route.replace("/", "_").replace("-", "_")
-    routes.post(f"/{verb.route}", name=key, **about)(answer)
-    if not verb.writes:
-        routes.get(f"/{verb.route}", name=f"{key}_by_url", **about)(read)
+    return endpoint

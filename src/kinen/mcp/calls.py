@@ -22,20 +22,18 @@ from kinen.journal.brief import HEAD
 from kinen.mcp.protocol import InputRequired, Refused
 from kinen.mcp.sampling import ClientModel
 from kinen.mcp.tool import Answer, Tool
-from kinen.mcp.tools_reports import CorrectMemory, Handoff, Memories, Standup, Status
-from kinen.mcp.tools_search import (
-    Context,
+from kinen.mcp.tools import (
+    Checkpoint,
     IndexRebuild,
-    IndexStatus,
-    Links,
-    ListTags,
-    Read,
+    Observe,
+    Pin,
+    Plan,
     Recall,
+    Remember,
     Search,
     report_progress,
 )
-from kinen.mcp.tools_write import Checkpoint, Observe, Pin, Plan, Remember
-from kinen.mcp.verbs import VERB_TOOLS, Fix, History
+from kinen.mcp.verbs import VERB_TOOLS, Fix, History, Status
 from kinen.memory import Memory
 from kinen.memory.pool import MemoryPool
 from kinen.privacy.quote import marked, quoted, quoted_values
@@ -46,35 +44,27 @@ if TYPE_CHECKING:
 
     from kinen.ports import ToolClient
 
-TOOLS: dict[str, type[Tool]] = {
+JOINED: dict[str, type[Tool]] = {
     "kinen_recall": Recall,
     "kinen_search": Search,
-    "kinen_read": Read,
+    "kinen_read": VERB_TOOLS["kinen_read"],
     "kinen_history": History,
     "kinen_fix": Fix,
     "kinen_remember": Remember,
     "kinen_plan": Plan,
     "kinen_status": Status,
-    "kinen_context": Context,
-    "kinen_links": Links,
-    "kinen_index_status": IndexStatus,
+}
+"""The tools that are listed by default (`protocol.MAIN`)."""
+TOOLS: dict[str, type[Tool]] = {
+    **JOINED,
+    **{name: tool for name, tool in VERB_TOOLS.items() if name not in JOINED},
+    "kinen_get_artifact": VERB_TOOLS["kinen_read"],
     "kinen_index_rebuild": IndexRebuild,
-    "kinen_list_artifacts": VERB_TOOLS["kinen_list_artifacts"],
-    "kinen_get_artifact": Read,
-    "kinen_get_provenance": VERB_TOOLS["kinen_get_provenance"],
-    "kinen_list_tags": ListTags,
-    "kinen_get_cochange": VERB_TOOLS["kinen_get_cochange"],
-    "kinen_how": VERB_TOOLS["kinen_how"],
-    "kinen_why": VERB_TOOLS["kinen_why"],
-    "kinen_standup": Standup,
-    "kinen_handoff": Handoff,
-    "kinen_memories": Memories,
     "kinen_checkpoint": Checkpoint,
     "kinen_observe": Observe,
     "kinen_pin": Pin,
-    "kinen_correct_memory": CorrectMemory,
 }
-"""Every tool by name: those that are listed by default (`protocol.MAIN`) come first."""
+"""Every tool by name."""
 VALUE_READERS = frozenset(("claude-code", "visual studio code", "vscode"))
 """Clients that show their model the value of an answer and drop the text, if they get both."""
 ROOTS = "roots"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import MISSING, fields, is_dataclass
-from typing import Any
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
 from kinen.api import verbs as requests
 from kinen.api.requests import Request
+from kinen.errors import QueryError
 from kinen.mcp.tool import Answer, Limit, Offset, Part, Tool
 from kinen.memory import Memory
 from kinen.verbs.catalogue import verbs
@@ -17,37 +17,34 @@ from kinen.verbs.verb import Verb, plain
 
 
 def _tool(verb: type[Verb]) -> type[Tool]:
+    values = TypeAdapter(verb.result)
+
     class VerbTool(Tool, Request):
         tool_name = verb.tool
         tool_title = verb.title
         writes = verb.writes
         lane = verb.lane
+        idempotent = verb.idempotent
         unlisted = tuple(name for name, row in verb.params.items() if row.unlisted)
 
         def answer(self, memory: Memory) -> Answer:
-            call, result = requests.answer(verb, self, memory)
+            given = requests.values_of(verb, self)
+            call, result = requests.answer(verb, given, memory, self._client)
             notes = (in_parameters(note) for note in call.notes(result))
             text = call.agent_text(result)
-            return Answer(compact(result), "\n".join(filter(None, (text, *notes))))
+            value = compact(values, plain(result), verb.tool_fields)
+            return Answer(value, "\n".join(filter(None, (text, *notes))))
 
     model = requests.request_model(verb, verb.__name__, VerbTool, for_tool=True)
     model.__doc__ = verb.guide
     return model
 
 
-def compact(value: Any) -> Any:
+def compact(shape: TypeAdapter[Any], value: Any, names: tuple[str, ...] = ()) -> Any:
     """A result as JSON values, without what equals its default: that saves tokens."""
-    if not is_dataclass(value):
-        return (
-            [compact(item) for item in value] if isinstance(value, (list, tuple)) else plain(value)
-        )
-    values = {}
-    for row in fields(value):
-        item = getattr(value, row.name)
-        default = row.default_factory() if row.default_factory is not MISSING else row.default
-        if item is not None and item != default:
-            values[row.name] = compact(item)
-    return values
+    result = shape.validate_python(value)
+    values = shape.dump_python(result, mode="json", exclude_defaults=True, exclude_none=True)
+    return {name: values[name] for name in names if name in values} if names else values
 
 
 def in_parameters(remark: str) -> str:
@@ -97,3 +94,33 @@ class History(Tool, Request):
         others = companions.answer(memory)
         value = {**commits.value, "changes_with": others.value.get("files", [])}
         return Answer(value, f"{commits.text}\nusually changes with:\n{others.text}")
+
+
+VIEWS: dict[str, type[Tool]] = {
+    "index": VERB_TOOLS["kinen_index_status"],
+    "standup": VERB_TOOLS["kinen_standup"],
+    "handoff": VERB_TOOLS["kinen_handoff"],
+    "memories": VERB_TOOLS["kinen_memories"],
+    "tags": VERB_TOOLS["kinen_list_tags"],
+    "files": VERB_TOOLS["kinen_list_artifacts"],
+}
+
+
+class Status(Tool):
+    """State of the index; what was done since a time (standup), what the next agent needs
+    (handoff), decisions and lessons (memories), tags, files by tags.
+    """
+
+    tool_name = "kinen_status"
+    tool_title = "Status and reports"
+
+    view: Literal[*VIEWS] = "index"  # type: ignore[valid-type]
+    since: str = ""
+    tags: str = ""
+
+    @classmethod
+    def part(cls, arguments: dict[str, Any]) -> Part:
+        view = arguments.get("view", "index")
+        if view not in [*VIEWS]:
+            raise QueryError(f"no view {view!r}", f"use one of {', '.join(VIEWS)}")
+        return VIEWS[view], {name: arguments[name] for name in arguments if name != "view"}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from kinen.characters import visible
 from kinen.ids import short_id
@@ -123,11 +122,6 @@ class Report:
         return not any(
             (self.plan, self.checkpoints, self.sessions, self.commits, self.decisions, self.errors)
         )
-
-
-def report_json(report: Report, markdown: str) -> dict[str, Any]:
-    """The report as plain values, and the text that people read."""
-    return {**asdict(report), "markdown": markdown}
 
 
 def items(text: str) -> tuple[str, ...]:

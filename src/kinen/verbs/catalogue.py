@@ -7,7 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from kinen.verbs.verb import Verb
 
@@ -19,23 +19,23 @@ COMMANDS = (
     ("Ask", "how", "kinen.verbs.experience:HowTo", "invocations of a command that worked here"),
     ("Ask", "friction", "kinen.verbs.experience:Friction", "errors that keep coming back"),
     ("Ask", "why", "kinen.verbs.why:Why", "why a line, a commit or a memory is there"),
-    ("Ask", "show", "kinen.cli.show:show", "show a record, a file or a part of it"),
+    ("Ask", "show", "kinen.verbs.records:Show", "show a record, a file or a part of it"),
     ("Ask", "related", "kinen.verbs.search:Related", "files related by link, meaning and tag"),
     ("Ask", "open", "kinen.cli.open_:open_", "open a hit in your editor"),
     ("Ask", "tui", "kinen.cli.tui:tui", "browse the memory in the terminal"),
     ("Ask", "web", "kinen.cli.web:web", "look at the memory in a browser"),
     ("Work", "session", "kinen.cli.session:session", "list, show, start and close sessions"),
-    ("Work", "handoff", "kinen.cli.context:handoff", "what the next person or agent needs"),
-    ("Work", "standup", "kinen.cli.context:standup", "what was done, decided and comes next"),
+    ("Work", "handoff", "kinen.verbs.reports:Handoff", "what the next person or agent needs"),
+    ("Work", "standup", "kinen.verbs.reports:Standup", "what was done, decided and comes next"),
     ("Work", "save", "kinen.cli.checkpoint:save", "save what was done and why"),
-    ("Work", "memories", "kinen.cli.memories:memories", "decisions, lessons, patterns, insights"),
+    ("Work", "memories", "kinen.verbs.memories:Memories", "decisions, lessons, patterns, insights"),
     ("Work", "plan", "kinen.cli.plan:plan", "save and follow plans; issues"),
-    ("Work", "forget", "kinen.cli.redact:forget", "erase an entry, or hide a file or commit"),
+    ("Work", "forget", "kinen.cli.journal:forget", "erase an entry, or hide a file or commit"),
     ("Files", "files", "kinen.verbs.git:Files", "list the repository's files by tag"),
     ("Files", "history", "kinen.verbs.git:History", "commits of a file, across renames"),
     ("Files", "cochange", "kinen.verbs.git:Cochange", "files that usually change with others"),
-    ("Maintain", "import", "kinen.cli.import_:import_", "import a bundle or past sessions"),
-    ("Maintain", "export", "kinen.cli.export:export", "write the journal to a file"),
+    ("Maintain", "import", "kinen.cli.transfer:import_", "import a bundle or past sessions"),
+    ("Maintain", "export", "kinen.cli.transfer:export", "write the journal to a file"),
     ("Maintain", "index", "kinen.cli.index:index", "update, inspect or rebuild the index"),
     ("Maintain", "status", "kinen.cli.status:status", "contents and state of this space"),
     ("Maintain", "doctor", "kinen.cli.doctor:doctor", "check the installation and suggest fixes"),
@@ -49,35 +49,35 @@ COMMANDS = (
 
 OTHER_NAMES = (
     ("query", "search", "kinen.cli.search"),
-    ("context", "recall --around", "kinen.cli.context:context"),
+    ("context", "recall --around", "kinen.verbs.reports:Context"),
     ("pick", "tui --pick", "kinen.cli.tui:pick"),
     ("checkpoint", "save", "kinen.cli.checkpoint:checkpoint"),
     ("checkpoint list", "save --list", "kinen.cli.checkpoint:list_"),
     ("checkpoint show", "save --show", "kinen.cli.checkpoint:show"),
     ("checkpoint edit", "save --edit", "kinen.cli.checkpoint:edit"),
     ("log", "save --event", "kinen.cli.log"),
-    ("pin", "save --pin", "kinen.cli.pin:pin"),
-    ("unpin", "forget --pin", "kinen.cli.pin:unpin"),
-    ("redact", "forget --redact", "kinen.cli.redact:redact"),
-    ("capsule", "session capsule", "kinen.cli.capsule:capsule"),
+    ("pin", "save --pin", "kinen.cli.journal:pin"),
+    ("unpin", "forget --pin", "kinen.cli.journal:unpin"),
+    ("redact", "forget --redact", "kinen.cli.journal:redact"),
+    ("capsule", "session capsule", "kinen.cli.journal:capsule"),
     ("round", "session round", "kinen.cli.session:round_"),
-    ("list", "session entries", "kinen.cli.list_:list_"),
+    ("list", "session entries", "kinen.cli.journal:list_"),
     ("consolidate", "memories draw", "kinen.cli.memories:consolidate"),
     ("issues", "plan issues", "kinen.cli.issues:issues"),
-    ("graph", "files graph", "kinen.cli.graph:graph"),
+    ("graph", "files graph", "kinen.verbs.records:Graph"),
     ("resources", "files resources", "kinen.cli.resources:resources"),
     ("blame", "files blame", "kinen.verbs.blame:Blame"),
-    ("tag", "files tag", "kinen.cli.tags:tag"),
-    ("tags", "files tags", "kinen.cli.tags:tags"),
+    ("tag", "files tag", "kinen.verbs.records:Tag"),
+    ("tags", "files tags", "kinen.verbs.records:Tags"),
     ("daemon", "index daemon", "kinen.cli.daemon:daemon"),
-    ("gc", "index gc", "kinen.cli.gc:gc"),
+    ("gc", "index gc", "kinen.cli.snapshot:gc"),
     ("hooks", "index hooks", "kinen.cli.hooks:hooks"),
     ("snapshot", "index snapshot", "kinen.cli.snapshot:snapshot"),
     ("ledger", "status ledger", "kinen.cli.ledger:ledger"),
     ("uninstall", "install --remove", "kinen.cli.install:uninstall"),
     ("demo", "space demo", "kinen.cli.demo:demo"),
-    ("init", "space init", "kinen.cli.init:init"),
-    ("trust", "space trust", "kinen.cli.trust:trust"),
+    ("init", "space init", "kinen.cli.space:init"),
+    ("trust", "space trust", "kinen.cli.space:trust"),
     ("completion", "config completion", "kinen.cli.completion:completion"),
     ("lsp", "serve lsp", "kinen.cli.lsp:lsp"),
     ("mcp", "serve mcp", "kinen.cli.mcp"),
@@ -88,6 +88,14 @@ OTHER_NAMES = (
 The home is the listed command, or a word or an option of it. Both forms are the same command. It
 is an option where the listed command takes words of its own, which could be the same word.
 """
+
+REQUESTS = (
+    ("read", "kinen.verbs.records:Read"),
+    ("links", "kinen.verbs.records:BrowseLinks"),
+    ("correct memory", "kinen.verbs.memories:CorrectMemory"),
+    ("index status", "kinen.verbs.admin:IndexStatus"),
+)
+"""Verbs that have no row above: those of no command, or of one with other parts."""
 
 
 def target(name: str) -> str:
@@ -117,12 +125,27 @@ def also(path: str) -> list[str]:
 
 
 def verbs() -> Iterator[tuple[str, type[Verb]]]:
-    """Every verb with the words of its command."""
+    """Every verb with the words of its command, or of a request that has none, each once."""
+    from kinen.verbs.verb import Verb
+
+    rows = [*((name, target) for _, name, target, _ in COMMANDS), *REQUESTS]
+    seen = set()
+    for name, verb in _classes([*rows, *((name, target) for name, _, target in OTHER_NAMES)]):
+        if verb not in seen and verb.run is not Verb.run:
+            seen.add(verb)
+            yield name, verb
+
+
+def _classes(rows: Iterable[tuple[str, type[Verb] | str]]) -> Iterator[tuple[str, type[Verb]]]:
+    """The verbs of a table, and their parts."""
     from importlib import import_module
 
-    rows = [(name, target) for _, name, target, _ in COMMANDS]
-    rows += [(name, target) for name, _, target in OTHER_NAMES]
     for name, target in rows:
-        module, _, attribute = target.partition(":")
-        if module.startswith("kinen.verbs."):
-            yield name, getattr(import_module(module), attribute)
+        verb = target
+        if isinstance(verb, str):
+            module, _, attribute = verb.partition(":")
+            if not module.startswith("kinen.verbs."):
+                continue
+            verb = getattr(import_module(module), attribute)
+        yield name, verb
+        yield from _classes((f"{name} {word}", part) for word, part in verb.parts.items())

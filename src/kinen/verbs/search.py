@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible_line
@@ -49,6 +49,72 @@ class Answer(Result):
     cached: bool
     dropped: list[Omission]
     notes: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class VoteRow(Result):
+    retriever: str
+    rank: int
+    score: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class RecallItem(Result):
+    tier: str
+    ref: str
+    text: str
+    tokens: int
+    score: float = 0.0
+    votes: list[VoteRow] = field(default_factory=list)
+    at: str = ""
+    space: str = ""
+    by: str = ""
+    session: str = ""
+    later: str = ""
+    """a later entry that says the same with other values"""
+    copies: int = 0
+    """how many others say the same"""
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedItem(Result):
+    tier: str
+    ref: str
+    tokens: int
+    reason: str
+    space: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DigestOfRecall(Result):
+    text: str = ""
+    by: str = ""
+    sources: list[str] = field(default_factory=list)
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cached: bool = False
+    notes: list[str] = field(default_factory=list)
+    passages: int = 0
+    """how many it sums up"""
+    latency_ms: int = 0
+    """time that a model took"""
+    reduction: float = 0.0
+    """share of their tokens that it saves"""
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled(Result):
+    query: str
+    budget: int
+    tokens: int
+    over_budget: bool = False
+    search_method: str = ""
+    """a mode of search, or `recent`"""
+    items: list[RecallItem] = field(default_factory=list)
+    dropped: list[DroppedItem] = field(default_factory=list)
+    digest: DigestOfRecall | None = None
+    notes: list[str] = field(default_factory=list)
 
 
 class Ask(Verb):
@@ -136,15 +202,15 @@ class Ask(Verb):
 @dataclass(frozen=True, slots=True)
 class Relation(Result):
     ref: str
-    path: str
-    type: str
-    title: str
-    at: str
-    session: str
-    tags: list[str]
-    metadata: dict[str, Any]
-    score: float
-    reasons: list[str]
+    path: str = ""
+    type: str = ""
+    title: str = ""
+    at: str = ""
+    session: str = ""
+    tags: list[str] = field(default_factory=list)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    score: float = 0.0
+    reasons: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

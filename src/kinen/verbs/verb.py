@@ -18,7 +18,7 @@ API. The docstring of a verb is the help of its command. `kinen.verbs.catalogue`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -31,6 +31,22 @@ if TYPE_CHECKING:
 
 MOST = 1000
 """The largest limit of a request; a command may ask for all."""
+TIMES = "2026-03-01, 2h, 3d, 1w, today, yesterday or epoch seconds"
+EXAMPLES: dict[str, Any] = {
+    "at": "2026-03-01T09:30:00.000Z",
+    "code": "not_found",
+    "content": "Redis lost sessions on restart.",
+    "hint": "`kinen space list`",
+    "id": "01JD8X9Z3M4N5P6Q7R8S9T0VWX",
+    "message": "no space called 'notes'",
+    "path": "docs/sessions.md",
+    "query": "why did we drop redis",
+    "ref": "note:docs/sessions.md",
+    "session": "s1",
+    "text": "Redis lost sessions on restart.",
+    "tokens": 214,
+}
+"""Examples of fields for the reference of the API, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +71,24 @@ class Param:
     """The name of a file: its bytes stay as they are, and of a request it is inside the space."""
     ref: bool = False
     """With `path`: the name of any record."""
+    end: bool = False
+    """With `path`: the end of one is enough."""
+    line: bool = False
+    """With `ref`: a line or the number of a chunk may follow."""
+    text: bool = False
+    """With `ref`: or a text of its own."""
+    time: bool = False
+    """A time in words; a request may send epoch milliseconds."""
+    local: bool = False
+    """Only the command line has it."""
+    hidden: bool = False
+    """The help leaves it out."""
+    dashed: bool = False
+    """Words that may begin with a dash: the command has no one-letter options."""
+    stdin: bool = False
+    """`-` stands for standard input."""
+    editor: tuple[str, str] = ("", "")
+    """A missing text is written in the user's editor: the remark there, and the hint elsewhere."""
     separator: str = ","
     """What separates several values that a request sends as one text."""
     least: int | None = None
@@ -66,6 +100,8 @@ class Param:
     guide: str = ""
     """Its description for agents, where its name does not say enough."""
     tool_default: Any = None
+    request_default: Any = None
+    """Of an endpoint, where all would be too much."""
     unlisted: bool = False
     """Whether the tool accepts it without listing it, which saves tokens."""
     piped: str = ""
@@ -93,11 +129,25 @@ def offset(noun: str, **more: Any) -> Any:
     return param("--offset", f"skip the first N {noun}", 0, **about | more)
 
 
+def since(default: str = "", **more: Any) -> Any:
+    """`--since`, and with it `--days`."""
+    about = f"only since this time: {TIMES}" + (f" (default: {default})" if default else "")
+    aliases = ("--after", "--from")
+    return param("--since", about, aliases=aliases, metavar="TIME", time=True, **more)
+
+
 def limit(default: int, noun: str, *, tool: int = 0, least: int = 0, **more: Any) -> Any:
     """`--limit`, of which 0 means all on the command line, unless `least` is more."""
     description = f"maximum number of {noun}{'' if least else ' (0 = all)'}"
     bounds = {"least": least, "most": MOST, "unbounded": True, "metavar": "N", "unlisted": True}
     return param("--limit -n", description, default, tool_default=tool or None, **bounds | more)
+
+
+def add_examples(schema: dict[str, Any]) -> None:
+    """Give the fields of a schema their examples."""
+    for name, about in schema.get("properties", {}).items():
+        if name in EXAMPLES:
+            about["examples"] = [EXAMPLES[name]]
 
 
 class Result:
@@ -106,6 +156,7 @@ class Result:
     __slots__ = ()
     __pydantic_config__ = {  # noqa: RUF012
         "extra": "forbid",
+        "json_schema_extra": add_examples,
         "json_schema_serialization_defaults_required": True,
         "use_attribute_docstrings": True,
     }
@@ -130,27 +181,49 @@ PLAIN_VIEW = View()
 class Verb:
     """One thing that kinen does; an object is one call of it.
 
-    `run` may keep on the object what `text` and `notes` need beyond the result.
+    `run` may keep on the object what `text` and `notes` need beyond the result. It answers with a
+    `result`, or with the JSON values of one.
     """
 
-    result: ClassVar[type[Any]]
+    result: ClassVar[Any]
+    """The type of the answer, or a union of several."""
+    parts: ClassVar[Mapping[str, type[Verb] | str]] = {}
+    """Its subcommands: verbs, or `module:function` of what only the command line has. A class with
+    parts and without `run` is a group of them."""
     route: ClassVar[str] = ""
-    """Its endpoint below /v1: GET and POST if it reads, POST if it writes; none if empty."""
+    """Its endpoint below /v1, in which `{name}` is a parameter; none if empty."""
+    methods: ClassVar[tuple[str, ...]] = ()
+    """Of the endpoint; by default GET and POST if it reads, POST if it writes."""
+    event: ClassVar[str] = ""
+    """What listeners get to know after it has written, if not its route."""
     tool: ClassVar[str] = ""
     title: ClassVar[str] = ""
     guide: ClassVar[str] = ""
     """What tells an agent when to use the tool."""
+    tool_fields: ClassVar[tuple[str, ...]] = ()
+    """Fields of the result that the tool answers with, where it has others than all."""
+    idempotent: ClassVar[bool] = True
+    """Whether a second call with the same arguments changes nothing more."""
     writes: ClassVar[bool] = False
     lane: ClassVar[str] = ASK
     lists_files: ClassVar[bool] = False
     """Whether the command has -l, which prints `files_in` only."""
     slow: ClassVar[bool] = False
     """Whether it takes so long that other requests should not wait for it."""
+    several: ClassVar[bool] = False
+    """Whether the command can ask several spaces at once."""
+    working: ClassVar[str] = ""
+    """What the command says while it works, if that takes long."""
     embeds: ClassVar[bool] = False
     """Whether it asks by meaning: a daemon, which has the model loaded, is started for the next."""
     params: ClassVar[dict[str, Param]] = {}
     on_line: Callable[[str], None] | None = None
     """Gets the lines of an answer as they arrive, where a surface can show them."""
+
+    on_wait: Callable[[str], None] | None = None
+    """Gets what it waits for, where a surface can show it."""
+    client: str = ""
+    """The agent that asks, where a surface knows it."""
 
     def __init_subclass__(cls) -> None:
         own = {name: value for name, value in vars(cls).items() if isinstance(value, Param)}
@@ -165,6 +238,11 @@ class Verb:
             value = values.get(name, default)
             setattr(self, name, default if value is None else value)
 
+    @staticmethod
+    def accept(values: dict[str, Any]) -> dict[str, Any]:
+        """The fields of a request, where it may have another form."""
+        return values
+
     def run(self, memory: Memory) -> Any:
         raise NotImplementedError
 
@@ -176,9 +254,19 @@ class Verb:
         """The result for agents that read no JSON, where it differs."""
         return self.text(result, PLAIN_VIEW)
 
+    def raw(self, result: Any) -> str | None:  # noqa: ARG002
+        """What the command prints byte for byte in place of the text, if anything."""
+        return None
+
     def empty(self, result: Any) -> bool:
         """Whether there is no result, which decides the exit code: its first field is empty."""
-        return not getattr(result, fields(result)[0].name)
+        if self.writes:
+            return False
+        return not (
+            next(iter(result.values()))
+            if isinstance(result, dict)
+            else getattr(result, fields(result)[0].name)
+        )
 
     def notes(self, result: Any) -> Iterable[str]:  # noqa: ARG002
         """Remarks on the result: what is missing, what to do. Options are written `--name`."""

@@ -1,39 +1,47 @@
-"""Tools that search and read the memory: search, recall, context, texts, links, tags, the index."""
+"""Tools that are no verbs yet: search, recall, checkpoint, remember, plan, observe, pin …"""
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from threading import Event, Thread
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
-from kinen import query
-from kinen.api import responses
-from kinen.api.paging import next_page
-from kinen.api.reading import ArtifactFields, ContextFields
-from kinen.api.refs import resolve
+from kinen.api import entries, responses
 from kinen.api.requests import Request
-from kinen.errors import KinenError, QueryError
+from kinen.errors import KinenError, NotFound, QueryError
 from kinen.ipc import client
-from kinen.mcp.tool import Answer, AsOf, Limit, Names, Offset, Texts, Tool
+from kinen.mcp.tool import Answer, AsOf, Names, Part, Texts, Tool
+from kinen.mcp.verbs import VERB_TOOLS, compact
 from kinen.memory import Memory
 from kinen.memory.federation import recall_spaces, search_spaces
-from kinen.model.kinds import MODES
-from kinen.model.records import Chunk, Edge, Hit, Hits, Query
+from kinen.memory.pool import JOURNAL
+from kinen.model import journal
+from kinen.model.kinds import CHECKPOINT_TYPES, MEMORY_TYPES, MODES
+from kinen.model.records import Chunk, Hit, Hits, Query
+from kinen.privacy.injected import without_injected
 from kinen.query import bounds, listed, recall_query, search_query
-from kinen.recall.clip import compact
+from kinen.recall.clip import compact as shorten
 from kinen.recall.tiers import author_of
-from kinen.render.graph import broken_text, edges_json, links_text, related_json, related_text
-from kinen.render.journal import recall_json, recall_text
-from kinen.render.json import counts_json, hit_json, hits_json, record_json, tag_json
-from kinen.render.text import report_text, status_text
+from kinen.render.journal import (
+    checkpoint_json,
+    entry_json,
+    learned_text,
+    plan_json,
+    recall_json,
+    recall_text,
+)
+from kinen.render.json import counts_json, hit_json, hits_json
+from kinen.render.text import report_text
 from kinen.text import estimate
+from kinen.times import lifetime
+from kinen.verbs.memories import AddMemory
+from kinen.verbs.refs import pin_target, resolve
+from kinen.verbs.search import Recalled
 
 SHORT = 70
 """Tokens of a hit that does not fit the budget."""
-SKIPPED = 50
-"""Skipped files that are listed; the counts say how many there are."""
 PHASES = ("read", "history", "embed")
 BUSY_SECONDS = 5.0
 """How long a rebuild waits for another process that indexes the same space."""
@@ -141,7 +149,7 @@ def fit(hit: Hit, question: str, room: int, least: int) -> tuple[Hit, int, int]:
     fitted = hit._replace(before=(), after=())
     tokens = cost(fitted)
     if tokens > room:
-        text = compact(hit.display.text, question, least)
+        text = shorten(hit.display.text, question, least)
         fitted = fitted._replace(passage=hit.display._replace(text=text))
         tokens = cost(fitted)
     return fitted, tokens, whole - tokens
@@ -219,7 +227,8 @@ class Recall(Tool, Request):
             if others:
                 fact = f"changes and {', '.join(sorted(others))}"
                 raise QueryError(fact, "give changes alone, or with budget")
-            return Context.model_validate({"budget": self.budget}).answer(memory)
+            context = VERB_TOOLS["kinen_context"]
+            return context.model_validate({"budget": self.budget}).answer(memory)
         types = [name for name in listed([self.type]) if name != "all"]
         fields = self.parameters(
             *("tags", "files", "symbols", "session", "since", "until", "as_of", "limit", "budget"),
@@ -234,149 +243,11 @@ class Recall(Tool, Request):
         else:
             recall = memory.recall(parsed, full=self.full, distiller=distiller)
         start_daemon(memory)
-        value = responses.Recall(**recall_json(recall))
+        value = recall_json(recall)
         if not self.explain:
-            for item in value.items:
-                item.votes = []
-        return Answer(value, recall_text(recall) or "nothing yet")
-
-
-class Context(ContextFields, Tool, Request):
-    """Memories, checkpoints, commits and files around the uncommitted changes, or around a file,
-    a session or the active plan.
-    """
-
-    tool_name = "kinen_context"
-    tool_title = "Context of the current work"
-    unlisted = ("depth", "issue")
-
-    def answer(self, memory: Memory) -> Answer:
-        recall = self.read(memory)
-        value = responses.Recall(**recall_json(recall))
-        return Answer(value, recall_text(recall) or "nothing yet")
-
-
-class Read(ArtifactFields, Tool, Request):
-    """Text of a path or of any ref; of a file with tags and commits."""
-
-    tool_name = "kinen_read"
-    tool_title = "Read a file, note or record"
-    unlisted = ("budget",)
-
-    links: bool = False
-
-    def answer(self, memory: Memory) -> Answer:
-        artifact = self.read(memory)
-        value = artifact.model_dump(mode="json", exclude_defaults=True)
-        more = f"… continue with offset {artifact.next_offset}" if artifact.next_offset else ""
-        head = f"[{artifact.ref}] {artifact.title}"
-        texts = [head, artifact.content, more]
-        if self.links:
-            for direction in ("both", "related"):
-                place = {"path": artifact.ref, "direction": direction}
-                linked = Links.model_validate(place).answer(memory)
-                fields = linked.value.model_dump(mode="json", exclude_defaults=True)
-                value |= {name: fields[name] for name in ("edges", "related") if name in fields}
-                texts.append(linked.text)
-        return Answer(value, "\n".join(filter(None, texts)))
-
-
-class ListTags(Tool, Request):
-    """Tags of files and notes with how many have each."""
-
-    tool_name = "kinen_list_tags"
-    tool_title = "List tags"
-    unlisted = ("limit", "offset")
-
-    limit: Limit = 100
-    offset: Offset = 0
-
-    def answer(self, memory: Memory) -> Answer:
-        tags = memory.records.tags()
-        page = tags[self.offset : self.offset + self.limit]
-        value = responses.Tags(
-            tags=[responses.Tag(**tag_json(row)) for row in page],
-            **next_page(len(tags), self.offset, self.limit),
-        )
-        lines = (f"{row.total:>6} {row.tag}" for row in page)
-        return Answer(value, "\n".join(lines) or "no tags")
-
-
-class Links(Tool, Request):
-    """Links and backlinks of a note, file or commit; direction related: notes close by link,
-    meaning or tag. Of all notes, without a path: orphans, broken links.
-    """
-
-    tool_name = "kinen_links"
-    tool_title = "Links and backlinks"
-    unlisted = ("depth", "limit", "offset")
-
-    path: str = Field("", description="path or ref")
-    direction: Literal["both", "incoming", "outgoing", "related", "orphans", "broken"] = "both"
-    depth: int = Field(1, ge=1, le=6)
-    limit: Limit = 50
-    offset: Offset = 0
-
-    def answer(self, memory: Memory) -> Answer:
-        if self.direction == "orphans":
-            return self._orphans(memory)
-        if self.direction == "broken":
-            return self._edges("", memory.records.broken_links(), "no broken links")
-        if not self.path:
-            raise QueryError("path is required", "give path, or direction orphans or broken")
-        ref = memory.records.get(resolve(memory, self.path)[0]).ref
-        if self.direction == "related":
-            return self._related(memory, ref)
-        edges = memory.records.links(ref, self.depth)
-        if self.direction != "both":
-            ends = {"incoming": lambda edge: edge.target, "outgoing": lambda edge: edge.source}
-            edges = [edge for edge in edges if ends[self.direction](edge) == ref]
-        return self._edges(ref, edges, f"{ref} has no links")
-
-    def _edges(self, ref: str, edges: Sequence[Edge], empty: str) -> Answer:
-        """A page of edges around a record, or of all."""
-        page = edges[self.offset : self.offset + self.limit]
-        value = self._page(len(edges), ref=ref, edges=edges_json(page))
-        text = links_text(ref, page) if ref else broken_text(page)
-        return Answer(value, text or empty)
-
-    def _orphans(self, memory: Memory) -> Answer:
-        records = memory.records.orphans()
-        page = records[self.offset : self.offset + self.limit]
-        value = self._page(len(records), orphans=[record_json(record) for record in page])
-        text = "\n".join(record.ref for record in page)
-        return Answer(value, text or "no orphans: every note is linked")
-
-    def _related(self, memory: Memory, ref: str) -> Answer:
-        limit = min(self.offset + self.limit, query.MOST["limit"])
-        record, items, _ = memory.relations.related(ref, limit)
-        page = items[self.offset :]
-        value = self._page(len(items), ref=ref, related=related_json(record, page)["related"])
-        return Answer(value, related_text(page) or f"nothing is related to {ref}")
-
-    def _page(self, total: int, **fields: Any) -> responses.LinkPage:
-        return responses.LinkPage(**(fields | next_page(total, self.offset, self.limit)))
-
-
-class IndexStatus(Tool, Request):
-    """State of the index, and which files could not be read and why."""
-
-    tool_name = "kinen_index_status"
-    tool_title = "Index status"
-
-    def answer(self, memory: Memory) -> Answer:
-        state = memory.index.status()
-        skipped = memory.index.skipped()[:SKIPPED]
-        value = responses.IndexStatus(
-            space=state.name,
-            synced=state.synced,
-            counts=counts_json(state.counts),
-            types=dict(state.kinds),
-            pending=state.pending,
-            skipped=[responses.Skipped(path=path, reason=why) for path, why in skipped],
-        )
-        lines = (f"skipped {path}: {reason}" for path, reason in skipped)
-        return Answer(value, "\n".join([status_text(state), *lines]))
+            for item in value["items"]:
+                item["votes"] = []
+        return Answer(compact(TypeAdapter(Recalled), value), recall_text(recall) or "nothing yet")
 
 
 class IndexRebuild(Tool, Request):
@@ -416,3 +287,200 @@ def report_progress(send: Callable[[float, float, str], object], cancelled: Even
             send(round(value, 3), float(len(PHASES)), phase)
 
     return report
+
+
+class Checkpoint(Tool, Request):
+    """Save work that was finished, and why. Branch, commit and changed files are added."""
+
+    tool_name = "kinen_checkpoint"
+    tool_title = "Save a checkpoint"
+    writes = True
+    idempotent = False
+    unlisted = (
+        *("impact", "confidence", "unknowns"),
+        *("context", "decision", "alternatives", "evidence", "symbols"),
+    )
+
+    description: str = Field(min_length=1, description="markdown")
+    type: str = Field("", json_schema_extra={"enum": [*CHECKPOINT_TYPES]})
+    tags: Names = Field([])
+    context: str = Field("")
+    decision: str = ""
+    alternatives: Texts = Field([])
+    impact: str = ""
+    evidence: Texts = Field([])
+    symbols: Names = Field([])
+    next: str = Field("", description="next step")
+    confidence: int = Field(0, ge=0, le=5, description="1 a guess, 5 certain")
+    unknowns: Texts = Field([])
+
+    def answer(self, memory: Memory) -> Answer:
+        fields = {key: value for key, value in self if value and key != "description"}
+        drawn = memory.consolidation.of_client(self._client)  # first: a client may have to repeat
+        checkpoint = memory.worklog.checkpoint(self.description, **fields)
+        lines = [checkpoint.ref, *map(learned_text, drawn.learned), *drawn.notes]
+        return Answer(entries.Checkpoint(**checkpoint_json(checkpoint)), "\n".join(lines))
+
+
+class SaveMemory(Tool, Request):
+    """Save what was decided or learned."""
+
+    tool_name = "kinen_remember"
+    writes = True
+
+    text: str = Field(min_length=1)
+    type: str = Field("", json_schema_extra={"enum": [*MEMORY_TYPES]})
+    why: str = ""
+    files: Texts = Field([])
+    session: str = ""
+
+    def answer(self, memory: Memory) -> Answer:
+        fields = self.parameters("type", "why", "files", "session")
+        call = AddMemory(content=self.text, **fields)
+        call.client = self._client
+        return Answer({"memories": [call.run(memory)]}, learned_text(call.record))
+
+
+class Remember(Tool):
+    """Save what was decided or learned, in one sentence. Type checkpoint: finished work and the
+    next step; commit and changed files are added.
+    """
+
+    tool_name = "kinen_remember"
+    tool_title = "Save a memory or a checkpoint"
+    writes = True
+    idempotent = False
+
+    text: str
+    type: Literal[*MEMORY_TYPES, "checkpoint"] = "insight"  # type: ignore[valid-type]
+    why: str = ""
+    files: list[str] = Field([])
+    next: str = ""
+
+    @classmethod
+    def part(cls, arguments: dict[str, Any]) -> Part:
+        if arguments.get("type") != "checkpoint":
+            return SaveMemory, arguments
+        fields = {"why": "context", "files": "evidence"}
+        rest = {fields.get(name, name): value for name, value in arguments.items()}
+        return Checkpoint, {name: value for name, value in rest.items() if name != "type"}
+
+
+class Plan(Tool, Request):
+    """Keep the plan of a task of several steps; every recall shows it."""
+
+    tool_name = "kinen_plan"
+    tool_title = "Save, read and update plans"
+    writes = True
+    idempotent = False
+    unlisted = ("id", "tags", "status", "activate")
+
+    action: Literal["save", "get", "list", "activate", "check", "update", "complete", "archive"]
+    id: str = Field("", description="default: the active plan")
+    title: str = ""
+    content: str = Field("", description="markdown, - [ ] steps")
+    tags: Names = Field([])
+    status: str = Field("", json_schema_extra={"enum": ["active", "completed", "archived"]})
+    activate: bool = Field(True, description="with save")
+    step: int = Field(0, description="negative: uncheck")
+
+    def answer(self, memory: Memory) -> Answer:
+        if self.action == "list":
+            plans = [plan_response(plan, whole=False) for plan in memory.worklog.plans()]
+            lines = (f"{'*' if plan.current else '-'} {plan.id} {plan.title}" for plan in plans)
+            return Answer(entries.Plans(plans=plans), "\n".join(lines) or "no plans")
+        plan = self._run(memory)
+        if plan is None:
+            return Answer(entries.Plans(plans=[]), "no plan is active: save one, or list them")
+        value = plan_response(plan, whole=self.action == "get")
+        text = f"{plan.ref} {plan.status}\n{value.text}".strip()
+        return Answer(entries.Plans(plans=[value]), text)
+
+    def _run(self, memory: Memory) -> journal.Plan | None:
+        content = without_injected(self.content)
+        if self.action == "save":
+            return memory.worklog.save_plan(
+                self.title, content, id=self.id, tags=self.tags, activate=self.activate
+            )
+        plan = memory.worklog.plan(self.id)
+        if self.action == "get":
+            return plan
+        if plan is None:
+            raise NotFound("no plan is active", "give an id; the action list shows them")
+        if self.action == "check":
+            return memory.worklog.check_plan(abs(self.step), plan.id, done=self.step > 0)
+        if self.action == "activate":
+            return memory.worklog.activate_plan(plan.id)
+        statuses = {"complete": "completed", "archive": "archived"}
+        fields: dict[str, Any] = {
+            "title": self.title,
+            "text": content,
+            "tags": self.tags,
+            "status": statuses.get(self.action, self.status),
+        }
+        changes = {name: value for name, value in fields.items() if value}
+        if not changes:
+            raise QueryError("nothing to update", "give title, content, tags or status")
+        return memory.worklog.update_plan(plan.id, **changes)
+
+
+def plan_response(plan: journal.Plan, *, whole: bool) -> entries.Plan:
+    """A plan with its text, or only with what that would cost."""
+    fields = plan_json(plan)
+    if not whole:
+        fields["text"] = ""
+    return entries.Plan(**fields, tokens=estimate(plan.text))
+
+
+class Observe(Tool, Request):
+    """Record an event: an error and its fix, a command's outcome, what the user said."""
+
+    tool_name = "kinen_observe"
+    tool_title = "Keep an observation"
+    writes = True
+    lane = JOURNAL
+    idempotent = False
+    unlisted = ("agent", "capsule", "session")
+
+    content: str = Field(min_length=1)
+    kind: str = Field("message", description="or command, error …")
+    files: Texts = Field([], description="paths")
+    session: str = ""
+    agent: str = ""
+    capsule: str = ""
+
+    def answer(self, memory: Memory) -> Answer:
+        observation = memory.observe(
+            without_injected(self.content),
+            kind=self.kind,
+            files=[memory.git.inside(file) for file in self.files],
+            scope={"session": self.session, "agent": self.agent or self._client},
+            capsule=self.capsule,
+        )
+        return Answer(entries.StoredObservation(**entry_json(observation)), observation.ref)
+
+
+class Pin(Tool, Request):
+    """Pin a ref or a text so that every recall begins with it, or remove a pin."""
+
+    tool_name = "kinen_pin"
+    tool_title = "Pin or unpin"
+    writes = True
+    unlisted = ("session",)
+
+    ref: str = Field(min_length=1, description="ref, path or text")
+    note: str = Field("", description="why")
+    ttl: str = Field("", description="12h, 7d, 2w, or a date")
+    session: str = Field("", description="only in this session")
+    remove: bool = False
+
+    def answer(self, memory: Memory) -> Answer:
+        if self.remove:
+            unpinned = memory.journal.unpin(resolve(memory, self.ref)[0])
+            value = entries.PinChanges(unpinned=unpinned)
+            return Answer(value, "unpinned " + ", ".join(unpinned))
+        name = pin_target(memory, self.ref)
+        ttl = lifetime(self.ttl)
+        pin = memory.journal.pin(name, self.note, ttl=ttl, scope={"session": self.session})
+        value = entries.PinChanges(pins=[entries.StoredPin(**entry_json(pin))])
+        return Answer(value, f"{pin.ref} {pin.target}")

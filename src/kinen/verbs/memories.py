@@ -1,0 +1,204 @@
+"""`memories`: decisions, lessons, patterns and insights, each with its sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kinen.errors import QueryError
+from kinen.model.kinds import MEMORY_TYPES
+from kinen.privacy.injected import without_injected
+from kinen.render.journal import learned_text, memories_table, memory_json, origin_text
+from kinen.verbs.verb import Result, Verb, View, limit, param
+
+if TYPE_CHECKING:
+    from kinen.journal.origin import Origin
+    from kinen.memory import Memory
+    from kinen.model.journal import Learned
+
+EMPTY = "no memories yet: `kinen memories draw` draws them from sessions, files and commits"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryList(Result):
+    memories: list[dict[str, Any]]
+
+
+class ListMemories(Verb):
+    """List memories, newest first. Exit 1 if there are none.
+
+    With --as-of, those that held then: memories that were hidden or superseded later come back.
+    """
+
+    result = MemoryList
+    route = "memories"
+    methods = ("GET",)
+    tool = "kinen_memories"
+    title = "Memories"
+    guide = "Decisions, lessons, patterns and insights drawn from sessions, newest first."
+    several = True
+
+    type: str = param("--type -t", "only this type (default: all)", choices=MEMORY_TYPES)
+    session: str = param(
+        "--session", "only those drawn from this session (a part is enough)", metavar="NAME"
+    )
+    forgotten: bool = param(
+        "--forgotten", "list hidden memories instead", default=False, unlisted=True
+    )
+    as_of: str = param(
+        "--as-of",
+        "what was known at a time, or in a commit",
+        metavar="TIME",
+        rare=True,
+        unlisted=True,
+    )
+    limit: int = limit(0, "memories", tool=20, request_default=20)
+    pairs: list[tuple[Learned, Origin]]
+
+    def run(self, memory: Memory) -> MemoryList:
+        records = memory.consolidation.memories(
+            self.type, hidden=self.forgotten, session=self.session, as_of=self.as_of
+        )
+        chosen = records[: self.limit or None]
+        self.total = len(records)
+        self.names = memory.journal.short_ids(records)
+        self.pairs = [(record, memory.consolidation.origin(record)) for record in chosen]
+        return MemoryList([memory_json(*pair) for pair in self.pairs])
+
+    def text(self, result: MemoryList, view: View) -> str:  # noqa: ARG002
+        return memories_table(self.pairs, view.screen, self.names)
+
+    def agent_text(self, result: MemoryList) -> str:
+        return super().agent_text(result) or "no memories"
+
+    def notes(self, result: MemoryList) -> Iterable[str]:
+        count = len(result.memories)
+        if count:
+            if count < self.total:
+                yield f"{count:,} of {self.total:,}; --limit shows more"
+        elif self.type or self.session or self.as_of:
+            yield "no memory matches: `kinen memories list` lists all"
+        else:
+            hidden = "no memory is hidden: `kinen memories forget ID` hides one"
+            yield hidden if self.forgotten else EMPTY
+
+
+class AddMemory(Verb):
+    """Save a memory in one sentence: what was decided or learned.
+
+    \b
+    Examples:
+      kinen memories add "Sessions live in Postgres" --why "Redis lost them at a restart"
+      kinen memories add "Lesson: the mock clock must be reset" --file tests/clock.py
+    """
+
+    result = dict[str, Any]
+    route = "memories/add"
+    event = "memory"
+    writes = True
+
+    content: str = param("", "the sentence", required=True, metavar="TEXT", longest=20_000)
+    type: str = param(
+        "--type -t", "its type (default: its label, else decision)", choices=MEMORY_TYPES
+    )
+    why: str = param("--why", "the reason", metavar="TEXT", longest=20_000)
+    files: tuple[str, ...] = param(
+        "--file -f", "file that it is about", many=True, metavar="PATH", separator=""
+    )
+    session: str = param("--session", "session that it is of", metavar="ID", hidden=True)
+    record: Learned
+
+    def run(self, memory: Memory) -> dict[str, Any]:
+        self.record = memory.consolidation.remember(
+            without_injected(self.content),
+            type=self.type,
+            why=without_injected(self.why),
+            files=[memory.git.inside(file) for file in self.files],
+            scope={"session": self.session, "agent": self.client},
+        )
+        return memory_json(self.record, memory.consolidation.origin(self.record))
+
+    def text(self, result: Any, view: View) -> str:  # noqa: ARG002
+        return learned_text(self.record)
+
+
+class ShowMemory(Verb):
+    """Show a memory with all its sources."""
+
+    result = dict[str, Any]
+    route = "memories/{name}"
+    methods = ("GET",)
+
+    name: str = param("", "an id, or the beginning of one", required=True, metavar="ID")
+
+    def run(self, memory: Memory) -> dict[str, Any]:
+        self.record = memory.consolidation.get(self.name)
+        self.origin = memory.consolidation.origin(self.record)
+        return memory_json(self.record, self.origin)
+
+    def text(self, result: Any, view: View) -> str:  # noqa: ARG002
+        lines = (learned_text(self.record, view.style, sources=True), origin_text(self.origin))
+        return "\n".join(filter(None, lines))
+
+
+class CorrectMemory(Verb):
+    """Edit, merge, supersede, forget or restore a memory, or undo that; the memory that holds."""
+
+    result = MemoryList
+    route = "memories"
+    event = "memory"
+    tool = "kinen_correct_memory"
+    title = "Correct a memory"
+    guide = "Correct a memory: edit, merge into other, supersede by other, forget, restore, undo."
+    writes = True
+    idempotent = False
+
+    action: str = param(
+        "",
+        "what to do",
+        default=None,
+        required=True,
+        choices=("edit", "merge", "supersede", "forget", "restore", "undo"),
+        example="undo",
+    )
+    id: str = param("--id", "an id, or the beginning of one; of none to undo", longest=500)
+    other: str = param("--other", "the memory that it is merged into or superseded by", longest=500)
+    content: str = param("--content", "the new wording", longest=20_000)
+
+    def run(self, memory: Memory) -> MemoryList:
+        self.record = self._corrected(memory)
+        return MemoryList([memory_json(self.record, memory.consolidation.origin(self.record))])
+
+    def _corrected(self, memory: Memory) -> Learned:
+        part = memory.consolidation
+        if self.action == "undo":
+            return part.undo()[1]
+        if not self.id:
+            raise QueryError("no id", "give the id of a memory", parameter="id")
+        if self.action == "merge":
+            return part.merge(self.id, self.other)
+        if self.action == "supersede":
+            return part.supersede(self.id, self.other)
+        if self.action == "edit":
+            return part.edit(self.id, self.content)
+        return part.hide(self.id) if self.action == "forget" else part.restore(self.id)
+
+    def text(self, result: MemoryList, view: View) -> str:  # noqa: ARG002
+        return learned_text(self.record)
+
+
+class Memories(Verb):
+    """Decisions, lessons, patterns and insights, each with its sources."""
+
+    parts = {  # noqa: RUF012
+        "list": ListMemories,
+        "add": AddMemory,
+        "show": ShowMemory,
+        "forget": "kinen.cli.memories:forget",
+        "restore": "kinen.cli.memories:restore",
+        "edit": "kinen.cli.memories:edit",
+        "merge": "kinen.cli.memories:merge",
+        "supersede": "kinen.cli.memories:supersede",
+        "undo": "kinen.cli.memories:undo",
+    }
