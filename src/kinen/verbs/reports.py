@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from kinen.memory.report_text import Report, handoff_text, standup_text
 from kinen.render.journal import recall_json, recall_text
@@ -25,11 +25,11 @@ class WorkReport(Report):
     markdown: str
 
 
-class WorkVerb(Verb):
+class MarkdownReport:
     """A report of the work: as text its markdown, which is all that an agent gets."""
 
     result = WorkReport
-    tool_fields = ("space", "markdown")
+    tool_fields: ClassVar[tuple[str, ...]] = ("space", "markdown")
     several = True
 
     def text(self, result: WorkReport, view: View) -> str:  # noqa: ARG002
@@ -39,7 +39,7 @@ class WorkVerb(Verb):
         return not result.markdown
 
 
-class Standup(WorkVerb):
+class Standup(MarkdownReport, Verb):
     """Report what was done, what was decided, what comes next and what is open.
 
     Shows sessions with intent, outcome and next steps; commits, and which of them are not pushed;
@@ -76,7 +76,7 @@ class Standup(WorkVerb):
             yield f"nothing since {begin[:10]}: {longer}"
 
 
-class Handoff(WorkVerb):
+class Handoff(MarkdownReport, Verb):
     """Report what the next person or agent needs to know: state, plan, sessions, open points.
 
     Exit 1 if there is nothing.
