@@ -16,7 +16,7 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kinen.agents.tool_use import DIFF, WINDOW
 from kinen.recall.authorship import AROUND, STEPS, Ledger, Patch, Work, work
@@ -109,7 +109,7 @@ def reaches(item: Work, patch: Patch) -> bool:
     return worked and item.times[0] <= patch.authored <= item.times[-1] + AROUND
 
 
-def figures(results: list[Answer]) -> dict[str, object]:
+def figures(results: list[Answer]) -> dict[str, Any]:
     """Counts of right, certain and wrong answers, in all and by step."""
     steps = {}
     for step in (*STEPS, ""):

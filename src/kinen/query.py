@@ -190,7 +190,6 @@ def recall_query(
         budget=budget,
         min_similarity=min_similarity,
         mode=(MODE_ALIASES.get(mode, mode) if text.strip() else "") or "hybrid",
-        words_first=bool(text.strip()) and not mode,
     )
 
 

@@ -62,9 +62,8 @@ def values_of(verb: type[Verb], request: BaseModel) -> dict[str, Any]:
 
 def _inside(memory: Memory, row: Param, path: str) -> str:
     if not row.ref:
-        return path if row.end and memory.git.inside(path) else memory.git.inside(path)
-    if row.text and memory.journal.is_text(path):
-        return path
+        inside = memory.git.inside(path)
+        return path if row.end else inside
     name, line, chunk = resolve(memory, path)
     if row.line and max(line, chunk) >= 0:
         return f"{name}#{chunk}" if chunk >= 0 else f"{name}:{line}"

@@ -24,9 +24,7 @@ from kinen.cli.command import (
     spaces_command,
 )
 from kinen.cli.daemon_answer import daemon_started
-from kinen.cli.editor import text_or_editor
 from kinen.cli.options import DAYS
-from kinen.cli.progress import working
 from kinen.cli.run import note, piped, screen
 from kinen.memory import Memory
 from kinen.verbs.verb import Param, Verb, View, plain
@@ -61,8 +59,8 @@ def command(verb: type[Verb], name: str) -> click.Command:
 
     def run(**values: Any) -> Any:
         for key, row in verb.params.items():
-            if row.joined or row.piped or row.stdin or row.editor[1]:
-                values[key] = _text(row, values[key], values)
+            if row.joined or row.piped:
+                values[key] = _text(row, values[key])
         return runner(**values)
 
     run.__doc__ = verb.__doc__
@@ -107,11 +105,7 @@ def _output(verb: Verb, memory: Memory) -> Output:
     if sys.stdout.isatty() and not click.get_current_context().params["as_json"]:
         verb.on_line = partial(print, flush=True)
     verb.on_wait = lambda who: note(f"{who}; waiting for it")
-    with contextlib.ExitStack() as stack:
-        if verb.embeds:
-            stack.enter_context(daemon_started(memory))
-        if verb.working:
-            stack.enter_context(working(verb.working))
+    with daemon_started(memory) if verb.embeds else contextlib.nullcontext():
         result = verb.run(memory)
     view = View(screen(), opener(memory))
     return Output(
@@ -124,17 +118,13 @@ def _output(verb: Verb, memory: Memory) -> Output:
     )
 
 
-def _text(row: Param, value: Any, values: Any) -> Any:
-    """A text argument: of words, of standard input or of the editor, as the parameter allows."""
+def _text(row: Param, value: Any) -> Any:
+    """A text argument: of words, or of standard input where it is missing."""
     text = " ".join(value) if row.joined else value
-    is_missing = not text and (row.piped or row.editor[1]) and not sys.stdin.isatty()
-    if is_missing or (row.stdin and text == "-"):
+    if row.piped and not text and not sys.stdin.isatty():
         text = piped()
     if row.piped and not text.strip():
         raise click.UsageError(row.piped)
-    if row.editor[1] and not text:
-        remark, hint = row.editor
-        return text_or_editor("", remark.format(**values), hint)
     return text
 
 

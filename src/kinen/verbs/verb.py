@@ -75,8 +75,6 @@ class Param:
     """With `path`: the end of one is enough."""
     line: bool = False
     """With `ref`: a line or the number of a chunk may follow."""
-    text: bool = False
-    """With `ref`: or a text of its own."""
     time: bool = False
     """A time in words; a request may send epoch milliseconds."""
     local: bool = False
@@ -85,10 +83,6 @@ class Param:
     """The help leaves it out."""
     dashed: bool = False
     """Words that may begin with a dash: the command has no one-letter options."""
-    stdin: bool = False
-    """`-` stands for standard input."""
-    editor: tuple[str, str] = ("", "")
-    """A missing text is written in the user's editor: the remark there, and the hint elsewhere."""
     separator: str = ","
     """What separates several values that a request sends as one text."""
     least: int | None = None
@@ -212,8 +206,6 @@ class Verb:
     """Whether it takes so long that other requests should not wait for it."""
     several: ClassVar[bool] = False
     """Whether the command can ask several spaces at once."""
-    working: ClassVar[str] = ""
-    """What the command says while it works, if that takes long."""
     embeds: ClassVar[bool] = False
     """Whether it asks by meaning: a daemon, which has the model loaded, is started for the next."""
     params: ClassVar[dict[str, Param]] = {}
