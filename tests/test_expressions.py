@@ -35,6 +35,7 @@ COMPOSED = {
     ("config/edit.py", "re.compile"): "white space and comments, matched at one place",
     ("sources/files/hidden.py", "re.compile"): "escaped names, as alternatives",
     ("journal/timeline.py", "re.compile"): "an escaped path between two looks around it",
+    ("memory/why.py", "re.search"): "an escaped name between two ends of a word",
     ("api/verbs.py", "re.split"): "the separator of a parameter, which its declaration has",
     ("distill/relevance.py", "re.compile"): "an escaped name between two looks around it",
     ("worklog/files.py", "re.sub"): "one class of characters",

@@ -53,7 +53,7 @@ def test_search_prints_title_place_and_passage_and_exits_like_grep(ready) -> Non
 
 
 def test_search_speaks_the_documented_json(ready) -> None:
-    answer = json.loads(ready("search", "redis", "failover", "--json", "-C", "1").out)
+    answer = json.loads(ready("search", "--hybrid", "redis", "failover", "--json", "-C", "1").out)
     assert list(answer) == ["query", "mode", "results", "notes"]
     hit = answer["results"][0]
     keys = ["chunk", "source", "context", "score", "strength", "match_type", "votes"]

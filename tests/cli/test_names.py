@@ -125,7 +125,7 @@ def test_help_shows_the_options_that_people_use_and_the_others_with_all(
     assert kinen("help", "search", "--all").out == long
     assert "--type" in short
     assert "--min-score" not in short
-    assert "--help --all      show 20 more options" in short
+    assert "--help --all      show 21 more options" in short
     assert "--min-score" in long
     assert "--help --all" not in long
     searched = [option for option in command("search").params if isinstance(option, click.Option)]

@@ -144,7 +144,7 @@ def test_words_answer_a_search_alone_while_no_model_is_loaded(space: Path, write
     assert waited["mode"] == "hybrid"
     assert not any("the model is not loaded" in note for note in waited["notes"])
     recalled = json.loads(kinen("recall", "--json", "lighthouse keeper").out)
-    assert recalled["search_method"] == "fulltext"
+    assert recalled["search_method"] == "hybrid"
 
 
 def test_a_question_that_words_answer_poorly_waits_for_the_model(space: Path, write, kinen) -> None:

@@ -117,12 +117,12 @@ def test_tokens_and_ports_are_private(space: Path, home: Path, tmp_path: Path) -
 def test_an_older_home_is_closed_to_others_as_it_is_used(space: Path, home: Path) -> None:
     (space / "tea.md").write_text("# Tea\n\nThe kettle whistles.\n")
     run(space, "log", "an observation")
-    run(space, "search", "kettle")
+    run(space, "search", "--hybrid", "kettle")
     wide = home / "kinen"
     for path in (wide, *wide.rglob("*")):
         path.chmod(0o777 if path.is_dir() else 0o666)
     run(space, "log", "another observation")
-    run(space, "search", "kettle")
+    run(space, "search", "--hybrid", "kettle")
     left = [line for line in open_to_others(wide) if ".db" in line]
     assert left == []
     result = run(space, "doctor")

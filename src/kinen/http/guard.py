@@ -108,7 +108,7 @@ class Disconnected(Exception):
 def failure(status: int, message: str, hint: str = "") -> bytes:
     """The body of an error."""
     code = FAULTS.get(status, FAULTS[400 if status < 500 else 500])[0]
-    error = {"code": code, "message": entrance.name(message), "hint": hint}
+    error = {"code": code, "message": entrance.name(message), "hint": entrance.name(hint)}
     return to_json({"error": error}).encode()
 
 

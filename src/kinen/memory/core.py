@@ -299,10 +299,9 @@ class Core:
     @property
     def waits_for_model(self) -> bool:
         """Whether a search by meaning would have to load the model first."""
-        if self.config.index.embedding_provider == "none":
-            return False
         embedder = self._models.get(tuple(self.config.index))
-        return embedder is None or not getattr(embedder, "loaded", True)
+        own = self.config.index.embedding_provider == "onnx"
+        return own and (embedder is None or not getattr(embedder, "loaded", True))
 
     def scan(self, embedder: Embedder) -> Scan | None:
         """The vectors of a model, in memory; None where there are none."""

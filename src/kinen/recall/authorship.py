@@ -56,8 +56,9 @@ PART = 5
 
 _COMMITTED = re.compile(r"(?m)^\[[^\]\n]{1,200}? ([0-9a-f]{7,40})\] ([^\n]+)$")
 """What git prints for a commit: `[main 1a2b3c4] subject`."""
-_WRITTEN = re.compile(r"[\w@.+-]*(?:/[\w@.+-]+)*\.\w{1,12}\b")
-"""Words of a command that look like the path of a file."""
+_WORD = re.compile(r"[\w@.+/-]+")
+SUFFIX = 12
+"""Characters of the longest suffix of a file."""
 _PATCHED = re.compile(r"\*\*\* (?:Add|Update|Delete) File: (.+)|\*\*\* Move to: (.+)")
 _CUT = "…"
 """Ends a text of which the rest was not kept."""
@@ -174,7 +175,8 @@ def work(session: str, agent: str, events: Iterable[Happened]) -> Work:
         if event.kind == "file_diff":
             edits += edits_of(event)
         elif event.kind == "command":
-            paths.update(_WRITTEN.findall(event.content.partition("\n")[0][:2000]))
+            words = _WORD.findall(event.content.partition("\n")[0][:2000])
+            paths.update(filter(_is_path, (word.rstrip("./+-") for word in words)))
             printed = _COMMITTED.findall(event.content[:20_000])
             commits += [OwnCommit(sha, normal(subject), event.ts) for sha, subject in printed]
     return Work(
@@ -186,6 +188,12 @@ def work(session: str, agent: str, events: Iterable[Happened]) -> Work:
         frozenset(branches),
         frozenset(paths),
     )
+
+
+def _is_path(word: str) -> bool:
+    """Does a word of a command look like the path of a file?"""
+    _, dot, suffix = word.rpartition(".")
+    return bool(dot) and 0 < len(suffix) <= SUFFIX and "/" not in suffix
 
 
 def edits_of(event: Happened) -> Iterator[Edit]:

@@ -413,7 +413,10 @@ class Tags(Verb):
 
     def run(self, memory: Memory) -> TagList | TaggedRecords | TagsLine:
         if self.into and not self.staged:
-            raise QueryError("--into needs --staged", "see `kinen files tags --help`")
+            raise QueryError(
+                "tags are written into a file for staged changes only",
+                "see `kinen files tags --help`",
+            )
         if self.staged:
             return self._staged(memory)
         if self.names:

@@ -11,6 +11,7 @@ from kinen.errors import QueryError
 from kinen.journal.timeline import SessionOverview
 from kinen.memory import Memory
 from kinen.memory.federation import ask_spaces
+from kinen.privacy import entrance
 from kinen.render.html import render
 
 if TYPE_CHECKING:
@@ -167,7 +168,8 @@ def frame(page: Page, visit: Visit) -> str:
 
 def error_page(status: int, message: str, hint: str = "") -> bytes:
     """A page about a request that failed; it shows nothing of any space."""
-    return render("error.html", status=status, message=message, hint=hint).encode(errors="replace")
+    texts = {"message": entrance.name(message), "hint": entrance.name(hint)}
+    return render("error.html", status=status, **texts).encode(errors="replace")
 
 
 def sign_in_page(action: str, target: str, problem: str = "") -> bytes:

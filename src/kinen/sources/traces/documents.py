@@ -132,10 +132,10 @@ class Traces:
         rows: dict[str, _Trace] = {}
         folder = os.path.join(self._root, *specstory.FOLDER.split("/"))
         try:
-            names = sorted(name for name in os.listdir(folder) if name.endswith(".md"))
-        except OSError:
+            names = inside.files(self._root, specstory.FOLDER)
+        except (OSError, UnsafeFile):
             return rows
-        for name in names[: specstory.FILES]:
+        for name in [name for name in names if name.endswith(".md")][: specstory.FILES]:
             path = f"{specstory.FOLDER}/{name}"
             key = f"specstory:{spelled(name)}"
             try:

@@ -22,14 +22,9 @@ _SESSION = re.compile(r"<!-- ([\w .-]{1,40}?) Session ([\w-]{1,100})(?: \(([^)\n
 _TITLE = re.compile(r"(?m)^# [^\n]*?(\d{4}-\d\d-\d\d)[ _T](\d\d)[:-](\d\d)(?:[:-](\d\d))?")
 _NAME = re.compile(r"(\d{4}-\d\d-\d\d)_(\d\d)-(\d\d)(?:-(\d\d))?")
 _SPEAKER = re.compile(r"(?m)^_\*\*(User|Agent|Assistant)(?: \(([^)\n]*)\))?\*\*_[ \t]*$")
-_TOOL = re.compile(
-    r"<tool-use(?P<about>[^>]{0,300})>(?P<body>.*?)</tool-use>"
-    r"|<think>.*?</think>|<details>.*?</details>",
-    re.DOTALL,
-)
+_ELEMENT = re.compile(r"<(tool-use|think|details)([^<>]{0,300})>")
 _ATTRIBUTE = re.compile(r'data-tool-(type|name)="([^"]{0,80})"')
 _CODED = re.compile(r"`([^`\n]{1,300})`")
-_FENCE = re.compile(r"```[^\n]*\n(.*?)```", re.DOTALL)
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?")
 
 
@@ -72,10 +67,40 @@ def _events(past: Past, text: str, start: int) -> Iterator[Event]:
 
 
 def _block(past: Past, role: str, body: str) -> Iterator[Event | None]:
-    yield past.message(role, _TOOL.sub("", body).strip())
-    for match in _TOOL.finditer(body):
-        if match["about"] is not None:
-            yield past.tool_use(_use(match["about"], match["body"]))
+    said, tools = _told(body)
+    yield past.message(role, said.strip())
+    for about, inner in tools:
+        yield past.tool_use(_use(about, inner))
+
+
+def _told(body: str) -> tuple[str, list[tuple[str, str]]]:
+    """What a block says outside of elements, and the attributes and contents of its tools.
+
+    A search for an end that is missing would be made again at every beginning: it is made once.
+    """
+    said: list[str] = []
+    tools: list[tuple[str, str]] = []
+    endless: set[str] = set()
+    place = 0
+    while head := _ELEMENT.search(body, place):
+        name = head[1]
+        end = -1 if name in endless else body.find(f"</{name}>", head.end())
+        if end < 0:
+            endless.add(name)
+            said.append(body[place : head.end()])
+            place = head.end()
+            continue
+        said.append(body[place : head.start()])
+        if name == "tool-use":
+            tools.append((head[2], body[head.end() : end]))
+        place = end + len(name) + 3
+    return "".join([*said, body[place:]]), tools
+
+
+def _fenced(text: str) -> list[str]:
+    """What stands between fences, without the line of the first one."""
+    pieces = text.split("```")
+    return [piece.partition("\n")[2] for piece in pieces[1 : len(pieces) - 1 : 2]]
 
 
 def _use(about: str, body: str) -> ToolUse:
@@ -84,7 +109,7 @@ def _use(about: str, body: str) -> ToolUse:
     kind = attributes.get("type", "")
     summary = body.partition("</summary>")[0]
     coded = _CODED.search(summary) or _CODED.search(body)
-    fences = _FENCE.findall(body)
+    fences = _fenced(body)
     if kind == "shell" or name in SHELLS:
         command = coded[1] if coded else (fences[0].strip() if fences else "")
         tool = name if name in SHELLS else "Bash"
