@@ -140,13 +140,21 @@ def test_every_endpoint_answers_in_the_form_that_it_declares(ask: Asked) -> None
     requests = {
         "ask": {"question": "why drop redis"},
         "blame": {"path": NOTE},
+        "broken-links": {},
         "cochange": {"path": NOTE},
+        "context": {"file": NOTE},
         "files": {},
         "fix": {"error": "KeyError: 'tea'"},
         "friction": {},
+        "graph": {"refs": [NOTE]},
+        "handoff": {},
         "history": {"path": NOTE},
         "how": {"command": "make tea"},
+        "index/status": {},
+        "links": {"ref": NOTE},
+        "orphans": {},
         "related": {"ref": NOTE},
+        "standup": {"since": "2026-09-01"},
         "why": {"target": f"{NOTE}:1"},
     }
     by_post = {name: ask("POST", f"/{name}", json=fields) for name, fields in requests.items()}
@@ -165,6 +173,9 @@ def test_every_endpoint_answers_in_the_form_that_it_declares(ask: Asked) -> None
     assert ask("GET", "/handoff")["space"]
     assert ask("GET", "/memories", params={"type": "decision"})["memories"] == []
     ask("POST", "/memories", 404, json={"action": "undo"})
+    added = ask("POST", "/memories/add", json={"content": "Tea is made with boiling water"})
+    assert ask("GET", f"/memories/{added['id']}")["content"] == "Tea is made with boiling water"
+    assert ask("POST", "/tag", json={"path": NOTE, "ops": ["+tea"]})
     bundle = ask("GET", "/export")
     ask("POST", "/import", json=bundle, params={"dry_run": True})
     ask("POST", "/vectors", 409, json={"texts": ["a"], "model": "another"})

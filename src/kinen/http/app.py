@@ -176,7 +176,7 @@ def _describe_operation(operation: dict[str, Any], schemas: dict[str, Any]) -> N
     operation["responses"].pop("422", None)
     for body in (operation.get("requestBody", {}), operation["responses"]["200"]):
         for content in body.get("content", {}).values():
-            if "example" not in content and "$ref" in content.get("schema", {}):
+            if "example" not in content and {"$ref", "anyOf"} & content.get("schema", {}).keys():
                 content["example"] = example(content["schema"], schemas)
     for status in FAULTS:
         operation["responses"][str(status)] = {"$ref": f"#/components/responses/{status}"}

@@ -46,7 +46,7 @@ class IndexStatus(Verb):
     guide = "State of the index, and which files could not be read and why."
     several = True
 
-    limit: int = limit(0, "skipped files", tool=SKIPPED, hidden=True)
+    limit: int = limit(0, "skipped files", tool=SKIPPED, hidden=True, example=20)
     state: Status
 
     def run(self, memory: Memory) -> IndexState:

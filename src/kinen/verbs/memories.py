@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kinen.errors import QueryError
 from kinen.model.kinds import MEMORY_TYPES
 from kinen.privacy.injected import without_injected
 from kinen.render.journal import learned_text, memories_table, memory_json, origin_text
-from kinen.verbs.verb import Result, Verb, View, limit, param
+from kinen.verbs.verb import PartialResult, Result, Verb, View, limit, param
 
 if TYPE_CHECKING:
     from kinen.journal.origin import Origin
@@ -21,8 +21,34 @@ EMPTY = "no memories yet: `kinen memories draw` draws them from sessions, files 
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryDetails(PartialResult):
+    ref: str
+    id: str
+    type: str
+    content: str
+    confidence: float
+    created_at: str
+    derived_from: list[str]
+    superseded_by: str
+    session: str
+    repo: str
+    agent: str
+    user: str
+    task: str
+    redacted: bool
+    forgotten_at: str | None
+    by: str = ""
+    """the colleague who wrote it"""
+    successor_by: str = ""
+    """the colleague who wrote the one that superseded it"""
+    capsule: str = ""
+    files: list[str] = field(default_factory=list)
+    symbols: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryList(Result):
-    memories: list[dict[str, Any]]
+    memories: list[MemoryDetails]
 
 
 class ListMemories(Verb):
@@ -64,7 +90,8 @@ class ListMemories(Verb):
         self.total = len(records)
         self.names = memory.journal.short_ids(records)
         self.pairs = [(record, memory.consolidation.origin(record)) for record in chosen]
-        return MemoryList([memory_json(*pair) for pair in self.pairs])
+        rows: list[Any] = [memory_json(*pair) for pair in self.pairs]
+        return MemoryList(rows)
 
     def text(self, result: MemoryList, view: View) -> str:  # noqa: ARG002
         return memories_table(self.pairs, view.screen, self.names)
@@ -93,7 +120,7 @@ class AddMemory(Verb):
       kinen memories add "Lesson: the mock clock must be reset" --file tests/clock.py
     """
 
-    result = dict[str, Any]
+    result = MemoryDetails
     route = "memories/add"
     event = "memory"
     writes = True
@@ -126,7 +153,7 @@ class AddMemory(Verb):
 class ShowMemory(Verb):
     """Show a memory with all its sources."""
 
-    result = dict[str, Any]
+    result = MemoryDetails
     route = "memories/{name}"
     methods = ("GET",)
 
@@ -168,7 +195,8 @@ class CorrectMemory(Verb):
 
     def run(self, memory: Memory) -> MemoryList:
         self.record = self._corrected(memory)
-        return MemoryList([memory_json(self.record, memory.consolidation.origin(self.record))])
+        row: Any = memory_json(self.record, memory.consolidation.origin(self.record))
+        return MemoryList([row])
 
     def _corrected(self, memory: Memory) -> Learned:
         part = memory.consolidation

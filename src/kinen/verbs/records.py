@@ -31,7 +31,7 @@ from kinen.render.text import record_text, records_text
 from kinen.text import QUARTERS, estimate, weight
 from kinen.verbs.refs import resolve
 from kinen.verbs.search import Relation
-from kinen.verbs.verb import Result, Verb, View, limit, next_offset, offset, param
+from kinen.verbs.verb import PartialResult, Result, Verb, View, limit, next_offset, offset, param
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
@@ -81,7 +81,7 @@ class Link(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class RecordDetails(Result):
+class RecordDetails(PartialResult):
     ref: str
     path: str
     type: str

@@ -10,7 +10,7 @@ from kinen.memory.report_text import Report, handoff_text, standup_text
 from kinen.render.journal import recall_json, recall_text
 from kinen.text import now, parse_time
 from kinen.verbs.search import Recalled
-from kinen.verbs.verb import Verb, View, param, since
+from kinen.verbs.verb import Result, Verb, View, param, since
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
@@ -21,7 +21,7 @@ SINCE = "1d"
 
 
 @dataclass(frozen=True, slots=True)
-class WorkReport(Report):
+class WorkReport(Report, Result):
     markdown: str
 
 
@@ -58,7 +58,7 @@ class Standup(MarkdownReport, Verb):
     title = "Standup"
     guide = "What was done, decided, comes next and is open since a time."
 
-    since: str = since(SINCE, guide="1d, 1w")
+    since: str = since(SINCE, guide="1d, 1w", example="1w")
 
     def run(self, memory: Memory) -> WorkReport:
         report = memory.reports.standup_report(self._begin())
@@ -125,7 +125,7 @@ class Context(Verb):
     file, a session or the active plan."""
     several = True
 
-    session: str = param("--session", "session, by its id", metavar="ID")
+    session: str = param("--session", "session, by its id", metavar="ID", example="s1")
     file: str = param(
         "--file -f",
         "file: its path, or the end of it",

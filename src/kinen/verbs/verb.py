@@ -139,8 +139,10 @@ def limit(default: int, noun: str, *, tool: int = 0, least: int = 0, **more: Any
 
 def add_examples(schema: dict[str, Any]) -> None:
     """Give the fields of a schema their examples."""
+    types = {"integer": int, "string": str}
     for name, about in schema.get("properties", {}).items():
-        if name in EXAMPLES:
+        kind = types.get(about.get("type", ""))
+        if kind and isinstance(EXAMPLES.get(name), kind):
             about["examples"] = [EXAMPLES[name]]
 
 
@@ -153,6 +155,16 @@ class Result:
         "json_schema_extra": add_examples,
         "json_schema_serialization_defaults_required": True,
         "use_attribute_docstrings": True,
+    }
+
+
+class PartialResult(Result):
+    """A result whose fields with a default may be missing."""
+
+    __slots__ = ()
+    __pydantic_config__ = {  # noqa: RUF012
+        **Result.__pydantic_config__,
+        "json_schema_serialization_defaults_required": False,
     }
 
 
