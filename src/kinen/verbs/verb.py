@@ -158,8 +158,8 @@ class Result:
     }
 
 
-class PartialResult(Result):
-    """A result whose fields with a default may be missing."""
+class PartialResult:
+    """The base of results whose fields with a default may be missing."""
 
     __slots__ = ()
     __pydantic_config__ = {  # noqa: RUF012
