@@ -215,10 +215,15 @@ class Reader:
         ).fetchall()
 
     def trace_events(self) -> dict[str, dict[str, int]]:
-        """How many events of each kind these sessions have, by the ref of their capsule."""
+        """How many events of each kind these sessions have, by the ref of their capsule.
+
+        A message of the user is a `prompt`.
+        """
         counts: dict[str, dict[str, int]] = {}
         for parent, event, count in self.db.execute(
-            "SELECT parent, event, COUNT(*) FROM records WHERE source = 'traces'"
+            "SELECT parent, CASE WHEN event = 'message'"
+            " AND IFNULL(json_extract(metadata, '$.role'), '') != 'assistant'"
+            " THEN 'prompt' ELSE event END, COUNT(*) FROM records WHERE source = 'traces'"
             " AND kind = 'observation' GROUP BY 1, 2"
         ):
             counts.setdefault(parent, {})[event] = count

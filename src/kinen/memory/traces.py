@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kinen.errors import Ambiguous
+from kinen.journal.events import role
 from kinen.journal.summary import parse_summary, summarize
 from kinen.journal.timeline import (
     TITLE,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 LEAST = 6
 """Characters of an id that stand for it."""
-EVENTS = {"file_diff": "edits", "command": "commands", "error": "errors"}
+EVENTS = {"prompt": "prompts", "file_diff": "edits", "command": "commands", "error": "errors"}
 
 
 class Traces:
@@ -106,7 +107,8 @@ class Traces:
         parts = parse_summary(text) if sources else {}
         tally: dict[str, int] = {}
         for event in observations:
-            tally[event.kind] = tally.get(event.kind, 0) + 1
+            kind = "prompt" if role(event) == "user" else event.kind
+            tally[kind] = tally.get(kind, 0) + 1
         overview = self._overview(record, tally)
         if parts.get("outcome"):
             overview = replace(overview, outcome=first_sentence(parts["outcome"]))
