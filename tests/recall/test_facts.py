@@ -205,6 +205,12 @@ def test_of_two_facts_of_one_name_the_newer_is_first(question: str, older: str, 
     assert [item.text for item in arranged(question, items)] == [newer, older]
 
 
+def test_what_the_first_entry_links_as_said_later_comes_before_it() -> None:
+    older = entry("a", "Sofia Rossi has a desk in Porto.", 1)._replace(later="observation:b")
+    newer = entry("b", "Her desk is in Bergen.", 2)
+    assert arranged("where is the desk of Sofia Rossi", [older, newer]) == [newer, older]
+
+
 def test_of_entries_with_the_same_words_the_newest_is_first_and_a_summary_last() -> None:
     summary = entry("s", "The limit of search is 9.", 9)._replace(ref="summary:s")
     items = [

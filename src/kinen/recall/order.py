@@ -119,15 +119,17 @@ def arranged(question: str, items: Sequence[Item]) -> list[Item]:
 
 def _newest_value_first(rows: list[Row], query: Sequence[Word]) -> list[Row]:
     """The rows, before the first those that were said later and state another value of the same."""
-    first = _answers(rows[0].entry, query)
-    if not first:
-        return rows
-    stated = max(first, key=lambda answer: len(answer.asked))
+    first = rows[0]
+    stated = max(_answers(first.entry, query), key=lambda said: len(said.asked), default=None)
     newer = [
         row
         for row in rows[1:]
-        if _time(row) > _time(rows[0])
-        and any(_is_same_attribute(stated, other, query) for other in _answers(row.entry, query))
+        if row.entry.ref == first.entry.later
+        or (
+            stated
+            and _time(row) > _time(first)
+            and any(_is_same_attribute(stated, it, query) for it in _answers(row.entry, query))
+        )
     ]
     return [
         *sorted(newer, key=_time, reverse=True),
