@@ -560,6 +560,8 @@ LIGHT = {
     "hooks.saving",
     "hooks.payload",
     "ids",
+    "index",
+    "index.glance",
     "journal",
     "journal.admission",
     "journal.authors",

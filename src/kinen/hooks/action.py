@@ -56,10 +56,10 @@ def tip(
     admission: Admission,
 ) -> Tip | None:
     """The tip about this command, this file or a symbol in the changed text, or None."""
-    from kinen.journal import capsules
-
     if kind == "command":
         return action.remedy(book, name)
+    from kinen.journal import capsules
+
     memories, about = capsules.known_memories(journal, admission)
     own = [each for each in memories if name in about[each[0]][1]]
     memory = action.about_file(memories, name) or action.about_symbol(memories, changed)

@@ -1,11 +1,9 @@
-"""The capsule of a session, and what the journal contributes to a session start, for hooks.
+"""The capsule of a session, and the memories of a space, for hooks.
 
 Light on purpose, as `write` is.
 """
 
 from __future__ import annotations
-
-import os
 
 from kinen.journal.schema import OF_CAPSULE
 from kinen.model.kinds import REDACTED
@@ -14,14 +12,11 @@ from kinen.privacy.entrance import name
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable
 
     from kinen.journal.admission import Admission
 
-    Entry = tuple[str, str, int]
-    """A ref, its text and when it was written."""
     Learned = tuple[str, str, int, float]
-    """The same with how certain it is."""
+    """The ref of a memory, its text, when it was written, how certain it is."""
     About = tuple[str, tuple[str, ...], str]
     """The type of a memory, its files and who saved it."""
 
@@ -29,24 +24,10 @@ CLIENT = "client:"
 """How the keys begin under which the process of a session is noted."""
 UNNAMED = ""
 """The intent of a capsule before its first prompt."""
-INTENT = 200
-"""Characters of a prompt that are an intent."""
-COMMITS = 5
-"""Commits that a space without sessions tells of."""
-READ_COMMITS = 40
-"""The newest commits among which they are looked for."""
 MOST = 500
 """Memories that are considered."""
-RECENT = 400
-"""The newest observations, whose files count as touched lately."""
-ISSUE = 120
-"""Characters of the issue in progress: its id and title."""
-AUTHOR = 60
-SOURCE = 120
-"""Characters of the name of an author, and of the ref that a memory was drawn from."""
-JOURNAL_TABLES = {"observation": "observations", "summary": "summaries", "memory": "memories"}
-PINNED_CHUNKS = 3
-"""The first chunks of a pinned file: a brief has no room for more."""
+INTENT = 200
+"""Characters of a prompt that are an intent."""
 _ALIVE = "redacted = 0 AND forgotten_at = 0"
 
 
@@ -198,113 +179,22 @@ def sum_up(db: sqlite3.Connection, id_: str, capsule: str, text: str, now: int) 
     )
 
 
-def pins(
-    db: sqlite3.Connection, session: str, agent: str, now: int, index: str = ""
-) -> list[Entry]:
-    """The pins of a session and an agent, each with its note and the text of its target.
-
-    The text of a file is the one in the `index` folder.
-    """
-    from kinen.journal.authors import colleague, signature
-
-    hidden = _hidden(db)
-    rows = db.execute(
-        "SELECT target_type, target_id, reason, created_at, 'pin:' || id FROM pins"
-        " WHERE (expires_at = 0 OR expires_at > ?) AND session IN ('', ?) AND agent IN ('', ?)"
-        " ORDER BY created_at, id",
-        (now, name(session), name(agent)),
-    ).fetchall()
-    entries = []
-    for kind, id_, words, at, pin in rows:
-        ref = f"{kind}:{id_}"
-        note = words + signature(colleague(db, pin)) if words else ""
-        in_journal = kind in JOURNAL_TABLES or kind in ("capsule", "pin")
-        text = _content(db, kind, id_) if in_journal else _text_in_index(index, ref) or id_
-        if ref not in hidden and (text or note):
-            entries.append((ref, "\n".join(filter(None, (note, text))), at))
-    return entries
-
-
-def _content(db: sqlite3.Connection, kind: str, id_: str) -> str:
-    """The text of an entry of the journal."""
-    table = JOURNAL_TABLES.get(kind)
-    if not table:
-        return ""
-    row = db.execute(f"SELECT content FROM {table} WHERE id = ? AND {_ALIVE}", (id_,)).fetchone()
-    return "" if row is None or row[0] == REDACTED else str(row[0])
-
-
-def _text_in_index(folder: str, ref: str) -> str:
-    """How the text of a file begins, without what its frontmatter says; empty if unknown."""
-    row = _from_index(
-        folder,
-        "SELECT group_concat(body, char(10)) FROM (SELECT c.body FROM chunks c"
-        " JOIN records r ON r.id = c.record WHERE r.ref = ? AND (c.start_line = 0 OR"
-        " length(c.body) - length(replace(c.body, char(10), '')) = c.end_line - c.start_line)"
-        " ORDER BY c.n LIMIT ?)",
-        (ref, PINNED_CHUNKS),
-    )
-    return row[0] or "" if row else ""
-
-
-def sources(
-    db: sqlite3.Connection | None, refs: Iterable[str], index: str, admission: Admission
-) -> dict[str, str]:
-    """Who wrote something, as far as it is known: refs with words to put behind them.
-
-    An entry of this machine has none. Of a file, the index in a folder may know who committed it.
-    """
-    from kinen.characters import visible_line
-    from kinen.journal.admission import RECORDED
-    from kinen.journal.authors import team_author, team_person
-
-    person = team_person(db) if db else ""
-    words = {}
-    files: dict[str, str] = {}
-    for ref in dict.fromkeys(refs):
-        path = ref.partition(":")[2]
-        if ref.startswith(RECORDED):
-            author = team_author(db, ref, person) if db and person else ""
-            words[ref] = f" by {visible_line(author)[:AUTHOR]}" if author else ""
-            if ref in admission.drawn:
-                words[ref] += f" (from {visible_line(admission.drawn[ref])[:SOURCE]})"
-        elif not admission.is_own(path):
-            files[path] = ref
-    authors = committers(index, [*files]) if files else {}
-    for path, ref in files.items():
-        author = visible_line(authors.get(path, ""))[:AUTHOR]
-        words[ref] = f" (committed by {author})" if author else " (from this repository)"
-    return {ref: text for ref, text in words.items() if text}
-
-
-def committers(index: str, paths: list[str]) -> dict[str, str]:
-    """The author of the latest commit of each file, as far as the index in a folder knows it."""
-    marks = ", ".join("?" * len(paths))
-    row = _from_index(
-        index,
-        "SELECT group_concat(path || char(31) || user, char(10)) FROM (SELECT p.path, r.user,"
-        " max(c.at) FROM paths p JOIN touches t ON t.path = p.id JOIN commits c"
-        f" ON c.id = t.commit_id JOIN records r ON r.id = c.record WHERE p.path IN ({marks})"
-        " GROUP BY p.path)",
-        tuple(paths),
-    )
-    pairs = (line.partition("\x1f") for line in (row[0] or "").split("\n")) if row else ()
-    return {path: author for path, _, author in pairs if author}
-
-
-def memories(db: sqlite3.Connection, admission: Admission) -> list[Learned]:
-    """The newest memories that were not superseded and may be told."""
-    return [row[:4] for row in _memories(db, admission)]
-
-
 def known_memories(
     db: sqlite3.Connection, admission: Admission
 ) -> tuple[list[Learned], dict[str, About]]:
-    """The same, and by ref what each is about: its type, its files and who saved it.
+    """The newest memories that hold and may be told, and by ref what each is about.
 
     Files and who are those of the observations that it was drawn from.
     """
-    rows = _memories(db, admission)
+    out = hidden(db)
+    rows = db.execute(
+        "SELECT 'memory:' || id, content, created_at, confidence, derived_from, type FROM memories"
+        f" WHERE {_ALIVE} AND superseded_by = '' ORDER BY created_at DESC, id DESC LIMIT ?",
+        (MOST,),
+    ).fetchall()
+    shown = [row for row in rows if row[0] not in out]
+    rows = [row for row in shown if admission.memory(row[0], row[4])]
+    admission.withhold("memory", len(shown) - len(rows))
     sources = {row[0]: row[4].split('"')[1::2] for row in rows}
     ids = {each.partition(":")[2] for refs in sources.values() for each in refs}
     marks = ", ".join("?" * len(ids))
@@ -319,132 +209,6 @@ def known_memories(
     return [row[:4] for row in rows], about
 
 
-def _memories(
-    db: sqlite3.Connection, admission: Admission
-) -> list[tuple[str, str, int, float, str, str]]:
-    hidden = _hidden(db)
-    rows = db.execute(
-        "SELECT 'memory:' || id, content, created_at, confidence, derived_from, type FROM memories"
-        f" WHERE {_ALIVE} AND superseded_by = '' ORDER BY created_at DESC, id DESC LIMIT ?",
-        (MOST,),
-    ).fetchall()
-    rows = [row for row in rows if row[0] not in hidden]
-    admitted = [row for row in rows if admission.memory(row[0], row[4])]
-    admission.withhold("memory", len(rows) - len(admitted))
-    return admitted
-
-
-def touched(db: sqlite3.Connection) -> str:
-    """The files that the latest observations name, as JSON arrays one after the other.
-
-    What somebody saves with its files does not say that they are worked on.
-    """
-    rows = db.execute(
-        "SELECT files FROM observations WHERE NOT instr(provenance, '\"remember\"')"
-        " ORDER BY ts DESC LIMIT ?",
-        (RECENT,),
-    )
-    return "\n".join(dict.fromkeys(row[0] for row in rows if row[0] != "[]"))
-
-
-def overview(db: sqlite3.Connection, but: str, root: str, data: str, admission: Admission) -> str:
-    """What can be recalled besides the capsule `but`, as one line; empty if there is nothing."""
-    from kinen.journal.brief import checkpoint_paths, known_line
-
-    sessions, drawn = db.execute(
-        "SELECT (SELECT COUNT(*) FROM capsules"
-        " WHERE type = 'session' AND forgotten_at = 0 AND id != ?),"
-        f" (SELECT COUNT(*) FROM memories WHERE {_ALIVE} AND superseded_by = '')",
-        (but,),
-    ).fetchone()
-    saved = checkpoint_paths(root)
-    admission.count_checkpoints(saved)
-    return known_line(sessions, drawn, len(saved), note_count(data))
-
-
-def note_count(data: str) -> int:
-    """How many notes the index in a folder has; 0 if it cannot be read now."""
-    # By the index on paths, since a space has many more observations than files.
-    row = _from_index(data, "SELECT COUNT(*) FROM records WHERE path != '' AND kind = 'note'")
-    return int(row[0]) if row else 0
-
-
-def issue_in_progress(db: sqlite3.Connection, data: str, admission: Admission) -> str:
-    """The issue that is worked on, by its id and title; empty if there is none to tell."""
-    hidden = sorted(_hidden(db))
-    row = _from_index(
-        data,
-        "SELECT key || ' ' || title FROM records WHERE source = 'issues' AND key != ''"
-        " AND json_extract(metadata, '$.status') = 'in_progress'"
-        f" AND ref NOT IN ({', '.join('?' * len(hidden))}) ORDER BY at DESC LIMIT 1",
-        (*hidden,),
-    )
-    if row and not admission.trusted:
-        admission.withhold("issue")
-        return ""
-    return f"{row[0][:ISSUE]} (from this repository)" if row else ""
-
-
-def latest_commits(
-    db: sqlite3.Connection, data: str, admission: Admission
-) -> list[tuple[str, str, str]]:
-    """The latest commits of substance that the index in a folder has: ref, subject, day and author.
-
-    None of a space that is not trusted. No merges, no updates of dependencies, and nothing of bots.
-    """
-    row = _from_index(
-        data,
-        "SELECT group_concat(ref || char(31) || title || char(31) || substr(at, 1, 10) ||"
-        " CASE user WHEN '' THEN '' ELSE ' by ' || substr(user, 1, 60) END, char(10))"
-        " FROM (SELECT ref, title, at, user FROM records WHERE kind = 'commit'"
-        " AND title NOT LIKE 'Merge %' AND user NOT LIKE '%[bot]' ORDER BY at DESC LIMIT ?)",
-        (READ_COMMITS,),
-    )
-    if not row or not row[0]:
-        return []
-    from kinen.model.updates import dependency_of
-
-    hidden = _hidden(db)
-    entries = [line.split("\x1f") for line in row[0].split("\n")]
-    commits = [(entry[0], entry[1], entry[2]) for entry in entries if len(entry) == 3]
-    chosen = (entry for entry in commits if not dependency_of(entry[1]) and entry[0] not in hidden)
-    commits = [*chosen][:COMMITS]
-    if commits and not admission.trusted:
-        admission.withhold("commit", len(commits))
-        return []
-    return commits
-
-
-def subjects(data: str, since: str) -> list[tuple[str, str]]:
-    """The latest commits after a UTC moment that the index in a folder has: time and subject."""
-    row = _from_index(
-        data,
-        "SELECT group_concat(at || char(31) || title, char(10)) FROM (SELECT at, title FROM records"
-        " WHERE kind = 'commit' AND at > ? ORDER BY at DESC LIMIT ?)",
-        (since, READ_COMMITS),
-    )
-    pairs = (line.partition("\x1f") for line in (row[0] or "").split("\n")) if row else ()
-    return [(at, title) for at, _, title in pairs if title]
-
-
-def _from_index(data: str, sql: str, parameters: tuple[object, ...] = ()) -> tuple[str, ...] | None:
-    """The first row of a query on the index in a folder; None if it cannot be read now."""
-    from kinen.storage.sqlite import sqlite3
-
-    path = os.path.join(data, "index.db")
-    if not os.path.isfile(path):
-        return None
-    place = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    try:
-        index = sqlite3.connect(f"file:{place}?mode=ro", uri=True, timeout=0)
-        try:
-            row: tuple[str, ...] | None = index.execute(sql, parameters).fetchone()
-        finally:
-            index.close()
-    except sqlite3.Error:
-        return None
-    return row
-
-
-def _hidden(db: sqlite3.Connection) -> set[str]:
+def hidden(db: sqlite3.Connection) -> set[str]:
+    """The refs that nobody is told of any more."""
     return {row[0] for row in db.execute("SELECT ref FROM suppressed")}

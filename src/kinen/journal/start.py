@@ -5,10 +5,20 @@ The hook, the HTTP service and the page call this. Hooks import this module: it 
 
 from __future__ import annotations
 
+from kinen.index import glance
 from kinen.journal import capsules, recent
-from kinen.journal.brief import brief, latest_points, plan_of, ranked, ref_of
+from kinen.journal.brief import (
+    brief,
+    checkpoint_paths,
+    known_line,
+    latest_points,
+    plan_of,
+    ranked,
+    ref_of,
+)
 from kinen.journal.worth import Entry
-from kinen.model.kinds import MEMORY_CLOSE
+from kinen.model.kinds import MEMORY_CLOSE, REDACTED
+from kinen.privacy.entrance import name
 from kinen.text import epoch, estimate, iso
 
 TYPE_CHECKING = False
@@ -18,6 +28,8 @@ if TYPE_CHECKING:
 
     from kinen.journal.admission import Admission
 
+    Dated = tuple[str, str, int]
+    """A ref, its text and when it was written."""
     Brief = tuple[str, list[str]]
     """A text, and the refs of everything that it could have told."""
 
@@ -27,6 +39,17 @@ ROOMY = 300
 """Tokens of a brief that has room for that line."""
 MEMORIES = 40
 """Memories that are considered."""
+COMMITS = 5
+"""Commits that a space without sessions tells of."""
+RECENT = 400
+"""The newest observations, whose files count as touched lately."""
+ISSUE = 120
+"""Characters of the issue in progress: its id and title."""
+AUTHOR = 60
+SOURCE = 120
+"""Characters of the name of an author, and of the ref that a memory was drawn from."""
+JOURNAL_TABLES = {"observation": "observations", "summary": "summaries", "memory": "memories"}
+_ALIVE = "redacted = 0 AND forgotten_at = 0"
 RULE = "pattern"
 """The type of memories that are rules, whatever is worked on."""
 SUBAGENT = 0.5
@@ -76,10 +99,8 @@ class Start:
             entries = [*_so_far(recent.own(self.db, self.capsule, self.now)), *entries]
         overview = issue = ""
         if self.db:
-            overview = capsules.overview(
-                self.db, self.capsule, self.tree, self.index, self.admission
-            )
-            issue = capsules.issue_in_progress(self.db, self.index, self.admission)
+            overview = overview_of(self.db, self.capsule, self.tree, self.index, self.admission)
+            issue = issue_in_progress(self.db, self.index, self.admission)
         room = self.budget - (estimate(GENTLE) if self.asks else 0)
         text, refs = self._brief(
             plan, pins, entries, room, overview=overview, issue=issue, hints=True
@@ -110,7 +131,7 @@ class Start:
     def _brief(
         self,
         plan: list[str],
-        pins: list[capsules.Entry],
+        pins: list[Dated],
         entries: list[Entry],
         budget: int,
         *,
@@ -124,7 +145,7 @@ class Start:
         entries = [entry for entry in entries if not self.knows(entry.ref, entry.text)]
         cited = [ref_of(plan), *(pin[0] for pin in pins), *(entry.ref for entry in entries)]
         cited = [*dict.fromkeys(filter(None, cited))]
-        sources = capsules.sources(self.db, cited, self.index, self.admission)
+        sources = sources_of(self.db, cited, self.index, self.admission)
         for entry in entries:
             entry.who = f"{entry.who}{sources.get(entry.ref, '')}".strip()
         hint = self.admission.hint() if hints else ""
@@ -133,11 +154,11 @@ class Start:
         )
         return text, cited
 
-    def _plan_and_pins(self) -> tuple[list[str], list[capsules.Entry]]:
+    def _plan_and_pins(self) -> tuple[list[str], list[Dated]]:
         plan = plan_of(self.tree, self.now / 1000, self.admission)
         if self.db is None:
             return plan, []
-        return plan, capsules.pins(self.db, self.session, self.agent, self.now, self.index)
+        return plan, pinned(self.db, self.session, self.agent, self.now, self.index)
 
     def order(self) -> list[str]:
         """The capsules of the latest sessions with work, as every surface orders them.
@@ -163,17 +184,18 @@ class Start:
         latest = self._sessions()
         learned = self._memories(self.db, files)
         if not any(session.work for session in latest):
-            commits = capsules.latest_commits(self.db, self.index, self.admission)
-            latest_commits = [
+            commits = [
                 Entry("commit", subject, ref, day, 0, order=place)
-                for place, (ref, subject, day) in enumerate(commits)
+                for place, (ref, subject, day) in enumerate(
+                    latest_commits(self.db, self.index, self.admission)
+                )
             ]
             going = recent.entries(self.db, latest, self.branch, (), self.now)
-            return [*points, *learned, *latest_commits, *going]
+            return [*points, *learned, *commits, *going]
         left = [session.at for session in latest if {"Next", "Unresolved"} & session.parts.keys()]
         since = min(left, default=0)
-        subjects = capsules.subjects(self.index, iso(since / 1000)) if left else []
-        done = [(epoch(at), subject) for at, subject in subjects]
+        since_then = glance.commits(self.index, iso(since / 1000)) if left else []
+        done = [(epoch(at), subject) for _, subject, at, _ in since_then]
         left_by = recent.entries(self.db, latest, self.branch, done, self.now)
         return [*left_by, *points, *learned]
 
@@ -181,7 +203,7 @@ class Start:
         memories, about = capsules.known_memories(db, self.admission)
         paths = {ref: each[1] for ref, each in about.items()}
         near_task = "\n".join(files)
-        order = ranked(memories, near_task or capsules.touched(db), paths)
+        order = ranked(memories, near_task or touched(db), paths)
         entries = []
         for place, ((ref, text, at, _), near) in enumerate(order[:MEMORIES]):
             type_, own, who = about[ref]
@@ -206,3 +228,137 @@ def _so_far(session: recent.Recent) -> list[Entry]:
         Entry("own", text, "", "", 0, "own", near=True, order=place)
         for place, text in enumerate(texts)
     ]
+
+
+def pinned(
+    db: sqlite3.Connection, session: str, agent: str, now: int, index: str = ""
+) -> list[Dated]:
+    """The pins of a session and an agent, each with its note and the text of its target.
+
+    The text of a file is the one in the `index` folder.
+    """
+    from kinen.journal.authors import colleague, signature
+
+    hidden = capsules.hidden(db)
+    rows = db.execute(
+        "SELECT target_type, target_id, reason, created_at, 'pin:' || id FROM pins"
+        " WHERE (expires_at = 0 OR expires_at > ?) AND session IN ('', ?) AND agent IN ('', ?)"
+        " ORDER BY created_at, id",
+        (now, name(session), name(agent)),
+    ).fetchall()
+    entries = []
+    for kind, id_, words, at, pin in rows:
+        ref = f"{kind}:{id_}"
+        note = words + signature(colleague(db, pin)) if words else ""
+        in_journal = kind in JOURNAL_TABLES or kind in ("capsule", "pin")
+        text = _content(db, kind, id_) if in_journal else glance.beginning(index, ref) or id_
+        if ref not in hidden and (text or note):
+            entries.append((ref, "\n".join(filter(None, (note, text))), at))
+    return entries
+
+
+def _content(db: sqlite3.Connection, kind: str, id_: str) -> str:
+    """The text of an entry of the journal."""
+    table = JOURNAL_TABLES.get(kind)
+    if not table:
+        return ""
+    row = db.execute(f"SELECT content FROM {table} WHERE id = ? AND {_ALIVE}", (id_,)).fetchone()
+    return "" if row is None or row[0] == REDACTED else str(row[0])
+
+
+def sources_of(
+    db: sqlite3.Connection | None, refs: Iterable[str], index: str, admission: Admission
+) -> dict[str, str]:
+    """Who wrote something, as far as it is known: refs with words to put behind them.
+
+    An entry of this machine has none. Of a file, the index in a folder may know who committed it.
+    """
+    from kinen.characters import visible_line
+    from kinen.journal.admission import RECORDED
+    from kinen.journal.authors import team_author, team_person
+
+    person = team_person(db) if db else ""
+    words = {}
+    files: dict[str, str] = {}
+    for ref in dict.fromkeys(refs):
+        path = ref.partition(":")[2]
+        if ref.startswith(RECORDED):
+            author = team_author(db, ref, person) if db and person else ""
+            words[ref] = f" by {visible_line(author)[:AUTHOR]}" if author else ""
+            if ref in admission.drawn:
+                words[ref] += f" (from {visible_line(admission.drawn[ref])[:SOURCE]})"
+        elif not admission.is_own(path):
+            files[path] = ref
+    authors = glance.committers(index, [*files]) if files else {}
+    for path, ref in files.items():
+        author = visible_line(authors.get(path, ""))[:AUTHOR]
+        words[ref] = f" (committed by {author})" if author else " (from this repository)"
+    return {ref: text for ref, text in words.items() if text}
+
+
+def touched(db: sqlite3.Connection) -> str:
+    """The files that the latest observations name, as JSON arrays one after the other.
+
+    What somebody saves with its files does not say that they are worked on.
+    """
+    rows = db.execute(
+        "SELECT files FROM observations WHERE NOT instr(provenance, '\"remember\"')"
+        " ORDER BY ts DESC LIMIT ?",
+        (RECENT,),
+    )
+    return "\n".join(dict.fromkeys(row[0] for row in rows if row[0] != "[]"))
+
+
+def overview_of(
+    db: sqlite3.Connection, but: str, root: str, data: str, admission: Admission
+) -> str:
+    """What can be recalled besides the capsule `but`, as one line; empty if there is nothing."""
+    sessions, drawn = db.execute(
+        "SELECT (SELECT COUNT(*) FROM capsules"
+        " WHERE type = 'session' AND forgotten_at = 0 AND id != ?),"
+        f" (SELECT COUNT(*) FROM memories WHERE {_ALIVE} AND superseded_by = '')",
+        (but,),
+    ).fetchone()
+    saved = checkpoint_paths(root)
+    admission.count_checkpoints(saved)
+    return known_line(sessions, drawn, len(saved), glance.note_count(data))
+
+
+def issue_in_progress(db: sqlite3.Connection, data: str, admission: Admission) -> str:
+    """The issue that is worked on, by its id and title; empty if there is none to tell."""
+    hidden = capsules.hidden(db)
+    issues = [row for row in glance.issues_in_progress(data) if row[0] not in hidden]
+    if not issues:
+        return ""
+    if not admission.trusted:
+        admission.withhold("issue")
+        return ""
+    _, key, title = issues[0]
+    return f"{f'{key} {title}'[:ISSUE]} (from this repository)"
+
+
+def latest_commits(
+    db: sqlite3.Connection, data: str, admission: Admission
+) -> list[tuple[str, str, str]]:
+    """The latest commits of substance that the index in a folder has: ref, subject, day and author.
+
+    None of a space that is not trusted. No merges, no updates of dependencies, and nothing of bots.
+    """
+    latest = glance.commits(data)
+    if not latest:
+        return []
+    from kinen.model.updates import dependency_of
+
+    hidden = capsules.hidden(db)
+    commits = [
+        (ref, subject, f"{at[:10]} by {author[:AUTHOR]}" if author else at[:10])
+        for ref, subject, at, author in latest
+        if ref not in hidden
+        and not subject.startswith("Merge ")
+        and not author.endswith("[bot]")
+        and not dependency_of(subject)
+    ][:COMMITS]
+    if commits and not admission.trusted:
+        admission.withhold("commit", len(commits))
+        return []
+    return commits

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from kinen import config as configuration
 from kinen.errors import KinenError
 from kinen.index.cache import Cache
+from kinen.index.glance import note_count
 from kinen.index.lock import sync_lock
 from kinen.index.metafile import subfolders
 from kinen.index.reader import Reader
-from kinen.journal.capsules import note_count
 from kinen.memory.core import Core
 from kinen.model.tuples import NamedTuple
 from kinen.space import early, registry
