@@ -227,7 +227,7 @@ TABLES = {
     "index": re.compile(r"\b(FROM|JOIN|INTO|UPDATE) (records|chunks|touches|paths|commits)\b"),
     "journal": re.compile(r"\b(FROM|JOIN|INTO|UPDATE) (observations|capsules|pins|memories)\b"),
 }
-OWNERS = {"index": {"index", "postgres"}, "journal": {"journal", "team"}}
+OWNERS = {"index": {"index"}, "journal": {"journal", "team"}}
 """The packages with SQL on a store's tables: a team replicates rows of the journal."""
 
 
