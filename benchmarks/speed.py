@@ -255,7 +255,7 @@ def child_embed(space: str, home: str) -> dict[str, float]:
         db = memory.core.reader.db
         texts = [row[0] for row in db.execute("SELECT body FROM chunks GROUP BY digest")]
     texts.sort(key=len)
-    model = Path(kinen.embed.__file__).parent / "model"
+    model = Path(kinen.embed.__file__).parent / "model" / "english"
     began = time.perf_counter()
     tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
     tokenizer.enable_truncation(256)

@@ -1,6 +1,10 @@
-"""Builds the int8 ONNX file of the embedding model from its fp16 weights, and measures it.
+"""Builds the int8 ONNX file of an embedding model from its weights, and measures it.
 
-python tools/build_model.py WEIGHTS.safetensors [--graph fused|plain] [--out FILE] [--check]
+python tools/build_model.py WEIGHTS.safetensors… [--model english|multilingual]
+    [--graph fused|plain] [--out FILE] [--check]
+
+Weights may be split over several files and have BERT's usual names, or the short names of the
+multilingual student (`layers.0.q.weight`), whose word table is int8 with a scale per row.
 
 The graph quantises activations per token (one scale per row), never per batch, so that a text's
 vector does not depend on the texts beside it. The build is deterministic: `--check` compares its
@@ -29,7 +33,24 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer
 
 SHIPPED = Path(__file__).parents[1] / "src/kinen/embed/model"
-FILE = "kinen-minilm-l6-int8.onnx"
+NAMES = {"english": "kinen-minilm-l6", "multilingual": "kinen-multilingual-l6"}
+PARTS = {
+    "q": "attention.self.query",
+    "k": "attention.self.key",
+    "v": "attention.self.value",
+    "o": "attention.output.dense",
+    "i": "intermediate.dense",
+    "d": "output.dense",
+    "ln1": "attention.output.LayerNorm",
+    "ln2": "output.LayerNorm",
+}
+TABLES = {
+    "we": "word_embeddings",
+    "pe": "position_embeddings",
+    "te": "token_type_embeddings",
+    "ln": "LayerNorm",
+}
+"""The student's short names and BERT's."""
 MICROSOFT = "com.microsoft"
 LAYERS, HEADS, WIDTH = 6, 12, 384
 EPSILON = 1e-12
@@ -41,8 +62,23 @@ GELU_ZERO, GELU_LEAST = 32, 0.1701
 Array = np.ndarray[Any, Any]
 
 
-def read_weights(file: Path) -> dict[str, Array]:
-    """The tensors of a safetensors file with fp16 or fp32 values, as float32."""
+def read_weights(files: list[Path]) -> dict[str, Array]:
+    """The tensors of safetensors files as float32, under BERT's usual names."""
+    results: dict[str, Array] = {}
+    words = []
+    for file in files:
+        tensors = read_tensors(file)
+        if "we_q" in tensors:
+            words.append(tensors["we_q"] * tensors["we_s"])
+        else:
+            results.update((bert_name(name), array) for name, array in tensors.items())
+    if words:
+        results["embeddings.word_embeddings.weight"] = np.concatenate(words)
+    return results
+
+
+def read_tensors(file: Path) -> dict[str, Array]:
+    """The tensors of one safetensors file as float32."""
     data = file.read_bytes()
     (size,) = struct.unpack_from("<Q", data)
     header = json.loads(data[8 : 8 + size])
@@ -50,10 +86,21 @@ def read_weights(file: Path) -> dict[str, Array]:
     results = {}
     for name, entry in header.items():
         start, end = (8 + size + offset for offset in entry["data_offsets"])
-        kind = {"F16": np.float16, "F32": np.float32}[entry["dtype"]]
+        kind = {"F16": np.float16, "F32": np.float32, "I8": np.int8}[entry["dtype"]]
         array = np.frombuffer(data[start:end], dtype=kind).reshape(entry["shape"])
-        results[name.removeprefix("bert.")] = array.astype(np.float32)
+        results[name] = array.astype(np.float32)
     return results
+
+
+def bert_name(name: str) -> str:
+    """BERT's name of a tensor."""
+    part, *rest = name.split(".")
+    if part == "layers":
+        number, key, kind = rest
+        return f"encoder.layer.{number}.{PARTS[key]}.{kind}"
+    if part in TABLES:
+        return f"embeddings.{TABLES[part]}.{rest[0]}"
+    return name.removeprefix("bert.")
 
 
 def quantised(rows: Array, largest: int) -> tuple[Array, Array]:
@@ -82,16 +129,14 @@ class Graph:
         self.nodes.append(helper.make_node(op, list(inputs), [out], out, domain=domain, **attrs))
         return out
 
-    def model(self, domains: dict[str, int]) -> bytes:
+    def model(self, name: str, domains: dict[str, int]) -> bytes:
         """The finished file."""
         ids = [
             helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"])
             for name in ("input_ids", "attention_mask")
         ]
         vector = helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["batch", WIDTH])
-        graph = helper.make_graph(
-            self.nodes, "kinen-minilm-l6", ids, [vector], [*self.constants.values()]
-        )
+        graph = helper.make_graph(self.nodes, name, ids, [vector], [*self.constants.values()])
         opsets = [helper.make_opsetid(name, version) for name, version in domains.items()]
         model = helper.make_model(graph, opset_imports=opsets, producer_name="kinen")
         model.ir_version = 8
@@ -102,8 +147,8 @@ class Graph:
 class Builder:
     """BERT's forward pass as a graph; `fused` uses onnxruntime's own operators where they help."""
 
-    def __init__(self, weights: dict[str, Array], *, fused: bool) -> None:
-        self.weights, self.fused, self.graph = weights, fused, Graph()
+    def __init__(self, name: str, weights: dict[str, Array], *, fused: bool) -> None:
+        self.name, self.weights, self.fused, self.graph = name, weights, fused, Graph()
 
     def build(self) -> bytes:
         g = self.graph
@@ -114,7 +159,7 @@ class Builder:
         for n in range(LAYERS):
             x = self.layer(x, f"encoder.layer.{n}")
         self.pooled(x)
-        return g.model({"": 17, MICROSOFT: 1} if self.fused else {"": 17})
+        return g.model(self.name, {"": 17, MICROSOFT: 1} if self.fused else {"": 17})
 
     def embeddings(self) -> str:
         g, w = self.graph, self.weights
@@ -358,28 +403,33 @@ def sample(tokenizer: Path) -> list[list[int]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
-    parser.add_argument("weights", type=Path, help="fp16 weights under BERT's usual names")
-    parser.add_argument("--tokenizer", type=Path, default=SHIPPED / "tokenizer.json")
+    parser.add_argument("weights", type=Path, nargs="+", help="safetensors files")
+    parser.add_argument("--model", choices=NAMES, default="english")
+    parser.add_argument("--tokenizer", type=Path, help="another than the shipped one")
     parser.add_argument("--out", type=Path, help="where the file goes; not written without it")
     parser.add_argument("--graph", choices=("fused", "plain"), default="fused")
     parser.add_argument("--check", action="store_true", help="only compare with the shipped file")
     options = parser.parse_args()
+    name = NAMES[options.model]
+    folder = SHIPPED / options.model
     weights = read_weights(options.weights)
-    data = Builder(weights, fused=options.graph == "fused").build()
+    data = Builder(name, weights, fused=options.graph == "fused").build()
     digest = hashlib.sha256(data).hexdigest()
-    shipped = (SHIPPED / FILE).read_bytes()
+    file = folder / f"{name}-int8.onnx"
+    shipped = file.read_bytes() if file.exists() else b""
     same = hashlib.sha256(shipped).hexdigest() == digest
     print(f"{digest}  {options.graph}, {'the same as' if same else 'other than'} the shipped file")
     if options.check:
         return 0 if same else 1
-    texts = sample(options.tokenizer)
+    if options.out:
+        options.out.write_bytes(data)
+    texts = sample(options.tokenizer or folder / "tokenizer.json")
     exact = np.vstack([reference(weights, ids) for ids in texts])
     print("| file | cosine to float32: mean / worst | alone to batched | 128/s | 256/s | size |")
     print("|---|---|---|---|---|---|")
-    print(f"| shipped {Candidate(shipped).report(texts, exact)}")
+    if shipped:
+        print(f"| shipped {Candidate(shipped).report(texts, exact)}")
     print(f"| {options.graph} {Candidate(data).report(texts, exact)}")
-    if options.out:
-        options.out.write_bytes(data)
     return 0
 
 

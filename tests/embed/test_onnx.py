@@ -19,15 +19,16 @@ from tokenizers import Tokenizer
 from kinen.embed import load
 from kinen.embed.onnx import (
     LIMIT,
+    MODELS,
     OVERLAP,
     SHIPPED,
-    SHIPPED_NAME,
     OnnxEmbedder,
     batches,
     token_limit,
 )
 from kinen.errors import ConfigError, EmbedError
 
+ENGLISH = Path(SHIPPED) / "english"
 TEXTS = [
     "we dropped redis because the queue lost jobs on restart",
     "def parse(line): return line.split(',')",
@@ -52,8 +53,8 @@ def long_text(words: int) -> str:
 def user_folder(folder: Path, name: str = "model.onnx") -> Path:
     target = folder / name
     target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(Path(SHIPPED) / SHIPPED_NAME, target)
-    shutil.copy(Path(SHIPPED) / "tokenizer.json", folder)
+    shutil.copy(ENGLISH / MODELS["english"].file, target)
+    shutil.copy(ENGLISH / "tokenizer.json", folder)
     return folder
 
 
@@ -117,7 +118,7 @@ def test_the_end_of_a_long_text_counts(embedder: OnnxEmbedder) -> None:
 
 def test_a_long_text_is_the_weighted_mean_of_overlapping_windows(embedder: OnnxEmbedder) -> None:
     text = long_text(600)
-    tokenizer = Tokenizer.from_file(str(Path(SHIPPED) / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(ENGLISH / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.no_truncation()
     encoding = tokenizer.encode(text, add_special_tokens=False)
@@ -272,7 +273,7 @@ def token_states_model(folder: Path, *, inputs: tuple[str, ...], dimensions: int
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     model.ir_version = 8
     onnx.save(model, str(folder / "model.onnx"))
-    shutil.copy(Path(SHIPPED) / "tokenizer.json", folder)
+    shutil.copy(ENGLISH / "tokenizer.json", folder)
     np.save(folder / "table.npy", table)
     return folder
 
@@ -291,7 +292,7 @@ def test_token_states_are_averaged_and_normalised(
 ) -> None:
     own = OnnxEmbedder(str(token_states_model(tmp_path, inputs=inputs, dimensions=dimensions)))
     assert own.dimensions == 8
-    tokenizer = Tokenizer.from_file(str(Path(SHIPPED) / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(ENGLISH / "tokenizer.json"))
     tokenizer.no_padding()
     mean = np.load(tmp_path / "table.npy")[tokenizer.encode(TEXTS[0]).ids].mean(axis=0)
     vectors = own.embed([TEXTS[2], TEXTS[0]])

@@ -81,7 +81,9 @@ class IndexSection(NamedTuple):
             choices=PROVIDERS,
         ),
     ] = "onnx"
-    embedding_model: Annotated[str, Row("text", TRUST, "model of the provider")] = ""
+    embedding_model: Annotated[
+        str, Row("text", TRUST, "model of the provider; of onnx: english or multilingual")
+    ] = ""
     embedding_endpoint: Annotated[str, Row("url", TRUST, "address of the provider")] = ""
     embedding_key_env: Annotated[
         str, Row("variable", TRUST, "environment variable with the API key")

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from kinen.errors import ConfigError
-from kinen.model.kinds import PROVIDERS
+from kinen.model.kinds import BUILT_IN, PROVIDERS
 
 if TYPE_CHECKING:
     from kinen.config.keys import IndexSection
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 def load_configured(
     settings: IndexSection, daemon: tuple[str, str] | None = None
 ) -> Embedder | None:
-    """The embedder that the settings name; `daemon` as in `load`."""
+    """The embedder that the settings name; `daemon` as in `load`.
+
+    Of the built-in models that is the English one, unless `embedding_model` names another.
+    """
     return load(
         settings.embedding_provider,
         model=settings.embedding_model,
@@ -47,7 +50,12 @@ def load(
     if provider == "onnx":
         from kinen.embed.onnx import OnnxEmbedder
 
-        own = OnnxEmbedder(path)
+        if model and not path and model not in BUILT_IN:
+            raise ConfigError(
+                f"no built-in model {model!r}",
+                f"index.embedding_model is {' or '.join(BUILT_IN)}; if empty, the text decides",
+            )
+        own = OnnxEmbedder(path, model=model or "english")
         if daemon is None:
             return own
         from kinen.embed.daemon import WarmEmbedder

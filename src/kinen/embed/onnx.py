@@ -10,20 +10,52 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.characters import storable
 from kinen.errors import EmbedError
+from kinen.model.kinds import BUILT_IN
 from kinen.model.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 SHIPPED = os.path.join(os.path.dirname(__file__), "model")
-SHIPPED_NAME = "kinen-minilm-l6-int8.onnx"
 SHIPPED_DIMENSIONS = 384
-SHIPPED_SHA256 = {
-    SHIPPED_NAME: "852d6011b6a78e0892015b4efc9cf7cbcbfdb8d6486b46d04dec3c680b13b9ba",
-    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+
+
+class Shipped(NamedTuple):
+    """A model of the package: its files are in a folder of its name."""
+
+    file: str
+    sums: Mapping[str, str]
+    """The sha256 of each file."""
+    pieces: float
+    """The share of pieces that begin a word, in the languages that it knows."""
+    fingerprint: str
+    """Known beforehand: to import hashlib takes a cold recall longer than its search."""
+
+
+MODELS = {
+    "english": Shipped(
+        "kinen-minilm-l6-int8.onnx",
+        {
+            "kinen-minilm-l6-int8.onnx": (
+                "852d6011b6a78e0892015b4efc9cf7cbcbfdb8d6486b46d04dec3c680b13b9ba"
+            ),
+            "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+        },
+        1.0,
+        BUILT_IN["english"],
+    ),
+    "multilingual": Shipped(
+        "kinen-multilingual-l6-int8.onnx",
+        {
+            "kinen-multilingual-l6-int8.onnx": (
+                "4580a59d4420564b4f174c48f15fad2fa7152093887ee9a69de654aeef48fccc"
+            ),
+            "tokenizer.json": "b93288c16536d278ecf7a6fdb30aaf632965ee675ad4bfe8ea98d6618543e407",
+        },
+        0.54,
+        BUILT_IN["multilingual"],
+    ),
 }
-SHIPPED_DIGEST = "0bfe808f1ff77b14c3cba6b39191962684fffd970abade5956f3c195a9dea82b"
-"""Their `fingerprint_digest`: to import hashlib takes a cold recall longer than its search."""
 LIMIT = 256
 OVERLAP = 32
 LONGEST = 1024
@@ -57,9 +89,12 @@ class Loaded(NamedTuple):
 class OnnxEmbedder:
     """Unit vectors from a local model; a vector does not depend on the other texts of a batch."""
 
-    def __init__(self, path: str = "", *, threads: int = 0, batch_tokens: int = 0) -> None:
-        self._shipped = not path
-        self._folder = os.path.expanduser(path) if path else SHIPPED
+    def __init__(
+        self, path: str = "", *, model: str = "english", threads: int = 0, batch_tokens: int = 0
+    ) -> None:
+        """`path` is a folder of the user's; without one, `model` is one of `MODELS`."""
+        self._shipped = None if path else MODELS[model]
+        self._folder = os.path.expanduser(path) if path else os.path.join(SHIPPED, model)
         self._threads = threads or default_threads()
         # One window at a time for graphs we did not build: dynamic quantisation scales its
         # activations over the whole batch, so that neighbours change one another's vectors.
@@ -70,7 +105,9 @@ class OnnxEmbedder:
             else "index.embedding_path names a folder with model.onnx and tokenizer.json"
         )
         self._model = (
-            os.path.join(self._folder, SHIPPED_NAME) if self._shipped else model_file(self._folder)
+            os.path.join(self._folder, self._shipped.file)
+            if self._shipped
+            else model_file(self._folder)
         )
         self._tokenizer = os.path.join(self._folder, "tokenizer.json")
         for file in (self._model, self._tokenizer):
@@ -97,10 +134,12 @@ class OnnxEmbedder:
 
     @property
     def name(self) -> str:
-        return SHIPPED_NAME.removesuffix(".onnx") if self._shipped else self._folder
+        return self._shipped.file.removesuffix(".onnx") if self._shipped else self._folder
 
     @property
     def fingerprint(self) -> str:
+        if self._shipped:
+            return self._shipped.fingerprint
         if not self._fingerprint:
             self._fingerprint = f"onnx:{self._digest()[:24]}"
         return self._fingerprint
@@ -133,6 +172,7 @@ class OnnxEmbedder:
         tokenizer.no_truncation()
         encoding = tokenizer.encode(storable(text), add_special_tokens=False)
         tokenizer.enable_truncation(self._limit, stride=overlap(self._limit))
+        usual = self._shipped.pieces if self._shipped else 1.0
         pieces = known = 0
         last = None
         for token, word in zip(encoding.tokens, encoding.word_ids, strict=True):
@@ -149,7 +189,7 @@ class OnnxEmbedder:
             ):
                 known += 1
             last = word
-        return known / pieces if pieces else 1.0
+        return min(1.0, known / pieces / usual) if pieces else 1.0
 
     def _has_characters(self, tokenizer: Any) -> bool:
         """Does the vocabulary have enough characters to write Chinese or Japanese?"""
@@ -248,8 +288,6 @@ class OnnxEmbedder:
             raise EmbedError(f"cannot load {self._model}: {error}", self._hint) from error
 
     def _digest(self) -> str:
-        if self._shipped:
-            return SHIPPED_DIGEST
         sums = {os.path.basename(file): file_sha256(file) for file in self._fingerprinted()}
         return fingerprint_digest(sums, self._limit)
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from kinen.index.writer import Writer
 
     Progress = Callable[[str, int, int], None]
+    Choice = Callable[[Writer], Embedder]
+    """The embedding model for what an index has."""
 
 HEADING = 0.2
 """The weight of the headings in a chunk's vector (docs/decisions/0005-passages.md)."""
@@ -41,7 +43,7 @@ class Job(NamedTuple):
 def sync(
     job: Job,
     sources: Iterable[Source],
-    embedding: tuple[Embedder, Cache] | None,
+    embedding: tuple[Choice, Cache] | None,
     walk: Walk,
     past: tuple[Past, Settings] | None = None,
     changed: Callable[[], set[str] | None] = set,
@@ -68,10 +70,10 @@ def sync(
     return report
 
 
-def _with_vectors(job: Job, embedder: Embedder, cache: Cache, report: Report) -> Report:
+def _with_vectors(job: Job, choose: Choice, cache: Cache, report: Report) -> Report:
     """Embed; a provider that fails costs its vectors, never the full text."""
     try:
-        done, left = sync_vectors(job, embedder, cache)
+        done, left = sync_vectors(job, choose, cache)
     except EmbedError as error:
         chunks = job.writer.db.execute("SELECT COUNT(*) FROM chunks").fetchone()[0]
         return report._replace(pending=chunks, failure=str(error))
@@ -87,13 +89,14 @@ def sync_past(job: Job, past: Past, settings: Settings) -> Report:
 
 
 def sync_vectors(
-    job: Job, embedder: Embedder, cache: Cache, only: Container[str] | None = None
+    job: Job, choose: Choice, cache: Cache, only: Container[str] | None = None
 ) -> tuple[int, int]:
     """Embed what has no vector yet, the newest first; (embedded, still pending).
 
     `only` are the digests to embed, if not all.
     """
     writer = job.writer
+    embedder = choose(writer)
     model = embedder.fingerprint
     if writer.get("embedded") == f"{model}:{writer.get('generation')}":
         return 0, 0

@@ -408,6 +408,11 @@ class Writer:
             texts[content] = (above(title, heading, body), embedded_text(path, body))
         return texts
 
+    def sample(self, size: int) -> list[str]:
+        """Texts of some chunks: the same ones, whatever the order in which they were indexed."""
+        sql = "SELECT body FROM chunks ORDER BY digest, id LIMIT ?"
+        return [row[0] for row in self.db.execute(sql, (size,))]
+
     def digests(self) -> set[str]:
         """The digests of all chunks."""
         return {row[0] for row in self.db.execute("SELECT DISTINCT digest FROM chunks")}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from kinen.errors import KinenError, NotFound
+from kinen.model.kinds import BUILT_IN
 from kinen.space import find as spaces
 from kinen.storage import private
 from kinen.storage.sqlite import sqlite3
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
-    from kinen.config.keys import Config
+    from kinen.config.keys import Config, IndexSection
     from kinen.index.cache import Cache
     from kinen.index.fence import Fence
     from kinen.index.reader import Reader
@@ -288,20 +289,59 @@ class Core:
 
     @property
     def embedder(self) -> Embedder | None:
-        """The embedding model; None if the settings say none."""
-        key = tuple(self.config.index)
+        """The embedding model that answers questions; None if the settings say none.
+
+        Where the space gets another built-in model, the one whose vectors are complete answers
+        until those of the other are.
+        """
+        return self.load_model(self._answering_model())
+
+    @property
+    def next_embedder(self) -> Embedder | None:
+        """The embedding model for new vectors, as far as is known without looking at the text."""
+        return self.load_model(self._meta("model"))
+
+    def load_model(self, name: str) -> Embedder | None:
+        """The embedding model of the settings; `name` is a built-in one, if they name none."""
+        settings = self._model_settings(name)
+        key = tuple(settings)
         if key not in self._models:
             from kinen.embed import load_configured
 
-            self._models[key] = load_configured(self.config.index, self._daemon)
+            self._models[key] = load_configured(settings, self._daemon)
         return self._models[key]
+
+    @property
+    def chooses_model(self) -> bool:
+        """Whether the text of the space decides which of the built-in models it has."""
+        index = self.config.index
+        return index.embedding_provider == "onnx" and not (
+            index.embedding_path or index.embedding_model
+        )
+
+    def _model_settings(self, name: str) -> IndexSection:
+        index = self.config.index
+        return index._replace(embedding_model=name or "english") if self.chooses_model else index
+
+    def _answering_model(self) -> str:
+        complete = self._meta("embedded").rpartition(":")[0]
+        names = (name for name, fingerprint in BUILT_IN.items() if fingerprint == complete)
+        return next(names, "") or self._meta("model")
+
+    def _meta(self, key: str) -> str:
+        """A value that the index keeps about its vectors; no index is made for it."""
+        there = self.chooses_model and os.path.exists(self.index_file)
+        return self.reader.meta(key) if there else ""
 
     @property
     def waits_for_model(self) -> bool:
         """Whether a search by meaning would have to load the model first."""
-        embedder = self._models.get(tuple(self.config.index))
-        own = self.config.index.embedding_provider == "onnx"
-        return own and (embedder is None or not getattr(embedder, "loaded", True))
+        if self.config.index.embedding_provider != "onnx":
+            return False
+        if not self._models:
+            return True
+        embedder = self._models.get(tuple(self._model_settings(self._answering_model())))
+        return embedder is None or not getattr(embedder, "loaded", True)
 
     def scan(self, embedder: Embedder) -> Scan | None:
         """The vectors of a model, in memory; None where there are none."""

@@ -10,6 +10,7 @@ from kinen.errors import Busy
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
+    from kinen.index.writer import Writer
     from kinen.memory.core import Core
     from kinen.ports import Embedder
 
@@ -30,26 +31,43 @@ def embeddable(core: Core, embedder: Embedder) -> int:
     return 0 if is_complete(core, embedder) else core.unit_count()
 
 
-def embed_few(core: Core, embedder: Embedder) -> None:
+def choose_model(core: Core, writer: Writer) -> Embedder:
+    """The embedding model for what an index has: of the built-in ones, by the language."""
+    name = ""
+    if core.chooses_model:
+        from kinen.embed.language import SAMPLE, best_model
+
+        name = best_model(writer.sample(SAMPLE))
+        if writer.get("model") != name:
+            writer.set("model", name)
+    embedder = core.load_model(name)
+    assert embedder is not None, "asked only where there is one"
+    return embedder
+
+
+def embed_few(core: Core) -> None:
     """Embed new chunks within a search, if there are few enough to embed all of them."""
-    if core.frozen or is_complete(core, embedder) or core.reader.chunk_count() > SMALL:
+    embedder = core.next_embedder
+    if embedder is None or core.frozen or core.reader.chunk_count() > SMALL:
+        return
+    if is_complete(core, embedder):
         return
     missing = {*core.reader.digests()} - core.cache.digests(embedder.fingerprint)
     if len(missing) <= FEW:
         with contextlib.suppress(Busy):
-            embed_until(core, embedder, bool)
+            embed_until(core, bool, only=missing)
+            if core.next_embedder is not embedder:  # by these chunks the space gets another
+                embed_few(core)
 
 
 def embed_record(core: Core, ref: str) -> None:
     """Embed the chunks of one record that have no vector yet."""
-    embedder = core.embedder
-    if embedder is not None:
-        embed_until(core, embedder, bool, frozenset(core.reader.digests(ref)), wait=1.0)
+    if core.next_embedder is not None:
+        embed_until(core, bool, frozenset(core.reader.digests(ref)), wait=1.0)
 
 
 def embed_until(
     core: Core,
-    embedder: Embedder,
     enough: Callable[[], bool],
     only: Container[str] | None = None,
     wait: float = 0.0,
@@ -70,6 +88,7 @@ def embed_until(
         contextlib.closing(Writer(core.file("index.db"))) as writer,
     ):
         clean = partial(erasing.clean, core, held=core.folder)
-        counts = sync_vectors(Job(writer, announce, enough, clean), embedder, core.cache, only)
+        job = Job(writer, announce, enough, clean)
+        counts = sync_vectors(job, partial(choose_model, core), core.cache, only)
         clean()
         return counts

@@ -56,19 +56,17 @@ class _Vectors:
         text = worded(storable_query(query)).text
         if query.mode == "fulltext" or query.vector is not None or not text.strip():
             return query
-        key = (text, *memory.config.index._replace(path=""))
-        with self._lock:
-            if key not in self._vectors:
-                self._vectors[key] = _embed(memory, text)
+        try:
+            embedder = memory.core.embedder
+            if embedder is None:
+                return query
+            key = (text, embedder.fingerprint)
+            with self._lock:
+                if key not in self._vectors:
+                    self._vectors[key] = embedder.embed([text], query=True)[0]
+        except EmbedError:  # the search of each space reports it
+            return query
         return query._replace(vector=self._vectors[key])
-
-
-def _embed(memory: Memory, text: str) -> Any:
-    try:
-        embedder = memory.core.embedder
-        return embedder.embed([text], query=True)[0] if embedder else None
-    except EmbedError:  # the search of each space reports it
-        return None
 
 
 def ask_spaces(

@@ -124,14 +124,17 @@ class Index:
     def _sync(
         self, embed: bool, rebuild: bool, session: str, tell: Progress, enough: Callable[[], bool]
     ) -> Report:
+        from functools import partial
+
         from kinen.index import snapshots
         from kinen.index.schema import was_damaged
         from kinen.index.sync import Job, sync
         from kinen.index.writer import Writer
+        from kinen.memory.embedding import choose_model
         from kinen.sources.files import folders
         from kinen.sources.git.worktree import changed_paths
 
-        embedder = self._core.embedder if embed else None
+        embedded = embed and self._core.next_embedder is not None
         folder = self._core.folder
         root = spelled(self._core.space.root)
         index = self._core.file("index.db")
@@ -146,7 +149,7 @@ class Index:
             report = sync(
                 Job(writer, tell, enough, self.clean),
                 sources,
-                (embedder, self._core.cache) if embedder else None,
+                (partial(choose_model, self._core), self._core.cache) if embedded else None,
                 files,
                 past,
                 lambda: changed_paths(self._core.space.root),
@@ -288,8 +291,9 @@ class Index:
         """Embed chunks without vectors until `enough`; the numbers embedded and missing."""
         from kinen.memory import embedding
 
-        embedder = None if self.vectors_off else self._core.embedder
-        return embedding.embed_until(self._core, embedder, enough) if embedder else (0, 0)
+        if self.vectors_off or self._core.next_embedder is None:
+            return 0, 0
+        return embedding.embed_until(self._core, enough)
 
     def vectors(self, texts: Sequence[str], model: str) -> bytes:
         """Vectors of questions as little-endian float32 rows, for clients with the same model."""
@@ -382,8 +386,8 @@ class Index:
         core = self._core
         vectors = 0
         with contextlib.suppress(EmbedError):
-            if core.embedder is not None:
-                cached = core.cache.digests(core.embedder.fingerprint)
+            if core.next_embedder is not None:
+                cached = core.cache.digests(core.next_embedder.fingerprint)
                 if cached:
                     vectors = sum(digest in cached for digest in core.reader.digests())
         return core.reader.counts(vectors)
@@ -420,8 +424,8 @@ class Index:
     def _model(self) -> tuple[str, int]:
         """The name of the embedding model, and its dimensions if it can be loaded."""
         with contextlib.suppress(EmbedError):
-            if self._core.embedder is not None:
-                return self._core.embedder.name, self._core.embedder.dimensions
+            if self._core.next_embedder is not None:
+                return self._core.next_embedder.name, self._core.next_embedder.dimensions
         return self._core.config.index.embedding_model, 0
 
     def _clock(self) -> Clock:

@@ -27,7 +27,6 @@ from kinen.recall.floor import (
     CLOSE,
     UNKNOWN,
     by_language,
-    is_compared,
     is_known,
     is_scripted,
     unknown_note,
@@ -268,8 +267,7 @@ class Recaller:
         if not hits or any(note.startswith("corrected") for note in hits.notes):
             return hits
         counts = self._core.reader.document_counts(informative(hits.query.text))
-        by_words = is_scripted(hits.query.text) and not any(map(is_compared, hits))
-        if by_words or by_language(hits.notes):
+        if is_scripted(hits.query.text) or by_language(hits.notes):
             known = any(hit.strength >= CLOSE for hit in hits)
         else:
             known = is_known(counts, hits, self._core.reader.chunk_count())

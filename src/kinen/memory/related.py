@@ -82,10 +82,10 @@ class Relations:
         import numpy as np
 
         try:
+            embed_few(self._core)
             embedder = self._core.embedder
             if embedder is None:
                 return "index.embedding_provider is none"
-            embed_few(self._core, embedder)
             scan = self._core.scan(embedder)
         except EmbedError as error:
             return str(error)

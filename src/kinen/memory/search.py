@@ -210,13 +210,14 @@ class Searcher:
             embedder = self._core.embedder
             if embedder is None:
                 return None, "index.embedding_provider is none"
+            if not self._index.vectors_off:
+                embed_few(self._core)
+                embedder = self._core.embedder or embedder  # new text may have changed it
             # an embedder of a service does not tell: its models know many languages
             fluency = getattr(embedder, "fluency", None)
             latin = max(query.text) <= "\u024f"  # a tokenizer is not loaded for nothing
             if fluency and not latin and fluency(query.text) < FOREIGN:
                 return None, UNKNOWN_SCRIPT
-            if not self._index.vectors_off:
-                embed_few(self._core, embedder)
             scan = self._core.scan(embedder)
             if scan is None:
                 return None, "there are no vectors yet, run `kinen index`"

@@ -11,6 +11,11 @@ CAPSULE_TYPES = ("session", "pocketflow_node")
 MEMORY_TYPES = ("decision", "pattern", "insight", "lesson")
 PROVIDERS = ("none", "onnx", "ollama", "openai")
 """What can embed text: nothing, this process, a server that is mostly local, a service."""
+BUILT_IN = {
+    "english": "onnx:0bfe808f1ff77b14c3cba6b3",
+    "multilingual": "onnx:cd69d0c899db25ebceca0573",
+}
+"""The models of the package, each with the fingerprint of its vectors."""
 CHECKPOINT_TYPES = ("checkpoint", "decision", "incident", "learning")
 LESSONS = ("lesson", "learning")
 """One type: the word for it, and the word that files of checkpoints have."""

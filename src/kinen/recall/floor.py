@@ -40,7 +40,7 @@ WORDS = (0.2, 0.7)
 """The same of full text alone, where only missing words decide what is close."""
 COSINE = (0.4, 0.85)
 """The same of cosines, in an index of `MANY` chunks or more."""
-LEAST_COSINE = 0.2
+LEAST_COSINE = 0.25
 """The first of them in the smallest index: of few chunks, none is near by chance."""
 MANY = 300
 MOST_WORDED = 0.65
@@ -185,13 +185,13 @@ def with_strengths(
         hit._replace(strength=max(strength(hit.votes, yardstick), CLOSE if has_words else 0))
         for hit, has_words in zip(hits, worded, strict=True)
     )
-    if lexical and len(known_terms) > 1:
+    if len(known_terms) > 1:
         from kinen.recall.typed import informative
 
         telling = informative(hits.query.text)
         if len(telling) < len(known_terms):
             rated = tuple(
-                hit if not _is_lexical(hit) or has_any_word(hit, telling) else _weak(hit)
+                hit if _by_meaning(hit, yardstick) or has_any_word(hit, telling) else _weak(hit)
                 for hit in rated
             )
     notes = hits.notes
@@ -281,6 +281,12 @@ def strength(votes: Sequence[Vote], yardstick: Yardstick) -> int:
 def is_compared(hit: Hit) -> bool:
     """Whether a hit was compared by its vector."""
     return any(vote.retriever in ("semantic", "no vector") for vote in hit.votes)
+
+
+def _by_meaning(hit: Hit, yardstick: Yardstick) -> bool:
+    """Whether a hit is close by its vector, or was not found by words at all."""
+    cosines = [vote.score for vote in hit.votes if vote.retriever == "semantic"]
+    return max(cosines, default=0.0) >= yardstick.cosine or not _is_lexical(hit)
 
 
 def _is_lexical(hit: Hit) -> bool:

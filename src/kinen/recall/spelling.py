@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from functools import cache
 from typing import TYPE_CHECKING
 
+from kinen.embed.language import dictionary
 from kinen.model.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -74,13 +73,3 @@ def is_english(word: str) -> bool:
         return True
     cuts = range(PART, len(word) - PART + 1)
     return any(word[:cut] in known and word[cut:] in known for cut in cuts)
-
-
-@cache
-def dictionary() -> frozenset[str]:
-    """The whole words that the shipped model's tokenizer knows, some twenty thousand."""
-    from importlib import resources
-
-    file = resources.files("kinen").joinpath("embed", "model", "tokenizer.json")
-    vocabulary = json.loads(file.read_text("utf-8"))["model"]["vocab"]
-    return frozenset(word for word in vocabulary if word.isalpha())

@@ -1,0 +1,50 @@
+"""Which of the built-in models suits a text: how much of it is in the English vocabulary."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+ENGLISH = "english"
+MULTILINGUAL = "multilingual"
+LEAST_LETTERS = 20
+"""Letters of the different words of a text below which its language is not known."""
+KNOWN = 0.4
+"""The share of these letters in English words below which a text is in another language."""
+FOREIGN = 0.1
+"""The share of texts in another language from which on a space has the multilingual model."""
+SAMPLE = 500
+"""Texts of a space that are looked at."""
+_WORD = re.compile(r"[^\W\d_]+")
+_PARTS = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def best_model(texts: Iterable[str]) -> str:
+    """The built-in model for a space, by a sample of its texts."""
+    foreign = [known for known in map(is_foreign, texts) if known is not None]
+    return MULTILINGUAL if foreign and sum(foreign) >= FOREIGN * len(foreign) else ENGLISH
+
+
+def is_foreign(text: str) -> bool | None:
+    """Is a text in another language than English? None if it has too few words to tell."""
+    words = {word.lower() for word in _WORD.findall(_PARTS.sub(" ", text))}
+    words = {word for word in words if len(word) > 1 or not word.isascii()}
+    letters = sum(map(len, words))
+    if letters < LEAST_LETTERS:
+        return None
+    return sum(map(len, words & dictionary())) < KNOWN * letters
+
+
+@cache
+def dictionary() -> frozenset[str]:
+    """The whole words that the English model's tokenizer knows, some twenty thousand."""
+    from importlib import resources
+
+    file = resources.files("kinen").joinpath("embed", "model", ENGLISH, "tokenizer.json")
+    vocabulary = json.loads(file.read_text("utf-8"))["model"]["vocab"]
+    return frozenset(word for word in vocabulary if word.isalpha())
