@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kinen import Memory
 from kinen.model.records import Chunk, Hit, Hits, Query, Record, Vote
 from kinen.recall.floor import (
     CLOSE,
@@ -17,6 +20,9 @@ from kinen.recall.floor import (
     unknown_note,
     without_weak,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 COUNTS = st.dictionaries(st.text(min_size=1), st.integers(0, 3), max_size=8)
 
@@ -85,3 +91,28 @@ def test_a_weak_hit_stays_where_it_is_needed_for_what_it_is() -> None:
     hits = [near(0.0)[0]._replace(strength=number) for number in (80, 20, 10)]
     chosen = without_weak(Hits(hits, Query("tea"), "hybrid"), lambda hit: hit.strength == 10)
     assert [hit.strength for hit in chosen] == [80, 10]
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "fulltext"])
+def test_two_exact_words_in_a_space_of_two_notes_are_strong(tmp_path: Path, mode: str) -> None:
+    (tmp_path / "space" / ".kinen").mkdir(parents=True)
+    notes = {
+        "tea": "# Tea\n\nThe kettle whistles when the water boils.",
+        "garage": "# Garage\n\nThe spare key hangs behind the left shelf.",
+    }
+    for name, text in notes.items():
+        (tmp_path / "space" / f"{name}.md").write_text(text)
+    with Memory.open(tmp_path / "space", home=tmp_path / "home") as memory:
+        memory.sync()
+        (hit, *others) = memory.search(Query("spare key", mode=mode, floor=True))
+        assert hit.record.path == "garage.md"
+        assert hit.strength >= STRONG
+        assert all(other.strength < CLOSE for other in others)
+        assert not memory.search(Query("spare tyre", mode="hybrid", floor=True))[1:]
+
+
+def test_several_words_count_less_the_larger_the_index_is() -> None:
+    least = [Yardstick("hybrid", chunks).worded for chunks in (1, 2, 8, 100, 300, 100_000)]
+    assert least == sorted(least, reverse=True)
+    assert least[1] >= STRONG
+    assert least[-1] == CLOSE

@@ -43,6 +43,8 @@ COSINE = (0.4, 0.85)
 LEAST_COSINE = 0.25
 """The first of them in the smallest index: of few chunks, none is near by chance."""
 MANY = 300
+MOST_BY_WORDS = 85
+"""The strength of a hit with every word of a question of several, in the smallest index."""
 MOST_WORDED = 0.65
 """The score up to which missing words count against a hit."""
 CLOSE = 35
@@ -156,8 +158,21 @@ class Yardstick:
     @property
     def cosine(self) -> float:
         """The cosine from which on a hit is close."""
-        size = min(1.0, log(max(1, self.chunks)) / log(MANY))
-        return LEAST_COSINE + (COSINE[0] - LEAST_COSINE) * size
+        return LEAST_COSINE + (COSINE[0] - LEAST_COSINE) * self._size
+
+    @property
+    def worded(self) -> int:
+        """The least strength of a hit that has every word of a question of several.
+
+        In a large index BM25 knows which words are rare. In a small one every word is frequent, and
+        that several of them stand together is what counts.
+        """
+        return round(MOST_BY_WORDS - (MOST_BY_WORDS - CLOSE) * self._size)
+
+    @property
+    def _size(self) -> float:
+        """From 0 for the smallest index to 1 for one of `MANY` chunks or more."""
+        return min(1.0, log(max(1, self.chunks)) / log(MANY))
 
 
 def with_strengths(
@@ -181,8 +196,9 @@ def with_strengths(
         share = len(missing_words(by_word)) / max(1, len(by_word))
         most = FEW_MISSING if compared else MOST_MISSING
         yardstick.words_missing = share >= most
+    least = yardstick.worded if len(query_terms) > 1 else CLOSE
     rated = tuple(
-        hit._replace(strength=max(strength(hit.votes, yardstick), CLOSE if has_words else 0))
+        hit._replace(strength=max(strength(hit.votes, yardstick), least if has_words else 0))
         for hit, has_words in zip(hits, worded, strict=True)
     )
     if len(known_terms) > 1:
