@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import log
 
 from kinen.model.records import Hits
+from kinen.recall.fuse import index_size
 from kinen.text import pairs, terms, words
 
 TYPE_CHECKING = False
@@ -39,10 +40,9 @@ SCORE = (0.28, 0.75)
 WORDS = (0.2, 0.7)
 """The same of full text alone, where only missing words decide what is close."""
 COSINE = (0.4, 0.85)
-"""The same of cosines, in an index of `MANY` chunks or more."""
+"""The same of cosines, in an index of many chunks (`fuse.MANY`)."""
 LEAST_COSINE = 0.25
 """The first of them in the smallest index: of few chunks, none is near by chance."""
-MANY = 300
 MOST_BY_WORDS = 85
 """The strength of a hit with every word of a question of several, in the smallest index."""
 MOST_WORDED = 0.65
@@ -158,7 +158,7 @@ class Yardstick:
     @property
     def cosine(self) -> float:
         """The cosine from which on a hit is close."""
-        return LEAST_COSINE + (COSINE[0] - LEAST_COSINE) * self._size
+        return LEAST_COSINE + (COSINE[0] - LEAST_COSINE) * index_size(self.chunks)
 
     @property
     def worded(self) -> int:
@@ -167,12 +167,7 @@ class Yardstick:
         In a large index BM25 knows which words are rare. In a small one every word is frequent, and
         that several of them stand together is what counts.
         """
-        return round(MOST_BY_WORDS - (MOST_BY_WORDS - CLOSE) * self._size)
-
-    @property
-    def _size(self) -> float:
-        """From 0 for the smallest index to 1 for one of `MANY` chunks or more."""
-        return min(1.0, log(max(1, self.chunks)) / log(MANY))
+        return round(MOST_BY_WORDS - (MOST_BY_WORDS - CLOSE) * index_size(self.chunks))
 
 
 def with_strengths(

@@ -20,6 +20,8 @@ HALF = 2.35
 """Times the log of the number of chunks: the BM25 above background that half convinces."""
 NEIGHBOUR = 0.5
 """What a chunk gains of the better of its neighbours' BM25."""
+MANY = 300
+"""Chunks from which on an index has most of the words that are asked for."""
 RRF_K = 60
 HALF_LIFE = 90.0
 """Days after which something is half as fresh."""
@@ -102,9 +104,19 @@ def neutral(cosines: Iterable[float]) -> float:
     return ranked[len(ranked) // 2] if ranked else 0.0
 
 
-def lexical_weight(code: float) -> float:
-    """Full text's weight where this share of the best by meaning is code: words say less there."""
-    return LEXICAL_WEIGHT * (1 - CODE_DISCOUNT * code)
+def lexical_weight(code: float, known: float, chunks: int) -> float:
+    """Full text's weight: words say less where the best by meaning are code, or words are missing.
+
+    `code` is the share of code, `known` that of the question's words which some entry has: the few
+    words that another language shares are there by chance. In a small index most are missing.
+    """
+    doubt = index_size(chunks) * (1 - known * known)
+    return LEXICAL_WEIGHT * (1 - CODE_DISCOUNT * code) * (1 - doubt)
+
+
+def index_size(chunks: int) -> float:
+    """From 0 for the smallest index to 1 for one of `MANY` chunks or more."""
+    return min(1.0, log(max(1, chunks)) / log(MANY))
 
 
 def by_words(lexical: Lexical) -> list[Ranked]:

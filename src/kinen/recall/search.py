@@ -328,7 +328,8 @@ def _rank(
     if mode == "rrf":
         return fuse.reciprocal(words, semantic)
     semantic.update(half.scan.of(half.vector, [id_ for id_ in words if id_ not in semantic]))
-    weight = fuse.lexical_weight(_code_share(reader, query, [id_ for id_, _ in near[:10]]))
+    code = _code_share(reader, query, [id_ for id_, _ in near[:10]])
+    weight = fuse.lexical_weight(code, _known_share(reader, query), reader.chunk_count())
     unknown: dict[int, float] = {}
     if half.missing:
         known = [semantic[id_] for id_ in words if id_ in semantic]
@@ -352,6 +353,12 @@ def _code_share(reader: Index, query: Query, nearest: list[int]) -> float:
         return 0.0
     bodies = reader.bodies(nearest)
     return sum(code_density(body) >= fuse.CODE for body in bodies) / len(bodies) if bodies else 0.0
+
+
+def _known_share(reader: Index, query: Query) -> float:
+    """The share of the question's words that some entry has; all, if they were corrected."""
+    counts = reader.document_counts(terms(query.text)).values()
+    return sum(map(bool, counts)) / len(counts) if any(counts) else 1.0
 
 
 def _load(
