@@ -116,6 +116,7 @@ class OnnxEmbedder:
         self._limit = LIMIT if self._shipped else token_limit(self._folder)
         self._lock = threading.Lock()
         self._loaded: Loaded | None = None
+        self._spare: Any = None
         self._fingerprint = ""
         self._characters = -1
 
@@ -168,7 +169,7 @@ class OnnxEmbedder:
         A word of a language that it was trained on is one piece or two; others are cut into many,
         into single letters, or unknown. A character is a word where the model has thousands.
         """
-        tokenizer = self._loaded.tokenizer if self._loaded else self._open_tokenizer()
+        tokenizer = self._tokens()
         tokenizer.no_truncation()
         encoding = tokenizer.encode(storable(text), add_special_tokens=False)
         tokenizer.enable_truncation(self._limit, stride=overlap(self._limit))
@@ -241,8 +242,18 @@ class OnnxEmbedder:
                 self._loaded = self._open()
             return self._loaded
 
+    def _tokens(self) -> Any:
+        """The tokenizer, opened once: of a question that the daemon embeds no more is needed."""
+        loaded = self._loaded
+        if loaded:
+            return loaded.tokenizer
+        if self._spare is None:
+            self._spare = self._open_tokenizer()
+        return self._spare
+
     def _open(self) -> Loaded:
-        tokenizer = self._open_tokenizer()
+        tokenizer = self._tokens()
+        self._spare = None
         session = self._open_session()
         inputs = frozenset(entry.name for entry in session.get_inputs())
         if "input_ids" not in inputs or inputs - {"input_ids", "attention_mask", "token_type_ids"}:
