@@ -29,7 +29,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from quality import ndcg
+from quality import distinct, ndcg
 
 TEXTS = Path(__file__).parent / "languages_texts.json"
 STRONG = 65
@@ -171,11 +171,10 @@ def measured_documentation(
                     for question, name in sets[direction]:
                         hits = _found(memory, Query(question, mode=mode, limit=10))
                         names = [Path(hit.record.path).stem for hit in hits]
-                        scores.append(ndcg(names, {name}))
-                        for hit in hits:
-                            if Path(hit.record.path).stem == name:
-                                right += 1
-                                lost += hit.strength < CLOSE
+                        scores.append(ndcg(distinct(names), {name}))
+                        if name in names:
+                            right += 1
+                            lost += hits[names.index(name)].strength < CLOSE
                     figures = (round(statistics.fmean(scores), 3), round(half_width(scores), 3))
                     rows[f"{direction} {mode}"] = (*figures, lost, right)
             shown = [_found(memory, Query(question, floor=True)) for question in noise]
