@@ -41,8 +41,10 @@ WORDS = (0.2, 0.7)
 """The same of full text alone, where only missing words decide what is close."""
 COSINE = (0.4, 0.85)
 """The same of cosines, in an index of many chunks (`fuse.MANY`)."""
-LEAST_COSINE = 0.25
+LEAST_COSINE = 0.2
 """The first of them in the smallest index: of few chunks, none is near by chance."""
+LEAST_ELSEWHERE = 0.25
+"""The same for a question in another language than English."""
 MOST_BY_WORDS = 85
 """The strength of a hit with every word of a question of several, in the smallest index."""
 MOST_WORDED = 0.65
@@ -146,6 +148,8 @@ class Yardstick:
         self.mode = mode
         self.chunks = chunks
         self.weight = weight
+        self.elsewhere = False
+        """Whether the question is in another language than English."""
         self.words_missing = False
         """Whether too many words of the question are in no entry."""
         self.by_words = False
@@ -158,7 +162,8 @@ class Yardstick:
     @property
     def cosine(self) -> float:
         """The cosine from which on a hit is close."""
-        return LEAST_COSINE + (COSINE[0] - LEAST_COSINE) * index_size(self.chunks)
+        least = LEAST_ELSEWHERE if self.elsewhere else LEAST_COSINE
+        return least + (COSINE[0] - least) * index_size(self.chunks)
 
     @property
     def worded(self) -> int:
@@ -181,6 +186,12 @@ def with_strengths(
     # Whole words: where an identifier stands as it is, its parts need not.
     query_terms = [word for word in map(str.lower, words(hits.query.text)) if word in known_terms]
     worded = [has_all_words(hit, query_terms) for hit in hits]
+    telling: tuple[str, ...] = ()
+    if len(known_terms) > 1:
+        from kinen.recall.typed import english, informative
+
+        telling = informative(hits.query.text)
+        yardstick.elsewhere = is_scripted(hits.query.text) or english(hits.query.text) < 0
     compared = any(map(is_compared, hits))
     yardstick.by_place = compared and yardstick.mode == "rrf"
     lexical = not compared and any(map(_is_lexical, hits))
@@ -196,15 +207,11 @@ def with_strengths(
         hit._replace(strength=max(strength(hit.votes, yardstick), least if has_words else 0))
         for hit, has_words in zip(hits, worded, strict=True)
     )
-    if len(known_terms) > 1:
-        from kinen.recall.typed import informative
-
-        telling = informative(hits.query.text)
-        if len(telling) < len(known_terms):
-            rated = tuple(
-                hit if _by_meaning(hit, yardstick) or has_any_word(hit, telling) else _weak(hit)
-                for hit in rated
-            )
+    if telling and len(telling) < len(known_terms):
+        rated = tuple(
+            hit if _by_meaning(hit, yardstick) or has_any_word(hit, telling) else _weak(hit)
+            for hit in rated
+        )
     notes = hits.notes
     if by_words or yardstick.fluency:
         close = sum(hit.strength >= CLOSE for hit in rated)
