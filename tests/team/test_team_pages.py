@@ -60,8 +60,8 @@ def test_a_token_signs_a_browser_in_to_its_own_spaces(
     pages = {
         "search?q=kettle": "kettle",
         "sessions": "Sessions",
-        "timeline": "Timeline",
-        "memories": "Memories",
+        "timeline": "Last 7 days",
+        "memories": "Knowledge",
         "record?ref=observation:k1": "by ada",
     }
     for page, text in pages.items():

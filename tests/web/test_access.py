@@ -26,7 +26,7 @@ def test_a_link_opens_the_pages_once(site: Site) -> None:
     link = site.link()
     first = httpx.get(link)
     assert first.status_code == 200
-    assert "/web/s/parcelry/search" in first.text
+    assert "/web/s/parcelry/today" in first.text
     cookie = first.headers["set-cookie"]
     assert "HttpOnly" in cookie
     assert "SameSite=strict" in cookie

@@ -38,9 +38,9 @@ def test_search_finds_what_was_known_then(site: Site, past: None) -> None:
 def test_hidden_memories_come_back(site: Site, past: None) -> None:
     with site.memory() as memory:
         first = memory.consolidation.memories()[0]
-    site.post("memories/hide", ref=first.ref)
-    assert first.id not in site.page("memories")
-    page = LexborHTMLParser(site.page("memories", as_of="1m"))
+    site.post("knowledge/hide", ref=first.ref)
+    assert first.id not in site.page("knowledge")
+    page = LexborHTMLParser(site.page("knowledge", as_of="1m"))
     assert first.id in [node.attributes["id"] for node in page.css("#memories > li")]
     assert "1 hidden since" in page.css_first(".banner").text()
     assert not page.css("#memories form"), "an earlier time cannot be changed"
@@ -53,11 +53,11 @@ def test_a_record_has_the_text_of_a_commit(site: Site) -> None:
 
 
 def test_the_budget_and_links_keep_the_time(site: Site, past: None) -> None:
-    page = LexborHTMLParser(site.page("budget", q="walrus", as_of="3d"))
+    page = LexborHTMLParser(site.page("told", q="walrus", as_of="3d"))
     assert "on the roof" not in page.css_first("main").text()
     assert "When a session starts" not in page.css_first("main").text()
     links = [node.attributes["href"] or "" for node in page.css("nav a")]
-    dated = [link for link in links if "search" in link or "memories" in link]
+    dated = [link for link in links if "told" in link or "knowledge" in link]
     assert dated
     assert all(link.endswith("as_of=3d") for link in dated), dated
     assert page.css_first("input[name=as_of]").attributes["value"] == "3d"

@@ -94,7 +94,7 @@ class Tab:
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
         self.page.on("request", self._request)
         self.page.goto(site.link())
-        self.page.wait_for_url("**/search")
+        self.page.wait_for_url("**/today")
 
     def _console(self, message: Any) -> None:
         if message.type in ("error", "warning"):
@@ -197,13 +197,13 @@ def test_searching_and_reading_work_without_scripts(
     tab = Tab(chromium, demo, java_script_enabled=False)
     page = tab.open("search")
     page.fill("input[name=q]", "redis")
-    page.click("form[role=search] button")
+    page.press("input[name=q]", "Enter")
     assert page.locator(".hits article").count()
     page.locator(".preview-link").first.click()
     assert page.locator("#preview h2").first.is_visible()
     page.locator(".hits h2 a").first.click()
     assert page.locator("#text, .steps").first.is_visible()
-    for name, heading in (("Sessions", "Sessions"), ("Graph", "Graph"), ("Memories", "Memories")):
+    for name, heading in (("Sessions", "Sessions"), ("Code", "Code"), ("Knowledge", "Knowledge")):
         page.click(f"nav >> text={name}")
         assert page.locator("h1").inner_text() == heading
     page = tab.open("graph")
@@ -215,7 +215,7 @@ def test_searching_and_reading_work_without_scripts(
 
 def test_keys_hide_undo_pin_and_edit_memories(tab: Tab, site: Site) -> None:
     count = consolidated(site)
-    page = tab.open("memories")
+    page = tab.open("knowledge")
     page.keyboard.press("j")
     page.keyboard.press("x")
     page.wait_for_url("**done=hidden**")
@@ -248,7 +248,7 @@ def test_keys_hide_undo_pin_and_edit_memories(tab: Tab, site: Site) -> None:
 
 def test_every_other_change_and_its_undo(tab: Tab, site: Site) -> None:
     count = consolidated(site)
-    page = tab.open("memories")
+    page = tab.open("knowledge")
     last = page.locator("#memories > li").last.get_attribute("id")
     first = page.locator("#memories > li").first
     for button, done in (("Superseded by", "superseded"), ("Merge into", "merged")):
@@ -285,9 +285,9 @@ def test_a_page_of_the_daemon_follows_what_a_hook_records(
         page = browser.new_page()
         page.set_default_timeout(SECONDS)
         page.goto(kinen("web", "--no-open").out.strip())
-        page.wait_for_url("**/search")
+        page.wait_for_url("**/today")
         with page.expect_response("**/web/events"):
-            page.click("nav >> text=Timeline")
+            page.click("nav >> text=Today")
         assert "paint the shed" not in page.locator("main").inner_text()
         payload = {
             "hook_event_name": "UserPromptSubmit",
@@ -318,11 +318,11 @@ def test_hostile_content_runs_nothing(tab: Tab, site: Site, project: Project) ->
         ("session", {"id": "last", "only": "all"}),
         ("file", {"path": NAME}),
         ("injection", {"id": sent}),
-        ("memories", {"next": "1"}),
-        ("memories", {"as_of": "1m"}),
+        ("knowledge", {"next": "1"}),
+        ("knowledge", {"as_of": "1m"}),
         ("graph", {"all": "1"}),
-        *((name, {}) for name in ("timeline", "sessions", "files", "ledger", "health")),
-        ("budget", {"q": "needle"}),
+        *((name, {}) for name in ("today", "week", "errors", "sessions", "code", "sent", "health")),
+        ("told", {"q": "needle"}),
     ]
     for name, query in visits:
         page = tab.open(name, **query)
@@ -351,7 +351,7 @@ def test_other_sites_cannot_frame_or_post(chromium: Any, site: Site) -> None:
 
 def test_somebody_new_finds_their_way_by_clicking(demo_tab: Tab) -> None:
     page = demo_tab.page
-    page.click("nav >> text=Memories")
+    page.click("nav >> text=Knowledge")
     page.click("#memories >> text=Sessions move to PostgreSQL")
     page.wait_for_selector("#text")
     assert "one system fewer" in page.locator("#text").inner_text()
@@ -360,10 +360,10 @@ def test_somebody_new_finds_their_way_by_clicking(demo_tab: Tab) -> None:
     page.click("nav >> text=Sessions")
     page.click(f"main >> text={LABELS}")
     assert "utf-8-sig" in page.locator("main").inner_text()
-    page.click("nav >> text=Budget")
+    page.click("nav >> text=Told")
     assert "tokens" in page.locator("main h2").first.inner_text()
-    page.click("nav >> text=Memories")
-    page.wait_for_url("**/memories")
+    page.click("nav >> text=Knowledge")
+    page.wait_for_url("**/knowledge")
     count = page.locator("#memories > li").count()
     page.locator("#memories > li", has_text="rate-limiter").first.locator("text=Hide").click()
     page.wait_for_url("**done=hidden**")
@@ -401,70 +401,39 @@ def test_the_graph_pans_zooms_filters_and_names(demo_tab: Tab) -> None:
     page.wait_for_selector("#text")
 
 
-def test_the_timeline_zooms_by_wheel_fingers_keys_and_buttons(
-    chromium: Any, demo: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    demo.project.enter(monkeypatch)
-    tab = Tab(chromium, demo, has_touch=True)
-    page = tab.open("timeline")
-    part = page.locator("#timeline")
-
-    def shows(days: int) -> None:
-        page.wait_for_selector(f"#timeline[data-days='{days}']")
-        assert f"days={days}" in page.url or days == 90
-
-    page.keyboard.press("-")
-    shows(180)
-    page.keyboard.press("+")
-    shows(90)
-    page.click("[data-zoom=in]")
-    shows(30)
-    assert page.evaluate("document.activeElement.dataset.zoom") == "in", "keeps the focus"
-    page.keyboard.press("Enter")
-    shows(14)
-    page.keyboard.press("Shift+ArrowLeft")
-    page.wait_for_url("**until=20**")
-    page.keyboard.press("Shift+ArrowRight")
-    page.wait_for_selector("#timeline span:text-is('→')")
-    page.keyboard.press("0")
-    shows(90)
-    page.locator("#activity").hover()
-    page.keyboard.down("Control")
-    page.mouse.wheel(0, -100)
-    shows(30)
-    page.mouse.wheel(0, 100)
-    shows(90)
-    page.keyboard.up("Control")
-    page.mouse.wheel(0, 100)
-    hand = tab.context.new_cdp_session(page)
-    for _ in range(30):  # while the page still scrolls, the fingers miss their place
-        pinch(hand, page.locator("#activity").bounding_box())
-        page.wait_for_timeout(500)
-        if part.get_attribute("data-days") != "90":
-            break
-    page.wait_for_selector("#timeline:not([data-days='90'])")
-    assert int(part.get_attribute("data-days")) < 90
-    page = tab.open("timeline", days="2")
-    assert page.locator(".heat a[aria-label*=':00, claude-code']").count()
-    tab.close()
+def test_dragging_over_the_lanes_chooses_days(demo_tab: Tab) -> None:
+    page = demo_tab.open("today")
+    box = page.locator(".lanes").bounding_box()
+    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 8)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.9 * box["width"], box["y"] + 8, steps=5)
+    page.mouse.up()
+    page.wait_for_url("**days=3*")
+    page.click("text=7 days")
+    page.wait_for_url("**days=7")
+    page.locator(".lanes a:has(.bar)").first.click()
+    page.wait_for_selector(".steps")
 
 
-def pinch(hand: Any, place: dict[str, float]) -> None:
-    """Two fingers that move apart in the middle of a place."""
-    middle = (place["x"] + place["width"] / 2, place["y"] + 30)
-    for kind, apart in (("touchStart", 20), ("touchMove", 25), ("touchMove", 90), ("touchEnd", 0)):
-        points = [
-            {"x": middle[0] + side * apart, "y": middle[1], "id": side + 1} for side in (-1, 1)
-        ]
-        touch = {"type": kind, "touchPoints": points if apart else []}
-        hand.send("Input.dispatchTouchEvent", touch)
+def test_the_scheme_can_be_switched_and_stays(demo_tab: Tab) -> None:
+    page = demo_tab.open("today")
+    back = "getComputedStyle(document.documentElement).backgroundColor"
+    before = page.evaluate(back)
+    page.click(".theme")
+    after = page.evaluate(back)
+    assert after != before
+    page = demo_tab.open("sessions")
+    assert page.evaluate(back) == after
+    page.click(".theme")
+    assert page.evaluate(back) == before
 
 
 PRINTED = {
     "session": {"id": "last", "only": "all"},
     "record": {"ref": "artifacts/adr-007-session-store.md"},
-    "memories": {},
-    "timeline": {"days": "365"},
+    "knowledge": {},
+    "today": {},
+    "week": {},
 }
 
 
@@ -492,21 +461,23 @@ def test_pages_are_printed_whole(
 PAGES = {
     "search": {"q": "redis", "why": "notes/oncall.md", "open": "notes/oncall.md", "as_of": "1m"},
     "record": {"ref": "artifacts/adr-007-session-store.md"},
-    "timeline": {},
+    "today": {},
+    "week": {},
+    "errors": {},
     "sessions": {},
     "session": {"id": "last", "only": "all"},
-    "memories": {"next": "1"},
-    "files": {},
+    "knowledge": {"next": "1"},
+    "code": {},
     "file": {"path": "labels/render.py"},
     "graph": {"ref": "artifacts/adr-007-session-store.md"},
-    "budget": {"q": "redis"},
-    "ledger": {},
+    "told": {"q": "redis"},
+    "sent": {},
     "injection": {"id": "last"},
     "health": {},
     "all/search": {"q": "redis"},
-    "all/timeline": {},
+    "all/today": {},
     "all/sessions": {},
-    "all/memories": {},
+    "all/knowledge": {},
 }
 
 
@@ -560,12 +531,12 @@ def test_no_page_is_wider_than_the_screen(
 
 SHOTS = {
     "search": ("search", {"q": "why did we drop redis", "open": "notes/oncall.md"}),
-    "timeline": ("timeline", {}),
+    "today": ("today", {}),
     "session": ("session", {"id": "last"}),
-    "memories": ("memories", {}),
+    "knowledge": ("knowledge", {}),
     "file": ("file", {"path": "labels/render.py"}),
     "graph": ("graph", {"all": "1"}),
-    "budget": ("budget", {"q": "why are the labels blank"}),
+    "told": ("told", {"q": "why are the labels blank"}),
     "health": ("health", {}),
 }
 """The pictures of the guide."""

@@ -56,23 +56,23 @@ def test_a_contradiction_is_decided_side_by_side(site: Site) -> None:
         memory.observe("x")
         pair = [memory_of("Cache tokens in Redis", 1), memory_of("Do not cache tokens in Redis", 2)]
         learn.learn(memory.core.store.db, pair)
-    page = tree(site.page("memories"))
+    page = tree(site.page("knowledge"))
     forms = page.css("#rivals form")
     assert [form.attributes["action"].rpartition("/")[2] for form in forms] == ["supersede", "hide"]
     fields = {node.attributes["name"]: node.attributes["value"] for node in forms[0].css("input")}
-    site.post("memories/supersede", ref=fields["ref"], other=fields["other"])
+    site.post("knowledge/supersede", ref=fields["ref"], other=fields["other"])
     with site.memory() as memory:
         assert memory.consolidation.get(pair[0].ref).superseded_by == pair[1].id
-    assert not tree(site.page("memories")).css("#rivals")
+    assert not tree(site.page("knowledge")).css("#rivals")
 
 
 def test_what_would_be_drawn_next(site: Site) -> None:
-    page = tree(site.page("memories", next="1"))
+    page = tree(site.page("knowledge", next="1"))
     items = page.css("#next li")
     assert items
     with site.memory() as memory:
         assert memory.consolidation.memories() == [], "looking draws nothing"
-    assert site.post("memories/consolidate").status_code == 303
+    assert site.post("knowledge/consolidate").status_code == 303
     with site.memory() as memory:
         assert len(memory.consolidation.memories()) == len(items)
 
@@ -159,7 +159,7 @@ def test_health_has_the_buttons_of_doctor(site: Site, tmp_path: Path) -> None:
         memory.core.register()
     shutil.rmtree(gone)
     page = tree(site.page("health"))
-    actions = {form.attributes["action"].rpartition("/")[2] for form in page.css("form")}
+    actions = {form.attributes["action"].rpartition("/")[2] for form in page.css("main form")}
     assert actions == {"sync", "rebuild", "collect", "remove"}
     fields = page.css_first("form[action$=remove]").css("input")
     name = {node.attributes["name"]: node.attributes["value"] for node in fields}["name"]
@@ -175,7 +175,7 @@ def test_health_has_the_buttons_of_doctor(site: Site, tmp_path: Path) -> None:
     assert {*FIXES, removal} == set(fixes) - by_hand, "each is what a check suggests"
 
 
-@pytest.mark.parametrize("page", ["search", "timeline", "sessions", "memories"])
+@pytest.mark.parametrize("page", ["search", "today", "sessions", "knowledge"])
 def test_all_spaces_at_once(site: Site, page: str, tmp_path: Path) -> None:
     fill(site.project)
     other = tmp_path / "second"
@@ -188,7 +188,9 @@ def test_all_spaces_at_once(site: Site, page: str, tmp_path: Path) -> None:
     assert answer.status_code == 200, answer.text
     document = tree(answer.text)
     assert "parcelry" in document.css_first("main").text()
-    links = [node.attributes["href"] or "" for node in document.css("main li a, main h2 a")]
+    links = [
+        node.attributes["href"] or "" for node in document.css("main li a, main h2 a, main h3 a")
+    ]
     assert [link for link in links if link.startswith("/web/s/parcelry/")]
     for link in links[:5]:
         assert site.client.get(link).status_code == 200

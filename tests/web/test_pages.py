@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from kinen.model.records import Query
+from web.conftest import served
 
 if TYPE_CHECKING:
+    from daemon.served import Project
     from web.conftest import Site
 
 SCOPE = {"session": "s1", "agent": "claude"}
@@ -133,10 +136,10 @@ def test_a_record_can_be_pinned_and_unpinned(site: Site) -> None:
 
 
 def test_a_session_is_a_timeline_with_diffs_and_output(site: Site, session: str) -> None:
-    assert "fix the blank labels" in texts(tree(site.page("sessions")), ".cards h2")
+    assert "fix the blank labels" in texts(tree(site.page("sessions")), ".rows h3 a")
     assert "No session matches" in site.page("sessions", q="nothing like it")
-    for name in ("sessions", "timeline"):
-        assert "utf-8-sig" in texts(tree(site.page(name)), ".cards code"), name
+    for name in ("sessions", "today"):
+        assert "utf-8-sig" in texts(tree(site.page(name)), ".rows code"), name
     page = tree(site.page("session", id=session))
     assert [node.attributes["class"] for node in page.css(".steps > li")] == [
         "prompt",
@@ -151,72 +154,72 @@ def test_a_session_is_a_timeline_with_diffs_and_output(site: Site, session: str)
 
 
 def _memories(site: Site, **query: str) -> list[str]:
-    return texts(tree(site.page("memories", **query)), "#memories .content")
+    return texts(tree(site.page("knowledge", **query)), "#memories .content")
 
 
 def _first_memory(site: Site) -> tuple[str, str]:
-    card = tree(site.page("memories")).css_first("#memories > li")
+    card = tree(site.page("knowledge")).css_first("#memories > li")
     return f"memory:{card.attributes['id']}", " ".join(card.css_first(".content").text().split())
 
 
 def test_a_memory_can_be_hidden_and_restored(site: Site, session: str) -> None:
     ref, content = _first_memory(site)
-    done = site.post("memories/hide", ref=ref)
+    done = site.post("knowledge/hide", ref=ref)
     assert done.status_code == 303
     banner = tree(site.client.get(done.headers["location"]).text)
     assert "Hidden" in banner.css_first(".banner").text()
-    assert "/memories/restore" in (banner.css_first(".banner form").attributes["action"] or "")
+    assert "/knowledge/restore" in (banner.css_first(".banner form").attributes["action"] or "")
     assert content not in _memories(site)
     assert _memories(site, type="hidden") == [content]
-    site.post("memories/restore", ref=ref)
+    site.post("knowledge/restore", ref=ref)
     assert content in _memories(site)
 
 
 def test_a_memory_can_be_edited_and_the_edit_undone(site: Site, session: str) -> None:
     ref, content = _first_memory(site)
-    done = site.post("memories/edit", ref=ref, content="We keep sessions in PostgreSQL for good.")
+    done = site.post("knowledge/edit", ref=ref, content="We keep sessions in PostgreSQL for good.")
     assert "We keep sessions in PostgreSQL for good." in _memories(site)
     assert content not in _memories(site)
     undo = tree(site.client.get(done.headers["location"]).text).css_first(".banner form")
     fields = {node.attributes["name"]: node.attributes["value"] for node in undo.css("input")}
     fields.pop("token")
-    assert site.post("memories/unedit", **fields).status_code == 303
+    assert site.post("knowledge/unedit", **fields).status_code == 303
     assert content in _memories(site)
     assert "We keep sessions in PostgreSQL for good." not in _memories(site)
-    assert site.post("memories/edit", ref=ref, content=" ").status_code == 400
+    assert site.post("knowledge/edit", ref=ref, content=" ").status_code == 400
 
 
 def test_memories_can_be_merged_and_superseded(site: Site, session: str) -> None:
     with site.memory() as memory:
         first, second, third = memory.consolidation.memories()[:3]
-    assert site.post("memories/merge", ref=first.ref, other=second.ref).status_code == 303
+    assert site.post("knowledge/merge", ref=first.ref, other=second.ref).status_code == 303
     with site.memory() as memory:
         assert first.ref not in [entry.ref for entry in memory.consolidation.memories()]
         merged = memory.consolidation.get(second.ref)
     assert set(first.derived_from) <= set(merged.derived_from)
-    site.post("memories/supersede", ref=third.ref, other=second.ref)
-    assert "superseded by" in site.page("memories")
-    site.post("memories/unsupersede", ref=third.ref)
+    site.post("knowledge/supersede", ref=third.ref, other=second.ref)
+    assert "superseded by" in site.page("knowledge")
+    site.post("knowledge/unsupersede", ref=third.ref)
     with site.memory() as memory:
         assert memory.consolidation.get(third.ref).superseded_by == ""
         memory.consolidation.consolidate(since="2000-01-01")
         assert first.ref not in [entry.ref for entry in memory.consolidation.memories()]
-    assert site.post("memories/merge", ref=second.ref, other=second.ref).status_code == 400
+    assert site.post("knowledge/merge", ref=second.ref, other=second.ref).status_code == 400
 
 
 def test_a_memory_can_be_pinned(site: Site, session: str) -> None:
     ref, _ = _first_memory(site)
-    site.post("memories/pin", ref=ref)
-    assert tree(site.page("memories")).css(".chip.good")
-    site.post("memories/unpin", ref=ref)
-    assert not tree(site.page("memories")).css(".chip.good")
+    site.post("knowledge/pin", ref=ref)
+    assert tree(site.page("knowledge")).css(".chip.good")
+    site.post("knowledge/unpin", ref=ref)
+    assert not tree(site.page("knowledge")).css(".chip.good")
 
 
 def test_the_ledger_replays_what_was_sent(site: Site, session: str) -> None:
     with site.memory() as memory:
         memory.ledger.record_answer("kinen_recall", "claude", "- sent <b>text</b>", ["note:a.md"])
         sent = memory.ledger.injections()[0][0]
-    page = tree(site.page("ledger"))
+    page = tree(site.page("sent"))
     assert "kinen_recall" in page.css_first("tbody").text()
     assert "1" in texts(page, "tbody .number")
     replay = tree(site.page("injection", id=sent.id))
@@ -236,13 +239,13 @@ def test_the_ledger_replays_what_was_sent(site: Site, session: str) -> None:
 
 
 def test_the_budget_adds_up(site: Site, session: str) -> None:
-    page = tree(site.page("budget", q="redis sessions postgres", budget="150"))
+    page = tree(site.page("told", q="redis sessions postgres", budget="150"))
     heading = texts(page, "h2")[1]
     tokens = int(re.findall(r"([\d,]+) of 150 tokens", heading)[0].replace(",", ""))
     legend = texts(page, "section:nth-of-type(2) .legend li")
     assert sum(int(item.split()[-1].replace(",", "")) for item in legend) == tokens
     assert "over budget" in page.css_first("table").text()
-    assert site.get("budget", budget="many").status_code == 400
+    assert site.get("told", budget="many").status_code == 400
 
 
 def test_health_has_the_checks_of_doctor(site: Site, session: str) -> None:
@@ -252,17 +255,55 @@ def test_health_has_the_checks_of_doctor(site: Site, session: str) -> None:
     assert site.post("health/sync").status_code == 303
 
 
-def test_the_timeline_counts_by_day_and_agent(site: Site, session: str) -> None:
-    page = tree(site.page("timeline"))
-    labels = [node.attributes["aria-label"] or "" for node in page.css("svg a")]
+def test_today_has_a_bar_for_each_session_and_what_came_of_the_days(
+    site: Site, session: str
+) -> None:
+    page = tree(site.page("today"))
+    bars = [node.attributes["aria-label"] or "" for node in page.css(".lanes a:has(.bar)")]
+    assert [bar for bar in bars if bar.startswith("fix the blank labels") and "1 edit" in bar]
+    assert len(page.css(".lanes circle.commit")) == 2
+    assert "fix the blank labels" in texts(page, ".rows h3 a")
+    assert "1 session" in texts(page, ".stats li")
+    tiles = [node.attributes["aria-label"] or "" for node in page.css(".map a")]
+    assert tiles == ["labels/render.py: 1 edit in 1 session"]
+    told = page.css_first(".panel:last-child").text()
+    assert "tokens" in told
+    assert "No session in these days." in site.page("today", days="1", until="2001-01-01")
+    assert site.get("today", until="soon").status_code == 400
+
+
+def test_a_long_time_is_counted_by_day_and_agent(site: Site, session: str) -> None:
+    page = tree(site.page("today", days="90"))
+    labels = [node.attributes["aria-label"] or "" for node in page.css("svg.heat a")]
     assert [label for label in labels if "claude: 3" in label]
     assert [label for label in labels if "commits: 2" in label]
-    assert "fix the blank labels" in texts(page, ".cards h2")
-    assert "No session and no commit" in site.page("timeline", day="2001-01-01")
+
+
+def test_a_space_without_sessions_says_what_to_do_next(project: Project) -> None:
+    shutil.rmtree(project.root / "sessions")
+    with served(project) as site:
+        page = site.page("today")
+    for command in ("kinen install", "kinen import transcripts", "kinen index"):
+        assert f"<code>{command}</code>" in page
+
+
+@pytest.mark.parametrize("page", ["timeline", "memories", "files", "budget", "ledger"])
+def test_addresses_of_earlier_versions_lead_on(site: Site, page: str) -> None:
+    answer = site.get(page, days="7")
+    assert answer.status_code == 308
+    assert answer.headers["location"].endswith("?days=7")
+    assert site.client.get(answer.headers["location"]).status_code == 200
+
+
+def test_every_page_has_the_search_box_and_five_words(site: Site) -> None:
+    page = tree(site.page("health"))
+    assert texts(page, "nav a") == ["Today", "Sessions", "Knowledge", "Code", "Told"]
+    assert page.css_first(".find input[name=q]").attributes["aria-keyshortcuts"] == "/"
+    assert (page.css_first("a.health").attributes["href"] or "").endswith("/health")
 
 
 def test_a_file_has_its_history_and_companions(site: Site) -> None:
-    assert "notes/oncall.md" in site.page("files")
+    assert "notes/oncall.md" in site.page("code")
     page = tree(site.page("file", path="notes/oncall.md"))
     assert "docs(oncall): more" in page.css_first("main").text()
     assert "notes/onboarding.md" in page.css_first("table").text()

@@ -56,7 +56,7 @@ def test_a_colleague_signs_in_searches_and_signs_out(
     page.wait_for_selector("[role=alert]")
     page.fill("input[name=token]", secret)
     page.click("button[type=submit]")
-    page.wait_for_url("**/search")
+    page.wait_for_url("**/today")
     page.fill("input[name=q]", "kettle")
     page.keyboard.press("Enter")
     page.wait_for_selector(".hits article")
@@ -64,10 +64,10 @@ def test_a_colleague_signs_in_searches_and_signs_out(
     page.click(".hits article h2 a")
     page.wait_for_selector("#text")
     assert "we descaled the kettle" in page.inner_text("#text")
-    for name in ("Timeline", "Sessions", "Memories"):
+    for name, title in (("Today", "days"), ("Sessions", "Sessions"), ("Knowledge", "Knowledge")):
         page.click(f"nav >> text={name}")
-        page.wait_for_selector(f"h1:has-text('{name}')")
-    assert page.locator("nav a").count() == 4
+        page.wait_for_selector(f"h1:has-text('{title}')")
+    assert page.locator("nav a").count() == 3
     page.click("text=Sign out")
     page.wait_for_url("**/sign-in")
     page.goto(f"{address}/web/")

@@ -22,11 +22,11 @@ from kinen.http.space import CurrentSpace, LastEvent, RequestSpace, event_stream
 from kinen.memory import Memory
 from kinen.space import registry
 from kinen.web import health, site
-from kinen.web.page import ALL, ROOT, Fields, Page, Visit, frame, open_page
+from kinen.web.page import ALL, MOVED, ROOT, Fields, Page, Visit, frame, open_page
 
 api = APIRouter()
 pages = APIRouter()
-FIRST = "search"
+FIRST = "today"
 """The page that a space opens with."""
 FORM = "application/x-www-form-urlencoded"
 MOST_FIELDS = 200
@@ -123,6 +123,9 @@ def _static_files() -> dict[str, bytes]:
 
 @pages.get("/web/s/{space}/{page}")
 async def show(request: Request, space: str, page: str) -> Response:
+    if page in MOVED:
+        query = f"?{request.url.query}" if request.url.query else ""
+        return RedirectResponse(f"{ROOT}/s/{quote(space, safe='')}/{MOVED[page]}{query}", 308)
     visit = await _visit(request, space, page, request.query_params.multi_items())
     backend = request.app.state.backend
     if space == ALL and page in site.VIEWS_OF_ALL:
@@ -219,7 +222,7 @@ async def _visit(request: Request, space: str, page: str, pairs: Any) -> Visit:
     session = backend.access.session(request.scope)
     names = await backend.pool.thread(_names)
     token = session.token if session else ""
-    daemon = backend.state() if page == "health" else {}
+    daemon = await backend.pool.thread(backend.state)
     can_restart = backend.restart is not None
     return Visit(space, page, Fields(pairs), names, token, daemon, can_restart)
 

@@ -26,7 +26,7 @@ from kinen.http.team_mirror import Mirrors
 from kinen.memory import Memory
 from kinen.team.tokens import Token
 from kinen.web import site
-from kinen.web.page import Fields, Visit, error_page, frame, sign_in_page
+from kinen.web.page import MOVED, Fields, Visit, error_page, frame, sign_in_page
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -147,7 +147,7 @@ class TeamPages:
             target = quote(f"{request.url.path}?{request.url.query}".rstrip("?"), safe="")
             return RedirectResponse(f"{SIGN_IN}?next={target}", 303)
         space = request.path_params["space"]
-        page = request.path_params["page"]
+        page = MOVED.get(request.path_params["page"], request.path_params["page"])
         status = 200
         try:
             if not token.allows("read", space):

@@ -378,6 +378,29 @@ def agents(db: sqlite3.Connection) -> list[tuple[str, int, int]]:
     ).fetchall()
 
 
+class FileEdits(NamedTuple):
+    """How much agents changed a file."""
+
+    path: str
+    edits: int
+    sessions: int
+    last: int
+    """Epoch milliseconds."""
+
+
+def edited_files(
+    db: sqlite3.Connection, after: int = 0, before: int = 1 << 62, most: int = 100
+) -> list[FileEdits]:
+    """The files that agents edited in a time, the most edited first."""
+    rows = db.execute(
+        "SELECT j.value, COUNT(*), COUNT(DISTINCT capsule), MAX(ts) FROM observations,"
+        " json_each(files) j WHERE kind = 'file_diff' AND ts BETWEEN ? AND ? AND NOT redacted"
+        " AND forgotten_at = 0 AND j.type = 'text' GROUP BY 1 ORDER BY 2 DESC, 4 DESC LIMIT ?",
+        (after, before, most),
+    )
+    return [FileEdits(*row) for row in rows]
+
+
 def masked(db: sqlite3.Connection) -> list[tuple[str, int]]:
     """Classes of secrets that were masked, with the number of observations, the most first."""
     return db.execute(

@@ -128,15 +128,6 @@ class Reports:
         plan = None if since else self._worklog.plan()
         commits, not_pushed = self._commit_groups(since)
         left = [] if since else by_worth(self._journal.start().entries())
-        decided = [
-            *(
-                Point(checkpoint.decision, checkpoint.ref, checkpoint.at)
-                for checkpoint in checkpoints
-                if checkpoint.decision
-            ),
-            *_points(sessions, "decided"),
-            *self._memory_points(since, decisions=True),
-        ]
         learned = [*_points(sessions, "learned"), *self._memory_points(since, decisions=False)]
         return Report(
             space=self._core.space.name,
@@ -149,7 +140,7 @@ class Reports:
             commits=commits,
             not_pushed=not_pushed,
             changed=changed,
-            decisions=_each_once(decided),
+            decisions=self._decided(checkpoints, sessions, since),
             lessons=_each_once(learned),
             next=self._next(checkpoints, sessions) if since else self._left(left, sessions),
             unknowns=tuple(text for checkpoint in checkpoints for text in checkpoint.unknowns),
@@ -160,6 +151,23 @@ class Reports:
                 for entry in left
                 if entry.kind == "failed"
             )[:POINTS],
+        )
+
+    def decisions(self, since: str) -> tuple[Point, ...]:
+        """What was decided since then, as a standup tells it."""
+        sessions = [report for _, report in self._reported(since, STANDUP_SESSIONS)]
+        return self._decided(list(self._worklog.checkpoints(since)), sessions, since)
+
+    def _decided(
+        self, checkpoints: Sequence[Checkpoint], sessions: Sequence[SessionReport], since: str
+    ) -> tuple[Point, ...]:
+        chosen = [checkpoint for checkpoint in checkpoints if checkpoint.decision]
+        return _each_once(
+            [
+                *(Point(each.decision, each.ref, each.at) for each in chosen),
+                *_points(sessions, "decided"),
+                *self._memory_points(since, decisions=True),
+            ]
         )
 
     def _memory_points(self, since: str, *, decisions: bool) -> Iterator[Point]:

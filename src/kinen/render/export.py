@@ -55,6 +55,8 @@ class Anchors:
 
     reader = "export"
     """Nothing can be changed here."""
+    relative = False
+    """Times are told as they are: the page will be read later."""
 
     def __init__(self) -> None:
         self.refs: set[str] = set()

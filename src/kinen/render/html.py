@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -21,7 +22,7 @@ from kinen.recall.tiers import HEADINGS
 from kinen.render import markdown
 from kinen.render.sessions import duration
 from kinen.render.text import counted
-from kinen.text import excerpt, iso, plural
+from kinen.text import excerpt, iso, now, plural
 
 FOLDER = os.path.dirname(__file__)
 MEANINGS = {
@@ -33,6 +34,8 @@ MEANINGS = {
     "files": "the files that it changed",
 }
 """What each retriever looks at; others are shown by their names."""
+NEAR = 6
+"""Days up to which a moment is told by how long ago it was."""
 
 
 def _shown(value: object) -> object:
@@ -74,6 +77,45 @@ def moment(milliseconds: int) -> str:
     return iso(milliseconds / 1000)
 
 
+def day(at: str) -> str:
+    """The day of a UTC moment as a heading: `Today`, `Yesterday`, `Mon 16 Nov`."""
+    try:
+        date = datetime.fromisoformat(at[:10]).date()
+    except ValueError:
+        return "Undated"
+    today = datetime.fromtimestamp(now(), UTC).date()
+    near = {0: "Today", 1: "Yesterday"}.get((today - date).days)
+    return near or f"{date:%a %-d %b}{f' {date.year}' if date.year != today.year else ''}"
+
+
+def ago(at: str) -> str:
+    """How long ago a UTC moment was: `5 min ago`, `yesterday`, `4 days ago`, `16 Nov`."""
+    try:
+        moment_ = datetime.fromisoformat(at)
+    except ValueError:
+        return at
+    whole_day = len(at) == len("2026-01-01")
+    then = moment_ if moment_.tzinfo else moment_.replace(tzinfo=UTC)
+    today = datetime.fromtimestamp(now(), UTC)
+    days = (today.date() - then.date()).days
+    seconds = (today - then).total_seconds()
+    if days < 0 or days > NEAR:
+        return f"{then:%-d %b}{f' {then.year}' if then.year != today.year else ''}"
+    if days or whole_day:
+        return {0: "today", 1: "yesterday"}.get(days, f"{days} days ago")
+    if seconds < 60:
+        return "just now"
+    return f"{seconds // 60:.0f} min ago" if seconds < 3_600 else f"{seconds // 3_600:.0f} h ago"
+
+
+def groupby_day(sessions: Iterable[tuple[Any, str]]) -> list[tuple[str, list[tuple[Any, str]]]]:
+    """Sessions with their spaces by the day on which they began, in their order."""
+    days: dict[str, list[tuple[Any, str]]] = {}
+    for session, space in sessions:
+        days.setdefault(day(session.started), []).append((session, space))
+    return list(days.items())
+
+
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(os.path.join(FOLDER, "templates")),
@@ -85,11 +127,14 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
     )
     environment.filters.update(
+        ago=ago,
+        day=day,
         code=markdown.code_line,
         code_block=markdown.code_block,
         counted=counted,
         duration=duration,
         excerpt=excerpt,
+        groupby_day=groupby_day,
         inline=markdown.inline,
         int_text="{:.0f}".format,
         line=visible_line,

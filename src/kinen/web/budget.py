@@ -29,14 +29,14 @@ def page(memory: Memory, visit: Visit) -> Page:
         "budget": budget,
         "brief": brief,
         "brief_tokens": estimate(brief),
-        "sections": _sections(brief),
+        "sections": sections(brief),
         "recall": recall,
         "tiers": _tiers(recall),
     }
-    return Page("Budget", "budget.html", values)
+    return Page("Told", "budget.html", values)
 
 
-def _sections(brief: str) -> list[tuple[str, int]]:
+def sections(brief: str) -> list[tuple[str, int]]:
     """The parts of a brief by their headings, each with its tokens."""
     parts: list[tuple[str, int]] = []
     title = "frame"

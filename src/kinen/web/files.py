@@ -34,10 +34,10 @@ def list_page(memory: Memory, visit: Visit) -> Page:
         files, total = memory.git.files(tags=[tag] if tag else [], limit=MOST, offset=offset)
         tags = memory.git.tags()[:TAGS]
     except GitError as error:
-        return Page("Files", "files.html", {"problem": error.message})
+        return Page("Code", "files.html", {"problem": error.message})
     following = visit.here(offset=offset + MOST) if offset + MOST < total else ""
     values = {"tag": tag, "tags": tags, "files": files, "total": total, "following": following}
-    return Page("Files", "files.html", {"problem": "", **values})
+    return Page("Code", "files.html", {"problem": "", **values})
 
 
 def page(memory: Memory, visit: Visit) -> Page:
@@ -52,7 +52,7 @@ def page(memory: Memory, visit: Visit) -> Page:
     with contextlib.suppress(QueryError):
         around = memory.context.around(file=path, budget=BUDGET)
     if not revisions and not around.items:
-        raise NotFound(f"nothing is known of {path}", "Files lists what is")
+        raise NotFound(f"nothing is known of {path}", "Code lists what is")
     edits = memory.records.edits(path)
     last = {(edit.metadata or {}).get("parent", ""): edit for edit in edits}
     values = {

@@ -22,7 +22,7 @@ def page(memory: Memory, visit: Visit) -> Page:
         "count": count,
         "totals": memory.ledger.totals(**filters, since=since)[:MOST],
     }
-    return Page("Ledger", "ledger.html", values, live=True)
+    return Page("Told", "ledger.html", values, live=True)
 
 
 def injection_page(memory: Memory, visit: Visit) -> Page:

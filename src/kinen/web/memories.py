@@ -66,7 +66,7 @@ def page(memory: Memory, visit: Visit) -> Page:
         "hidden": hidden,
         "most": MOST,
     }
-    return Page("Memories", "memories.html", values, ("memories.js",), live=True)
+    return Page("Knowledge", "memories.html", values, ("memories.js",), live=True)
 
 
 def _with_origins(
@@ -104,7 +104,7 @@ def _past_page(memory: Memory, visit: Visit, at: Moment) -> Page:
         "slider": asof.slider(memory, visit),
         "memories": _with_origins(memory, visit, then),
     }
-    return Page("Memories", "memories_past.html", values, ("memories.js",))
+    return Page("Knowledge", "memories_past.html", values, ("memories.js",))
 
 
 def page_of_all(_: Visit) -> Page:
@@ -113,4 +113,4 @@ def page_of_all(_: Visit) -> Page:
         lambda memory: memory.consolidation.memories(), lambda entry: entry.created_at
     )
     values = {"pairs": pairs[:MOST], "remarks": remarks}
-    return Page("Memories", "memories_all.html", values)
+    return Page("Knowledge", "memories_all.html", values)

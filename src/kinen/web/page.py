@@ -21,23 +21,38 @@ ROOT = "/web"
 ALL = "all"
 """The name that stands for every space."""
 SECTIONS: tuple[tuple[str, str], ...] = (
-    ("search", "Search"),
-    ("timeline", "Timeline"),
+    ("today", "Today"),
     ("sessions", "Sessions"),
-    ("memories", "Memories"),
-    ("files", "Files"),
-    ("graph", "Graph"),
-    ("budget", "Budget"),
-    ("ledger", "Ledger"),
-    ("health", "Health"),
+    ("knowledge", "Knowledge"),
+    ("code", "Code"),
+    ("told", "Told"),
 )
 """The pages of the navigation, by the last part of their address."""
+TABS: dict[str, tuple[tuple[str, str], ...]] = {
+    "today": (("today", "Days"), ("week", "Week"), ("errors", "Errors")),
+    "code": (("code", "Files"), ("graph", "Graph")),
+    "told": (("told", "Next session"), ("sent", "Sent so far")),
+}
+"""Pages that share a word of the navigation."""
+PARENTS = {"session": "sessions", "file": "code", "injection": "told"} | {
+    page: section for section, tabs in TABS.items() for page, _ in tabs
+}
+MOVED = {
+    "timeline": "today",
+    "memories": "knowledge",
+    "files": "code",
+    "budget": "told",
+    "ledger": "sent",
+}
+"""Where pages of earlier versions are now."""
 AS_OF = "as_of"
 """The parameter that puts pages back to an earlier time, kept by the links between them."""
-PAST_PAGES = ("search", "memories", "budget", "record")
+PAST_PAGES = ("search", "knowledge", "told", "record")
 """Pages that can show an earlier time."""
-IN_ALL = ("search", "timeline", "sessions", "memories")
+IN_ALL = ("search", "today", "sessions", "knowledge")
 """Pages that can show all spaces at once."""
+BUSY = {"waiting": "changes wait", "syncing": "indexing", "embedding": "making vectors"}
+"""States of a space that is being indexed, in words."""
 LONGEST = 10_000
 """Characters of a field of a request."""
 
@@ -82,7 +97,7 @@ class Visit:
     token: str = ""
     """What forms that change something send back."""
     daemon: Mapping[str, Any] = field(default_factory=dict)
-    """The state of the daemon, for the page that shows it."""
+    """The state of the daemon."""
     can_restart: bool = False
     """Whether the daemon can be restarted from a page."""
     reader: str = ""
@@ -112,14 +127,18 @@ class Visit:
         return ref.partition(":")[2]
 
     @property
+    def relative(self) -> bool:
+        """Whether times are told by how long ago they were."""
+        return True
+
+    @property
     def is_all(self) -> bool:
         return self.space == ALL
 
     @property
     def sections(self) -> list[tuple[str, str, bool]]:
         """The pages of the navigation: address, title, and whether this is one of them."""
-        parent = {"session": "sessions", "file": "files", "record": "search", "injection": "ledger"}
-        current = parent.get(self.page, self.page)
+        current = PARENTS.get(self.page, self.page)
         return [
             (self.url(name), title, name == current)
             for name, title in SECTIONS
@@ -127,15 +146,33 @@ class Visit:
         ]
 
     @property
+    def tabs(self) -> list[tuple[str, str, bool]]:
+        """The pages beside this one, in the same way; none where it is alone."""
+        if self.is_all or self.reader:
+            return []
+        tabs = TABS.get(PARENTS.get(self.page, ""), ())
+        return [(self.url(name), title, name == self.page) for name, title in tabs]
+
+    @property
+    def health(self) -> tuple[str, str]:
+        """A word for the colour of the dot, and what the daemon says of this space."""
+        for space in self.daemon.get("spaces", ()):
+            if space["name"] == self.space:
+                if space.get("error"):
+                    return "bad", str(space["error"])
+                if space["state"] in BUSY:
+                    return "busy", BUSY[space["state"]]
+                return "good", "up to date"
+        return "good", "ready"
+
+    @property
     def space_links(self) -> list[tuple[str, str]]:
         """The spaces and this page in each of them, as far as they have it."""
-        page = self.page if self.page in dict(SECTIONS) else "search"
+        page = self.page if self.page in (*dict(SECTIONS), "search") else "today"
         kept = dict(self.fields.pairs("open", "why", AS_OF)) if page == "search" else {}
         links = [(name, self.url(page, name, **kept)) for name in self.spaces]
         if len(links) > 1 and not self.reader:
-            links.append(
-                ("all spaces", self.url(page if page in IN_ALL else "search", ALL, **kept))
-            )
+            links.append(("all spaces", self.url(page if page in IN_ALL else "today", ALL, **kept)))
         return links
 
     def record(self, ref: str, line: int = 0, space: str = "") -> str:

@@ -16,7 +16,7 @@ from kinen.web import (
     records,
     search,
     sessions,
-    timeline,
+    today,
 )
 from kinen.web.changes import Change
 from kinen.web.page import Page, Visit
@@ -24,49 +24,49 @@ from kinen.web.page import Page, Visit
 VIEWS: dict[str, Callable[[Memory, Visit], Page]] = {
     "search": search.page,
     "record": records.page,
-    "timeline": timeline.page,
+    "today": today.page,
     "sessions": sessions.list_page,
     "session": sessions.page,
-    "memories": memories.page,
-    "files": files.list_page,
+    "knowledge": memories.page,
+    "code": files.list_page,
     "file": files.page,
     "graph": graph.page,
-    "budget": budget.page,
-    "ledger": ledger.page,
+    "told": budget.page,
+    "sent": ledger.page,
     "injection": ledger.injection_page,
     "health": health.page,
 }
 """Pages of one space by the last part of their address."""
-SHARED = ("search", "record", "timeline", "sessions", "session", "memories")
+SHARED = ("search", "record", "today", "sessions", "session", "knowledge")
 """Pages of a team's server; the others are about files and programs of one machine."""
 VIEWS_OF_ALL: dict[str, Callable[[Visit], Page]] = {
     "search": search.page_of_all,
-    "timeline": timeline.page_of_all,
+    "today": today.page_of_all,
     "sessions": sessions.page_of_all,
-    "memories": memories.page_of_all,
+    "knowledge": memories.page_of_all,
 }
 """Pages that show all spaces at once."""
 ACTIONS: dict[str, Callable[[Memory, Visit], Change]] = {
     "record/pin": changes.pin,
     "record/unpin": changes.unpin,
     "record/open": changes.open_record,
-    "memories/hide": changes.hide_memory,
-    "memories/restore": changes.restore_memory,
-    "memories/pin": changes.pin_memory,
-    "memories/unpin": changes.unpin_memory,
-    "memories/edit": changes.edit_memory,
-    "memories/unedit": changes.unedit_memory,
-    "memories/merge": changes.merge_memory,
-    "memories/supersede": changes.supersede_memory,
-    "memories/unsupersede": changes.unsupersede_memory,
-    "memories/consolidate": changes.consolidate,
+    "knowledge/hide": changes.hide_memory,
+    "knowledge/restore": changes.restore_memory,
+    "knowledge/pin": changes.pin_memory,
+    "knowledge/unpin": changes.unpin_memory,
+    "knowledge/edit": changes.edit_memory,
+    "knowledge/unedit": changes.unedit_memory,
+    "knowledge/merge": changes.merge_memory,
+    "knowledge/supersede": changes.supersede_memory,
+    "knowledge/unsupersede": changes.unsupersede_memory,
+    "knowledge/consolidate": changes.consolidate,
     "health/sync": changes.sync,
     "health/rebuild": changes.rebuild,
     "health/collect": changes.collect,
     "health/remove": changes.remove_space,
 }
 """What forms do, by page and name."""
-SLOW = ("memories/consolidate", "health/sync", "health/rebuild")
+SLOW = ("knowledge/consolidate", "health/sync", "health/rebuild")
 """Actions that may take long: they run apart from other requests, in the background if need be."""
 RESTART = "health/restart"
 """The action that restarts the daemon, if it can."""

@@ -50,16 +50,19 @@ const cellOf = (x, y) => `${Math.floor(x / CELL)}:${Math.floor(y / CELL)}`;
 /** Colours of the types, as the style sheet has them in the legend. */
 function palette() {
   const names = box.dataset.kinds.split(",");
-  const style = getComputedStyle(document.documentElement);
   const probe = document.createElement("span");
   box.append(probe);
   const colours = names.map((name) => {
     probe.className = `key kind-${name}`;
-    const colour = getComputedStyle(probe).backgroundColor;
-    return colour === "rgba(0, 0, 0, 0)" ? style.getPropertyValue("--other") : colour;
+    return getComputedStyle(probe).backgroundColor;
   });
+  const token = (name) => {
+    probe.style.color = `var(--${name})`;
+    return getComputedStyle(probe).color;
+  };
+  const [line, bad, ink, back] = ["other", "error", "ink", "back"].map(token);
   probe.remove();
-  return { colours, names, line: style.getPropertyValue("--other"), bad: style.getPropertyValue("--bad"), ink: style.getPropertyValue("--ink"), back: style.getPropertyValue("--back") };
+  return { colours, names, line, bad, ink, back };
 }
 
 function fit() {

@@ -38,9 +38,20 @@ export const typing = (event) =>
 
 document.addEventListener("keydown", (event) => {
   if (event.key !== "/" || typing(event)) return;
-  const box = document.querySelector("input[type=search]");
+  const box = document.querySelector(".find input");
   event.preventDefault();
-  if (box) { box.focus(); box.select(); } else location.href = document.querySelector(".brand").href;
+  box.focus();
+  box.select();
+});
+
+// The switch goes from what the system has to its opposite, and back.
+document.querySelector(".theme")?.addEventListener("click", () => {
+  const root = document.documentElement;
+  const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  const shown = root.dataset.theme || system;
+  const next = shown === "dark" ? "light" : "dark";
+  root.dataset.theme = next === system ? "" : next;
+  localStorage.setItem("kinen-theme", root.dataset.theme);
 });
 
 // Live pages are fetched again when something of their space was recorded or indexed.

@@ -35,7 +35,8 @@ async function show(url, push) {
   }
 }
 
-form.addEventListener("input", () => {
+document.addEventListener("input", (event) => {
+  if (event.target.form !== form) return;
   clearTimeout(timer);
   timer = setTimeout(() => show(address(), false), 150);
 });

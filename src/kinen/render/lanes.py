@@ -1,0 +1,156 @@
+"""Sessions of some days as bars in a lane for each agent, with commits and decisions as marks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+
+from kinen.journal.timeline import SessionOverview
+from kinen.model.tuples import NamedTuple
+from kinen.render.heat import Period
+from kinen.render.sessions import duration
+from kinen.render.text import counted
+from kinen.text import epoch, excerpt
+
+DAYS = 14
+"""The most days that have bars; of more, hours are counted."""
+WIDTH = 1200
+LEFT = 110
+"""Width of the names of lanes."""
+TOP = 22
+"""Height of the names of days."""
+ROW = 16
+GAP = 8
+"""Height of a bar with its margin, and between lanes."""
+LEAST = 5
+"""The least width of a bar."""
+ROWS = 6
+"""Bars above each other in a lane; further ones cover the last."""
+HOURS = 8
+"""Hours of a day that are shown at least: nights are left out where nothing happened."""
+TITLE = 100
+NAME = 15
+
+Mark = tuple[float, str, str]
+"""When, what, and the address."""
+
+
+class Bar(NamedTuple):
+    x: float
+    y: float
+    width: float
+    title: str
+    url: str
+    errors: int = 0
+
+
+class Lane(NamedTuple):
+    name: str
+    title: str
+    y: float
+    kind: str
+    bars: tuple[Bar, ...]
+
+
+class Lanes(NamedTuple):
+    """A picture: its height, the days with their places, the lanes, and the hours of a day."""
+
+    height: float
+    days: tuple[tuple[float, str, str], ...]
+    """Place, name and date of each."""
+    day: float
+    """The width of a day."""
+    lanes: tuple[Lane, ...]
+    hours: tuple[int, int]
+    width: int = WIDTH
+    left: int = LEFT
+    row: int = ROW
+    top: int = TOP
+
+
+def lanes(
+    period: Period,
+    sessions: Sequence[tuple[SessionOverview, str]],
+    commits: Sequence[Mark],
+    decisions: Sequence[Mark],
+) -> Lanes:
+    """The lanes of the days of a period."""
+    spans = [(*_hours(session), session, url) for session, url in sessions]
+    marks = [epoch_hour(at) for at, _, _ in (*commits, *decisions)]
+    first, last = _window([*marks, *(hour for start, end, *_ in spans for hour in (start, end))])
+    day = (WIDTH - LEFT) / period.days
+
+    def place(at: float, hour: float) -> float:
+        number = (datetime.fromtimestamp(at, UTC).date() - period.first).days
+        share = (min(max(hour, first), last) - first) / (last - first)
+        return LEFT + day * (number + share)
+
+    y = float(TOP)
+    shown: list[Lane] = []
+    for name, kind, some in (("decided", "decision", decisions), ("commits", "commit", commits)):
+        within = [mark for mark in some if period.start <= _day(mark[0]) <= period.last.isoformat()]
+        if within:
+            bars = tuple(
+                Bar(place(at, epoch_hour(at)), y + ROW / 2, 0, excerpt(text, TITLE), url)
+                for at, text, url in within
+            )
+            shown.append(Lane(name, name, y + ROW / 2 + 4, kind, bars))
+            y += ROW + GAP
+    by_name: dict[str, list[tuple[float, float, SessionOverview, str]]] = {}
+    for start, end, session, url in sorted(spans, key=lambda span: span[2].started):
+        who = f"{session.agent or 'by hand'} {session.by}".strip()
+        by_name.setdefault(who, []).append((start, end, session, url))
+    for name, group in sorted(by_name.items(), key=lambda pair: (-len(pair[1]), pair[0])):
+        ends: list[float] = []
+        bars_: list[Bar] = []
+        for start, end, session, url in group:
+            at = epoch(session.started) / 1000
+            x = place(at, start)
+            width = max(LEAST, place(at, end) - x)
+            row = next((n for n, free in enumerate(ends) if free <= x), min(len(ends), ROWS - 1))
+            ends[row : row + 1] = [x + width + 1]
+            title = _title(session)
+            bars_.append(Bar(x, y + row * ROW, width, title, url, session.errors))
+        shown.append(Lane(excerpt(name, NAME), name, y + ROW / 2 + 4, "session", tuple(bars_)))
+        y += len(ends) * ROW + GAP
+    names = tuple(
+        (LEFT + day * number, f"{each:%a %-d %b}", each.isoformat())
+        for number in range(period.days)
+        for each in (period.first + timedelta(days=number),)
+    )
+    return Lanes(y, names, day, tuple(shown), (first, last))
+
+
+def epoch_hour(at: float) -> float:
+    """The hour of the day of a moment, with its part."""
+    return at % 86_400 / 3_600
+
+
+def _day(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).date().isoformat()
+
+
+def _hours(session: SessionOverview) -> tuple[float, float]:
+    """The hours of its first day in which a session went on."""
+    start = epoch_hour(epoch(session.started) / 1000)
+    return start, min(24.0, start + session.seconds / 3_600)
+
+
+def _window(hours: Iterable[float]) -> tuple[int, int]:
+    """The hours of a day from the earliest to the latest."""
+    times = list(hours) or [9.0, 17.0]
+    first = int(min(times))
+    last = min(24, int(max(times)) + 1)
+    missing = max(0, HOURS - (last - first))
+    first = max(0, first - missing // 2)
+    return first, min(24, max(last, first + HOURS))
+
+
+def _title(session: SessionOverview) -> str:
+    facts = [duration(session.seconds)] if session.seconds else []
+    facts += [
+        counted(getattr(session, noun), noun)
+        for noun in ("edits", "commands", "errors")
+        if getattr(session, noun)
+    ]
+    return f"{excerpt(session.title, TITLE) or '(no prompt)'} · {', '.join(facts)}".rstrip(" ·")

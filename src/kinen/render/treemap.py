@@ -1,0 +1,88 @@
+"""Files as a map of rectangles: the more agents edited one, the larger it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kinen.journal.queries import FileEdits
+from kinen.model.tuples import NamedTuple
+from kinen.render.text import counted
+
+WIDTH = 400
+HEIGHT = 250
+LETTER = 6.6
+"""About how wide a letter is."""
+LINE = 16
+
+
+class Tile(NamedTuple):
+    x: float
+    y: float
+    width: float
+    height: float
+    path: str
+    label: str
+    title: str
+    level: int
+    """From 0 to 2: how much it was edited, beside the others."""
+
+
+def treemap(files: Sequence[FileEdits]) -> tuple[Tile, ...]:
+    """A tile for each file, the most edited first."""
+    most = max((file.edits for file in files), default=1)
+    boxes = squares([file.edits for file in files], (0.0, 0.0, float(WIDTH), float(HEIGHT)))
+    tiles = []
+    for file, (x, y, width, height) in zip(files, boxes, strict=True):
+        name = file.path.rpartition("/")[2]
+        room = int((width - 8) / LETTER)
+        label = name if len(name) <= room else f"{name[: room - 1]}…" if room > 5 else ""
+        title = (
+            f"{file.path}: {counted(file.edits, 'edits')} in {counted(file.sessions, 'sessions')}"
+        )
+        level = min(2, int(3 * file.edits / (most + 1)))
+        shown = label if height >= LINE + 4 else ""
+        tiles.append(Tile(x, y, width, height, file.path, shown, title, level))
+    return tuple(tiles)
+
+
+Box = tuple[float, float, float, float]
+"""Left, top, width and height."""
+
+
+def squares(sizes: Sequence[float], box: Box) -> list[Box]:
+    """Boxes of these sizes, the largest first, that fill a box and are nearly square."""
+    boxes: list[Box] = []
+    rest = list(sizes)
+    x, y, width, height = box
+    while rest:
+        scale = width * height / (sum(rest) or 1)
+        side = min(width, height) or 1
+        count = 1
+        while count < len(rest) and _worst(rest[: count + 1], side, scale) <= _worst(
+            rest[:count], side, scale
+        ):
+            count += 1
+        row = rest[:count]
+        rest = rest[count:]
+        depth = sum(row) * scale / side
+        along = 0.0
+        for size in row:
+            length = size * scale / (depth or 1)
+            boxes.append(
+                (x, y + along, depth, length) if width > height else (x + along, y, length, depth)
+            )
+            along += length
+        if width > height:
+            x += depth
+            width -= depth
+        else:
+            y += depth
+            height -= depth
+    return boxes
+
+
+def _worst(row: Iterable[float], side: float, scale: float) -> float:
+    """How far from a square the worst box of a row is."""
+    areas = [size * scale for size in row]
+    depth = sum(areas) / side or 1
+    return max(max(depth * depth / area, area / (depth * depth)) for area in areas if area)
