@@ -309,3 +309,53 @@ def test_a_file_has_its_history_and_companions(site: Site) -> None:
     assert "notes/onboarding.md" in page.css_first("table").text()
     assert site.get("file", path="no/such/file").status_code == 404
     assert site.get("file", path="../../etc/passwd").status_code == 400
+
+
+def test_a_session_begins_with_its_outcome_and_has_a_strip_of_its_steps(
+    site: Site, session: str
+) -> None:
+    page = tree(site.page("session", id=session))
+    assert [node.attributes["class"] for node in page.css(".strip rect")] == [
+        "prompt",
+        "command unknown",
+        "edit",
+    ]
+    anchors = {node.attributes["href"] for node in page.css(".strip a")}
+    assert anchors == {f"#{node.attributes['id']}" for node in page.css(".steps > li")}
+    assert "labels/render.py" in page.css_first("aside").text()
+    assert "templates are read as" in page.css_first("#handoff").text()
+
+
+def test_a_session_is_shared_as_one_page(site: Site, session: str) -> None:
+    link = tree(site.page("session", id=session)).css_first("a[download]")
+    shared = site.client.get(link.attributes["href"] or "")
+    assert shared.status_code == 200
+    document = tree(shared.text)
+    assert texts(document, "[data-session] h1") == ["fix the blank labels"]
+    assert "default-src" in shared.text
+    assert site.client.get("/web/s/parcelry/session/data?id=20").status_code in (400, 404)
+
+
+def test_a_session_is_erased_after_a_preview(site: Site, session: str) -> None:
+    preview = tree(site.page("erase", ref=f"capsule:{session}"))
+    assert "3 observations" in texts(preview, "main li")
+    assert "cannot be undone" in preview.css_first("main").text()
+    assert "1 failed" in site.page("session", id=session, only="all")
+    assert site.post("erase/forget", token="wrong", ref=f"capsule:{session}").status_code == 403
+    done = site.post("erase/forget", ref=f"capsule:{session}")
+    assert done.status_code == 303
+    assert "Erased" in tree(site.client.get(done.headers["location"]).text).css_first("main").text()
+    assert "fix the blank labels" not in site.page("sessions")
+    assert "1 failed" not in site.page("search", q="byte order mark")
+    assert site.get("erase", ref="observation:01JD8X9Z3M4N5P6Q7R8S9T0VWX").status_code == 404
+
+
+def test_a_file_is_only_hidden_and_comes_back(site: Site) -> None:
+    assert "you can show it again" in site.page("erase", ref="note:notes/oncall.md")
+    done = site.post("erase/forget", ref="note:notes/oncall.md")
+    banner = tree(site.client.get(done.headers["location"]).text).css_first(".banner form")
+    assert site.get("record", ref="note:notes/oncall.md").status_code == 404
+    fields = {node.attributes["name"]: node.attributes["value"] for node in banner.css("input")}
+    token = fields.pop("token")
+    assert site.post("erase/restore", token=token, **fields).status_code == 303
+    assert site.get("record", ref="note:notes/oncall.md").status_code == 200

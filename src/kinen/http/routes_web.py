@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -30,8 +30,11 @@ FIRST = "today"
 """The page that a space opens with."""
 FORM = "application/x-www-form-urlencoded"
 MOST_FIELDS = 200
-PATIENCE = 20.0
-"""Seconds that a form waits for a slow action before it goes on in the background."""
+PATIENCE = 12.0
+"""Seconds that a form or a page waits for something slow, which then goes on in the background."""
+MOST_SLOW = 32
+"""Pages that are made while a browser waits."""
+_slow: dict[str, asyncio.Future[Response]] = {}
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
@@ -139,7 +142,29 @@ async def show(request: Request, space: str, page: str) -> Response:
         content = _content(view, memory, visit)
         return html_response(frame(content, visit), content.status)
 
-    return await RequestSpace(backend, space).call(work)
+    key = f"{visit.token} {request.url}"
+    return await _in_time(key, visit, lambda: RequestSpace(backend, space).call(work))
+
+
+async def _in_time(
+    key: str, visit: Visit, work: Callable[[], Coroutine[Any, Any, Response]]
+) -> Response:
+    """A page, or if it takes long one that waits for it and asks for the same page again.
+
+    The work goes on meanwhile, so that whoever asks again does not start it anew.
+    """
+    task = _slow.pop(key, None) or asyncio.ensure_future(work())
+    done, _ = await asyncio.wait({task}, timeout=PATIENCE)
+    if done:
+        return task.result()
+    task.add_done_callback(lambda task: task.cancelled() or task.exception())
+    while len(_slow) >= MOST_SLOW:
+        _slow.pop(next(iter(_slow)))
+    _slow[key] = task
+    waiting = Page("One moment", "wait.html")
+    response = html_response(frame(waiting, visit))
+    response.headers["Refresh"] = "1"
+    return response
 
 
 def _content(view: Callable[[Memory, Visit], Page], memory: Memory, visit: Visit) -> Page:

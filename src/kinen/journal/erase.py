@@ -42,15 +42,11 @@ def erase(journal: LocalJournal, name: str, *, forget: bool, now: int) -> Erased
     When this returns, no reader shows any of it.
     """
     with journal.writing() as db:
-        kind, id_ = queries.resolve(db, name)
+        doomed = _doomed(db, name)
+        kind, id_ = doomed[0]
         if kind == "pin":
             _drop_pin(db, id_, forget)
             return Erased((f"pin:{id_}",))
-        doomed = [(kind, id_)]
-        if kind == "capsule":
-            for table, part in (("observations", "observation"), ("summaries", "summary")):
-                rows = db.execute(f"SELECT id FROM {table} WHERE {OF_CAPSULE}", (id_,))
-                doomed += [(part, row[0]) for row in rows]
         texts = [_text(db, kind, id_) for kind, id_ in doomed]
         for kind, id_ in doomed:
             empty(db, kind, id_, forget=forget, now=now)
@@ -60,6 +56,29 @@ def erase(journal: LocalJournal, name: str, *, forget: bool, now: int) -> Erased
             empty(db, "memory", ref.partition(":")[2], forget=forget, now=now)
             refs.append(ref)
         return Erased(tuple(refs), _containing(db, texts))
+
+
+def preview(db: sqlite3.Connection, name: str) -> Erased:
+    """What `erase` would remove; of one entry, also which others contain the same text."""
+    doomed = _doomed(db, name)
+    refs = [f"{kind}:{id_}" for kind, id_ in doomed]
+    if doomed[0][0] == "pin":
+        return Erased(tuple(refs))
+    drawn = drawn_from_any(db, refs)
+    texts = [_text(db, *doomed[0])] if len(doomed) == 1 else []
+    also = set(_containing(db, texts)) - {*refs, *drawn}
+    return Erased((*refs, *drawn), tuple(sorted(also)))
+
+
+def _doomed(db: sqlite3.Connection, name: str) -> list[tuple[str, str]]:
+    """The kind and id of an entry, and of everything that goes with it."""
+    kind, id_ = queries.resolve(db, name)
+    doomed = [(kind, id_)]
+    if kind == "capsule":
+        for table, part in (("observations", "observation"), ("summaries", "summary")):
+            rows = db.execute(f"SELECT id FROM {table} WHERE {OF_CAPSULE}", (id_,))
+            doomed += [(part, row[0]) for row in rows]
+    return doomed
 
 
 def tombstone(db: sqlite3.Connection, ref: str) -> None:

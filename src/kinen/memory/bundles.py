@@ -66,6 +66,7 @@ class Bundles:
     ) -> dict[str, int]:
         """Write a bundle; see `Transfer.export`."""
         store = self._core.store
+        scope = {**scope, "session": self._session_name(scope["session"])}
         require(store.db if store.exists else None, **scope)
         names = {column: entrance.name(value) for column, value in scope.items()}
         only = Filter(after=after, before=before, shared=form == "html", **names)
@@ -93,6 +94,15 @@ class Bundles:
             if packed:
                 stream.close()
         return counts
+
+    def _session_name(self, name: str) -> str:
+        """The client's id of a session, which may be named by its capsule."""
+        store = self._core.store
+        if name and store.exists:
+            with contextlib.suppress(KinenError):
+                capsule = store.entry(*store.resolve(f"capsule:{name.removeprefix('capsule:')}"))
+                return capsule.scope.session or name
+        return name
 
     def _write_page(self, target: IO[str], only: Filter, at: int) -> dict[str, int]:
         """Write a page with lines of a bundle in it, and with checkpoints, plans and links."""

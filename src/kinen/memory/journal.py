@@ -397,6 +397,13 @@ class Journal:
         """Leave only a tombstone of an entry; of a file or commit, show it no more."""
         return self._erase(ref, forget=True)
 
+    def erasable(self, ref: str) -> Erased:
+        """What `redact` and `forget` would take out; `refs` begins with the entry itself."""
+        target, recorded = self._erasable(ref)
+        if not recorded:
+            return erase.Erased((target,), suppressed=True)
+        return erase.preview(self._core.store.db, target)
+
     def _erase(self, ref: str, *, forget: bool) -> Erased:
         """Take out an entry, the memories drawn from it, and what agents were shown of it."""
         target, recorded = self._erasable(ref)

@@ -9,8 +9,8 @@ from kinen.model.tuples import NamedTuple
 from kinen.render.text import counted
 
 WIDTH = 400
-HEIGHT = 250
-LETTER = 6.6
+HEIGHT = 330
+LETTER = 7.6
 """About how wide a letter is."""
 LINE = 16
 

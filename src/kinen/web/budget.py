@@ -39,7 +39,7 @@ def page(memory: Memory, visit: Visit) -> Page:
 def sections(brief: str) -> list[tuple[str, int]]:
     """The parts of a brief by their headings, each with its tokens."""
     parts: list[tuple[str, int]] = []
-    title = "frame"
+    title = "preamble"
     lines: list[str] = []
     for line in [*brief.splitlines(), "## "]:
         if line.startswith("## "):

@@ -93,6 +93,20 @@ def unsupersede_memory(memory: Memory, visit: Visit) -> Change:
     return _done(visit, "restored", old.ref)
 
 
+def erase(memory: Memory, visit: Visit) -> Change:
+    """Erase an entry and what was made of it; a file or commit is hidden."""
+    erased = memory.journal.forget(visit.fields.get("ref"))
+    if erased.suppressed:
+        return Change(visit.url("health", done="hidden", ref=erased.refs[0]), "forgotten")
+    return Change(visit.url("sessions", done="erased"), "forgotten", erased.refs[0])
+
+
+def unhide(memory: Memory, visit: Visit) -> Change:
+    """Show a file or commit again."""
+    ref = memory.journal.restore(visit.fields.get("ref"))
+    return Change(visit.url("record", ref=ref), "synced", ref)
+
+
 def open_record(memory: Memory, visit: Visit) -> Change:
     """Open the file of a record in the user's editor, on the machine of the daemon."""
     record = memory.records.get(resolve(memory, visit.fields.get("ref"))[0])

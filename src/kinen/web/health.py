@@ -27,6 +27,7 @@ DONE = {
     "synced": "The index is up to date.",
     "rebuilt": "The index was built again.",
     "collected": "The spool is empty.",
+    "hidden": "Hidden: searches, pages and agents show it no more.",
     "removed": "The space was removed from the list; its data is still there.",
     "restarted": "The daemon was restarted.",
     "busy": "It takes a while and goes on in the background.",

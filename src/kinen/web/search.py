@@ -41,6 +41,8 @@ FILTERS = "types agent tags since until as_of mode kinds author session paths".s
 """Parameters of a search that the form has, or that a link may set."""
 BY = {"hybrid": "", "fulltext": ", by words", "semantic": ", by meaning"}
 """How hits were found, by mode; hybrid goes without saying."""
+CHIPS = ("", "capsules", "observations", "memories", "commits", "notes", "files")
+"""Types that have a link of their own; the first is all of them."""
 AROUND = 2
 """Neighbours of a hit on each side."""
 LINES = 8
@@ -124,13 +126,23 @@ def _page(visit: Visit, hits: Hits | None, **more: Any) -> Page:
         "asked": hits is not None,
         "notes": hits.notes if hits is not None else (),
         "by": BY.get(hits.mode, "") if hits else "",
-        "hits": [hit_view(visit, hit, query_terms) for hit in hits or ()],
+        "groups": grouped([hit_view(visit, hit, query_terms) for hit in hits or ()]),
+        "count": len(hits or ()),
+        "chips": [(kind, visit.here(types=kind, open="")) for kind in CHIPS],
         "slider": None,
         "standing": None,
         "preview": None,
         **more,
     }
     return Page("Search", "search.html", values, ("search.js",))
+
+
+def grouped(views: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Hits of one session or file together, in the order of the first of each."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for view in views:
+        groups.setdefault(view["group"], []).append(view)
+    return list(groups.values())
 
 
 def hit_view(visit: Visit, hit: Hit, query_terms: Sequence[str]) -> dict[str, Any]:
@@ -144,17 +156,19 @@ def hit_view(visit: Visit, hit: Hit, query_terms: Sequence[str]) -> dict[str, An
     change: dict[str, object] = {"around": "" if chosen else hit.chunk.id}
     if visit.is_all:
         change = {"context": "" if visit.fields.get("context") else AROUND}
+    parent = (record.metadata or {}).get("parent")
     sides = (("before it", hit.before[-AROUND:]), ("after it", hit.after[:AROUND]))
     return {
         "hit": hit,
+        "group": f"{space} {parent or record.path or record.ref}",
         "title": hit_title(hit),
         "url": visit.record(record.ref, line, space),
         "place": f"{name}:{line}" if line else name,
-        "session": visit.url("sessions", space, q=record.session)
-        if record.session and record.kind == "observation"
+        "session": visit.record(str(parent), space=space)
+        if record.kind == "observation" and parent
         else "",
         "text": _text(hit, query_terms),
-        "strength": f"{hit.strength} {strength_word(hit.strength)}",
+        "strength": strength_word(hit.strength),
         "around": chosen,
         "around_url": visit.here(**change),
         "open_url": visit.here(open=record.ref),

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import io
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Sequence
 
-from kinen.characters import visible_line
+from kinen.characters import visible, visible_line
+from kinen.errors import NotFound
 from kinen.journal import events
-from kinen.journal.timeline import Gap, Step, fold, overview, select
+from kinen.journal.timeline import Gap, SessionTimeline, Step, fold, overview, select
 from kinen.memory import Memory
-from kinen.memory.report_text import handoff_text
+from kinen.render.sessions import resume_command
 from kinen.text import excerpt, iso
 from kinen.times import milliseconds
 from kinen.web.page import Page, Visit, of_all_spaces
+from kinen.web.records import title_of
 
 MOST = 30
 """Sessions on a page at first."""
 STEPS = 1_000
 """Steps on the page of a session that shows all of them."""
+STRIP = 2_000
+"""Steps in the strip."""
+FILES = 12
+"""Files that are named."""
 FILTERS = ("prompts", "edits", "commands", "errors", "messages")
 
 
@@ -50,8 +59,9 @@ def page(memory: Memory, visit: Visit) -> Page:
     session = timeline.overview
     contents: dict[str, str] = {}
     if session.kind == "agent":
-        observations = memory.journal.capsule(session.ref)[1]
-        contents = {event.ref: events.body(event).strip() for event in observations}
+        with contextlib.suppress(NotFound):  # one that travels with the repository
+            observations = memory.journal.capsule(session.ref)[1]
+            contents = {event.ref: events.body(event).strip() for event in observations}
     only = visit.fields.get("only")
     file = visit.fields.get("file")
     steps: list[Step | Gap]
@@ -61,6 +71,9 @@ def page(memory: Memory, visit: Visit) -> Page:
             steps = [*steps[:STEPS], Gap(len(steps) - STEPS)]
     else:
         steps = overview(timeline.steps)
+    shown = {step.ref for step in steps if isinstance(step, Step)}
+    files = Counter(path for step in timeline.steps if step.kind == "edit" for path in step.files)
+    tests = [step for step in timeline.steps if step.result]
     values = {
         "session": session,
         "timeline": timeline,
@@ -68,10 +81,76 @@ def page(memory: Memory, visit: Visit) -> Page:
         "contents": contents,
         "solved": resolutions(timeline.steps),
         "shown": [("", "the gist"), ("all", "every step"), *((name, name) for name in FILTERS)],
-        "handoff": handoff_text(memory.reports.handoff_report()),
+        "strip": strip(visit, timeline.steps, shown),
+        "files": files.most_common(FILES),
+        "more_files": max(0, len(files) - FILES),
+        "tests": tests[-1] if tests else None,
+        "resume": resume_command(session),
+        "handoff": hand_over(timeline, files),
+        "kept": session.kind == "agent" and bool(contents),
     }
     title = excerpt(visible_line(session.title), 160) or "(no prompt)"
     return Page(title, "session.html", values, live=session.status == "open")
+
+
+def strip(visit: Visit, steps: Sequence[Step], shown: Container[str]) -> list[tuple[str, str, str]]:
+    """All steps as bars: class, title, and the address of the step in the text."""
+    bars = []
+    for step in fold(steps):
+        place = "" if step.ref in shown else visit.here(only="all", file="")
+        known = step.kind != "command" or step.ok is not None
+        state = "failed" if step.broken else "" if known else "unknown"
+        words = f"{iso(step.at / 1000)[11:16]} {step.kind}: " if step.at else f"{step.kind}: "
+        title = words + excerpt(" ".join((step.text or step.error).split()), 100)
+        bars.append((f"{step.kind} {state}".strip(), title, f"{place}#{visit.anchor(step.ref)}"))
+    return bars[:STRIP]
+
+
+def hand_over(timeline: SessionTimeline, files: Iterable[str]) -> str:
+    """A session in a few lines for whoever goes on with it."""
+    parts = timeline.parts
+    labels = (
+        ("outcome", "Outcome"),
+        ("state", "State"),
+        ("decided", "Decided"),
+        ("next", "Next"),
+        ("unresolved", "Still fails"),
+    )
+    lines = [f"# {timeline.overview.title or timeline.overview.id}"]
+    lines += [f"## {title}\n{parts[name].strip()}" for name, title in labels if parts.get(name)]
+    named = ", ".join(files)
+    lines += [f"## Files\n{named}"] if named else []
+    resume = resume_command(timeline.overview)
+    lines += [f"Resume: {resume}"] if resume else []
+    return visible("\n\n".join([*lines, f"[{timeline.overview.ref}]"]))
+
+
+def share(memory: Memory, visit: Visit) -> Callable[[], bytes]:
+    """One session as a page that needs no server."""
+    session = memory.sessions.timeline(visit.fields.get("id")).overview
+    if session.kind != "agent" or not session.session:
+        raise NotFound(f"{session.ref} cannot be shared", "only recorded sessions can")
+    out = io.StringIO()
+    memory.transfer.export(out, session=session.session, form="html")
+    return lambda: out.getvalue().encode("utf-8", "replace")
+
+
+def erase_page(memory: Memory, visit: Visit) -> Page:
+    """What would be erased, before it is."""
+    erased = memory.journal.erasable(visit.fields.get("ref"))
+    ref = erased.refs[0]
+    kinds = Counter(name.partition(":")[0] for name in erased.refs)
+    values = {
+        "ref": ref,
+        "name": title_of(memory, ref),
+        "kinds": kinds,
+        "memories": [
+            (name, title_of(memory, name)) for name in erased.refs[1:] if name.startswith("memory:")
+        ],
+        "also": [(name, title_of(memory, name)) for name in erased.also],
+        "suppressed": erased.suppressed,
+    }
+    return Page("Erase", "erase.html", values)
 
 
 def resolutions(steps: Sequence[Step]) -> dict[str, Step]:

@@ -14,6 +14,7 @@ from kinen.web import (
     ledger,
     memories,
     records,
+    reports,
     search,
     sessions,
     today,
@@ -25,8 +26,11 @@ VIEWS: dict[str, Callable[[Memory, Visit], Page]] = {
     "search": search.page,
     "record": records.page,
     "today": today.page,
+    "week": reports.week_page,
+    "errors": reports.errors_page,
     "sessions": sessions.list_page,
     "session": sessions.page,
+    "erase": sessions.erase_page,
     "knowledge": memories.page,
     "code": files.list_page,
     "file": files.page,
@@ -50,6 +54,8 @@ ACTIONS: dict[str, Callable[[Memory, Visit], Change]] = {
     "record/pin": changes.pin,
     "record/unpin": changes.unpin,
     "record/open": changes.open_record,
+    "erase/forget": changes.erase,
+    "erase/restore": changes.unhide,
     "knowledge/hide": changes.hide_memory,
     "knowledge/restore": changes.restore_memory,
     "knowledge/pin": changes.pin_memory,
@@ -66,12 +72,13 @@ ACTIONS: dict[str, Callable[[Memory, Visit], Change]] = {
     "health/remove": changes.remove_space,
 }
 """What forms do, by page and name."""
-SLOW = ("knowledge/consolidate", "health/sync", "health/rebuild")
+SLOW = ("erase/forget", "erase/restore", "knowledge/consolidate", "health/sync", "health/rebuild")
 """Actions that may take long: they run apart from other requests, in the background if need be."""
 RESTART = "health/restart"
 """The action that restarts the daemon, if it can."""
 DATA: dict[str, Callable[[Memory, Visit], Callable[[], bytes]]] = {
     "graph": graph.data,
     "labels": graph.labels,
+    "session": sessions.share,
 }
-"""What scripts of pages draw: read from a memory, then made without it."""
+"""What scripts draw, and what is shared: read from a memory, then made without it."""

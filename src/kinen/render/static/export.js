@@ -207,7 +207,9 @@ let current;
 /** Show the section that the address names, or the one that has what it names. */
 function show() {
   const [name, query = ""] = location.hash.slice(1).split("?");
-  const target = $(name)?.closest("main") ? $(name) : $("search");
+  const sessions = document.querySelectorAll("[data-session]");
+  const first = !name && sessions.length === 1 ? sessions[0] : $("search");
+  const target = $(name)?.closest("main") ? $(name) : first;
   const page = target.closest(".page") ?? $("search");
   const isFirst = !current;
   current?.classList.remove("shown");
