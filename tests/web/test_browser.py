@@ -170,10 +170,10 @@ def test_filters_are_in_the_address_and_neighbours_come_on_demand(demo_tab: Tab)
     page.keyboard.press("j")
     page.keyboard.press("n")
     page.wait_for_url("**around=*")
-    page.wait_for_selector("text=hide neighbours")
+    page.wait_for_selector("text=Hide neighbours")
     assert page.evaluate("document.activeElement.closest('.hits') !== null"), "keeps the focus"
-    page.click("text=hide neighbours")
-    page.wait_for_selector("text=hide neighbours", state="detached")
+    page.click("text=Hide neighbours")
+    page.wait_for_selector("text=Hide neighbours", state="detached")
 
 
 def test_the_slider_goes_back_in_time(demo_tab: Tab) -> None:
@@ -269,7 +269,7 @@ def test_every_other_change_and_its_undo(tab: Tab, site: Site) -> None:
     for button, done in (
         ("Update the index", "up to date"),
         ("Build the index again", "built again"),
-        ("Take in the spool", "spool is empty"),
+        ("Import pending events", "spool is empty"),
     ):
         page.click(f"#repairs >> text={button}")
         page.wait_for_selector(f".banner >> text={done}")

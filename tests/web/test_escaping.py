@@ -149,6 +149,11 @@ PAGES = [
     ("sent", {}),
     ("injection", {"id": PAYLOADS[0]}),
     ("health", {}),
+    ("week", {}),
+    ("errors", {"q": PAYLOADS[0]}),
+    ("erase", {"ref": NAME}),
+    ("file", {"path": NAME, "lines": "1"}),
+    ("why", {"target": f"{NAME}:1"}),
     (PAYLOADS[0], {}),
 ]
 

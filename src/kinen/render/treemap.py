@@ -10,7 +10,7 @@ from kinen.render.text import counted
 
 WIDTH = 400
 HEIGHT = 330
-LETTER = 7.6
+LETTER = 8.0
 """About how wide a letter is."""
 LINE = 16
 
@@ -27,10 +27,12 @@ class Tile(NamedTuple):
     """From 0 to 2: how much it was edited, beside the others."""
 
 
-def treemap(files: Sequence[FileEdits]) -> tuple[Tile, ...]:
+def treemap(
+    files: Sequence[FileEdits], size: tuple[int, int] = (WIDTH, HEIGHT)
+) -> tuple[Tile, ...]:
     """A tile for each file, the most edited first."""
     most = max((file.edits for file in files), default=1)
-    boxes = squares([file.edits for file in files], (0.0, 0.0, float(WIDTH), float(HEIGHT)))
+    boxes = squares([file.edits for file in files], (0.0, 0.0, float(size[0]), float(size[1])))
     tiles = []
     for file, (x, y, width, height) in zip(files, boxes, strict=True):
         name = file.path.rpartition("/")[2]

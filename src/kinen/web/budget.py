@@ -1,13 +1,19 @@
-"""The page Budget: what an agent would be sent now, token by token, and what would be left out."""
+"""The page Told: what an agent would be sent now, token by token, and what would be left out."""
 
 from __future__ import annotations
 
+from kinen.journal.ledger import cites
 from kinen.memory import Memory
 from kinen.model.journal import Recall
 from kinen.query import MOST, recall_query
 from kinen.text import estimate
 from kinen.web import asof
 from kinen.web.page import Page, Visit
+from kinen.web.records import title_of
+
+MOST_ENTRIES = 100
+"""Entries of a session start that are listed."""
+DONE = {"hidden": "Dropped: agents are not told of it any more."}
 
 
 def page(memory: Memory, visit: Visit) -> Page:
@@ -19,7 +25,8 @@ def page(memory: Memory, visit: Visit) -> Page:
     recall = memory.recall(
         recall_query(question, budget=max(1, budget), as_of=visit.fields.get("as_of"))
     )
-    brief = "" if at else memory.journal.brief("", agent, start)
+    brief, refs = ("", []) if at else memory.journal.start("", agent, start).brief()
+    pinned = {pin.target for pin in memory.journal.entries("pins")[0]}
     values = {
         "remark": asof.remark(memory, at),
         "slider": asof.slider(memory, visit),
@@ -30,10 +37,15 @@ def page(memory: Memory, visit: Visit) -> Page:
         "brief": brief,
         "brief_tokens": estimate(brief),
         "sections": sections(brief),
+        "entries": [
+            (ref, title_of(memory, ref), cites(brief, ref), ref in pinned)
+            for ref in refs[:MOST_ENTRIES]
+        ],
+        "done": DONE,
         "recall": recall,
         "tiers": _tiers(recall),
     }
-    return Page("Told", "budget.html", values)
+    return Page("Told", "told.html", values)
 
 
 def sections(brief: str) -> list[tuple[str, int]]:

@@ -11,10 +11,19 @@ from kinen.memory import Memory
 from kinen.model.documents import Companion, Revision
 from kinen.model.journal import Recall
 from kinen.model.records import Record
+from kinen.render.treemap import treemap
+from kinen.sources.git.messages import readable_message
 from kinen.web.page import Page, Visit
 from kinen.web.records import title_of
 
 MOST = 100
+EDITED = 60
+"""Files that agents edited which are listed."""
+TILES = 40
+MAP = (1200, 260)
+"""Width and height of the map of these."""
+LINES = 2_000
+"""Lines of a file that are shown with where they come from."""
 TAGS = 40
 SECOND = 19
 """Characters of a time up to its seconds: git has no more."""
@@ -36,7 +45,16 @@ def list_page(memory: Memory, visit: Visit) -> Page:
     except GitError as error:
         return Page("Code", "files.html", {"problem": error.message})
     following = visit.here(offset=offset + MOST) if offset + MOST < total else ""
-    values = {"tag": tag, "tags": tags, "files": files, "total": total, "following": following}
+    edited = [] if tag or offset else memory.journal.edited_files(most=EDITED)
+    values = {
+        "tag": tag,
+        "tags": tags,
+        "files": files,
+        "total": total,
+        "following": following,
+        "edited": edited,
+        "tiles": treemap(edited[:TILES], MAP),
+    }
     return Page("Code", "files.html", {"problem": "", **values})
 
 
@@ -53,10 +71,12 @@ def page(memory: Memory, visit: Visit) -> Page:
         around = memory.context.around(file=path, budget=BUDGET)
     if not revisions and not around.items:
         raise NotFound(f"nothing is known of {path}", "Code lists what is")
+    lines = memory.reasons.line_origins(path)[1][:LINES] if visit.fields.get("lines") else ()
     edits = memory.records.edits(path)
     last = {(edit.metadata or {}).get("parent", ""): edit for edit in edits}
     values = {
         "path": path,
+        "lines": lines,
         "count": len(revisions),
         "commits": _commits(memory, visit, revisions, edits),
         "companions": companions,
@@ -85,7 +105,7 @@ def _commits(
             {
                 "revision": revision,
                 "session": _session(memory, during[-1]) if during else None,
-                "reason": revision.message.partition("\n")[2].strip()[:REASON],
+                "reason": readable_message(revision.message).partition("\n")[2].strip()[:REASON],
                 "patch": memory.git.patch(revision)[:PATCH] if chosen else "",
             }
         )
@@ -113,3 +133,11 @@ def _around(recall: Recall) -> dict[str, list[tuple[str, str]]]:
             text = parse_summary(text).get("outcome") or text
         groups.setdefault(item.tier, []).append((item.ref, text))
     return groups
+
+
+def why_page(memory: Memory, visit: Visit) -> Page:
+    """Why a line, a commit or a memory is there."""
+    because = memory.reasons.why(visit.fields.get("target"))
+    return Page(
+        f"Why {because.target}", "why.html", {"because": because, "readable": readable_message}
+    )

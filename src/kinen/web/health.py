@@ -15,7 +15,7 @@ from kinen.web.page import Page, Visit
 FIXES = {
     "kinen index": ("sync", "Update the index"),
     "kinen index --rebuild": ("rebuild", "Build the index again"),
-    "kinen list observations": ("collect", "Take in the spool"),
+    "kinen list observations": ("collect", "Import pending events"),
     "kinen daemon restart": ("restart", "Restart the daemon"),
 }
 """What `kinen doctor` suggests, as actions of this page.

@@ -34,7 +34,7 @@ TABS: dict[str, tuple[tuple[str, str], ...]] = {
     "told": (("told", "Next session"), ("sent", "Sent so far")),
 }
 """Pages that share a word of the navigation."""
-PARENTS = {"session": "sessions", "file": "code", "injection": "told"} | {
+PARENTS = {"session": "sessions", "file": "code", "why": "code", "injection": "told"} | {
     page: section for section, tabs in TABS.items() for page, _ in tabs
 }
 MOVED = {

@@ -112,7 +112,10 @@ def _title(period: Period) -> str:
     if period.days == 1:
         return end
     same = (period.first.year, period.first.month) == (period.last.year, period.last.month)
-    return f"{period.first:{'%-d' if same else '%-d %b'}} to {end}"
+    begin = f"{period.first:{'%-d' if same else '%-d %b'}}"
+    if period.first.year != period.last.year:
+        begin += f" {period.first.year}"
+    return f"{begin} to {end}"
 
 
 def _days(memory: Memory, period: Period, space: str = "") -> Days:
