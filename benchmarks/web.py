@@ -170,7 +170,7 @@ def drag(link: str, origin: str, base: str) -> dict[str, Any]:
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.set_default_timeout(300_000)
         page.goto(link)
-        page.wait_for_url("**/search")
+        page.wait_for_url("**/today")
         began = time.perf_counter()
         page.goto(f"{origin}{base}/graph?all=1")
         page.wait_for_selector("#graph[data-ready]")
@@ -203,11 +203,11 @@ def rows_of(client: httpx.Client, base: str, times: int) -> list[Row]:
     note = "note:area-0/note-0.md"
     around = f"/v1/links?ref={note}&depth=2"
     return [
-        compare(client, "first page", f"{base}/search", "/v1/status", times, LIMIT),
+        compare(client, "search, empty", f"{base}/search", "/v1/status", times, LIMIT),
         compare(client, "search as one types", f"{base}/search?q={{}}", search, times, LIMIT),
         compare(client, "sessions", f"{base}/sessions", capsules, times, LIMIT),
-        compare(client, "timeline", f"{base}/timeline", capsules, times, LIMIT),
-        compare(client, "timeline of a year", f"{base}/timeline?days=365", capsules, 5, NO_LIMIT),
+        compare(client, "today", f"{base}/today", capsules, times, NO_LIMIT),
+        compare(client, "today, a year", f"{base}/today?days=365", capsules, 5, NO_LIMIT),
         compare(
             client,
             "session",
@@ -220,8 +220,8 @@ def rows_of(client: httpx.Client, base: str, times: int) -> list[Row]:
             client, "record", f"{base}/record?ref={note}", f"/v1/records/{note}", times, NO_LIMIT
         ),
         compare(client, "neighbourhood", f"{base}/graph?ref={note}", around, times, NO_LIMIT),
-        compare(client, "memories", f"{base}/memories", "/v1/memories", times, NO_LIMIT),
-        compare(client, "ledger", f"{base}/ledger", capsules, times, NO_LIMIT),
+        compare(client, "memories", f"{base}/knowledge", "/v1/memories", times, NO_LIMIT),
+        compare(client, "sent", f"{base}/sent", capsules, times, NO_LIMIT),
         compare(client, "status", "/v1/status", capsules, 3, NO_LIMIT),
     ]
 
