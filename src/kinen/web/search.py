@@ -93,9 +93,16 @@ def page(memory: Memory, visit: Visit) -> Page:
         visit,
         hits,
         slider=slider,
+        titles=_titles(memory, hits),
         standing=memory.searcher.standing(query, missing) if missing else None,
         preview=records.preview(memory, visit, opened) if opened else None,
     )
+
+
+def _titles(memory: Memory, hits: Hits) -> dict[str, str]:
+    """What the sessions of steps are called."""
+    parents = {str((hit.record.metadata or {}).get("parent") or "") for hit in hits}
+    return {ref: records.title_of(memory, ref) for ref in parents if ref}
 
 
 def page_of_all(visit: Visit) -> Page:
@@ -130,6 +137,7 @@ def _page(visit: Visit, hits: Hits | None, **more: Any) -> Page:
         "count": len(hits or ()),
         "chips": [(kind, visit.here(types=kind, open="")) for kind in CHIPS],
         "slider": None,
+        "titles": {},
         "standing": None,
         "preview": None,
         **more,
@@ -164,6 +172,7 @@ def hit_view(visit: Visit, hit: Hit, query_terms: Sequence[str]) -> dict[str, An
         "title": hit_title(hit),
         "url": visit.record(record.ref, line, space),
         "place": f"{name}:{line}" if line else name,
+        "parent": str(parent or ""),
         "session": visit.record(str(parent), space=space)
         if record.kind == "observation" and parent
         else "",
