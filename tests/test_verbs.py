@@ -51,6 +51,7 @@ ASKED: dict[str, tuple[list[str], dict[str, Any]]] = {
     "history": (["a.py"], {"path": "a.py"}),
     "how": (["make", "tea"], {"command": "make tea"}),
     "related": (["tea.md"], {"ref": "tea.md"}),
+    "restore": (["a.py"], {"path": "a.py"}),
     "why": (["a.py:1"], {"target": "a.py:1"}),
 }
 """The words of a command line for each verb that reads, and the same as a request."""
@@ -87,6 +88,8 @@ def folder(space: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             memory.observe(text, kind="error", scope=scope, provenance=about)
             about = {"command": "make tea", "exitCode": 0}
             memory.observe("$ make tea\nok", kind="command", scope=scope, provenance=about)
+        edit = "Tool: Edit\nFile: a.py\n-1\n+2"
+        memory.observe(edit, kind="file_diff", files=["a.py"], scope={"session": "s2"})
         memory.consolidation.remember("Tea is green", type="decision")
         memory.sync(embed=False)
     return repository.root

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from kinen.memory.snapshots import Snapshots
     from kinen.memory.team import Team
     from kinen.memory.transfer import Transfer
+    from kinen.memory.versions import Versions
     from kinen.memory.why import Why
     from kinen.memory.workflow import Workflow
     from kinen.memory.worklog import Worklog
@@ -305,6 +306,13 @@ class Memory:
         from kinen.memory.why import Why
 
         return Why(self.core, self.index, self.git, self.records)
+
+    @cached_property
+    def versions(self) -> Versions:
+        """Versions of files that edits in sessions replaced."""
+        from kinen.memory.versions import Versions
+
+        return Versions(self.core, self.index, self.git, self.records)
 
     @cached_property
     def issues(self) -> Issues:

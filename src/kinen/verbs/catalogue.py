@@ -67,6 +67,7 @@ OTHER_NAMES = (
     ("graph", "files graph", "kinen.verbs.records:Graph"),
     ("resources", "files resources", "kinen.cli.resources:resources"),
     ("blame", "files blame", "kinen.verbs.blame:Blame"),
+    ("restore", "files restore", "kinen.verbs.restore:Restore"),
     ("tag", "files tag", "kinen.verbs.records:Tag"),
     ("tags", "files tags", "kinen.verbs.records:Tags"),
     ("daemon", "index daemon", "kinen.cli.daemon:daemon"),

@@ -11,7 +11,7 @@ import os
 from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
-from kinen.agents.tool_use import Sieve, summary
+from kinen.agents.tool_use import WINDOW, Sieve, summary
 from kinen.agents.transcripts.session import Event, Past
 from kinen.agents.transcripts.values import fields, milliseconds, text
 from kinen.errors import GitError, UnsafeFile
@@ -172,6 +172,21 @@ class Traces:
             rows[f"git-ai:{id_}"] = _Read(stamp, about, _talk(id_, prompt))
         return rows
 
+    def events(self, sessions: Container[str]) -> Iterator[Event]:
+        """What happened in some sessions, edits as a whole, with the ids of the observations."""
+        objects = Objects(self._git) if self._git and self._git.folder else None
+        traces = self._checkpoints(objects) if objects else {}
+        traces |= self._histories({})
+        for row in traces.values():
+            past = row.past() if row.session in sessions else None
+            if past is not None:
+                past.diff = WINDOW
+                for number, event in enumerate(past.events()):
+                    if not any(map(self._hidden.excludes, event.files)):
+                        yield event._replace(id=_event_id(past, number, event))
+        if objects:
+            objects.close()
+
     def session_documents(
         self, past: Past, about: Mapping[str, Any], written: str = ""
     ) -> list[Document]:
@@ -185,7 +200,7 @@ class Traces:
                 break
             first = min(first or event.ts, event.ts)
             last = max(last, event.ts)
-            ref = f"observation:{timed_id(event.ts, number, 'trace', past.id, event.id)}"
+            ref = f"observation:{_event_id(past, number, event)}"
             if ref not in self._hidden and not any(map(self._hidden.excludes, event.files)):
                 documents.append(self._observation(ref, past, event, capsule, origin))
         if not documents:
@@ -242,9 +257,19 @@ class _Trace:
         self.session = session
         self._about = about
 
-    def documents(self, source: Traces) -> list[Document]:  # noqa: ARG002
+    def past(self) -> Past | None:
+        """The session; None where it has not changed, or no reader knows it."""
+        return None
+
+    def documents(self, source: Traces) -> list[Document]:
         """Its records; none where it has not changed."""
-        return []
+        past = self.past()
+        return source.session_documents(past, self._about, self._written) if past else []
+
+    @property
+    def _written(self) -> str:
+        """What a model wrote about it."""
+        return ""
 
 
 class _Checkpointed(_Trace):
@@ -255,13 +280,15 @@ class _Checkpointed(_Trace):
         self._objects = objects
         self._stored = session
 
-    def documents(self, source: Traces) -> list[Document]:
+    def past(self) -> Past | None:
         past = entire.past(self._objects, self._stored)
-        if past is None:
-            return []
-        past.id = self._stored.id
-        written = mask(entire.summary_text(self._stored.summary))[0]
-        return source.session_documents(past, self._about, written)
+        if past is not None:
+            past.id = self._stored.id
+        return past
+
+    @property
+    def _written(self) -> str:
+        return mask(entire.summary_text(self._stored.summary))[0]
 
 
 class _Read(_Trace):
@@ -269,8 +296,12 @@ class _Read(_Trace):
         super().__init__(stamp, past.id, about)
         self._past = past
 
-    def documents(self, source: Traces) -> list[Document]:
-        return source.session_documents(self._past, self._about)
+    def past(self) -> Past:
+        return self._past
+
+
+def _event_id(past: Past, number: int, event: Event) -> str:
+    return timed_id(event.ts, number, "trace", past.id, event.id)
 
 
 def _talk(id_: str, prompt: Mapping[str, Any]) -> Past:
