@@ -100,6 +100,20 @@ def test_a_line_is_followed_through_its_evolution_renames_and_formatting(
     assert answer["commits"][1]["path"] == "tea.py"
 
 
+def test_commits_of_the_lines_around_are_told_beside(
+    repository: Repository, kinen: Callable[..., Ran]
+) -> None:
+    first = repository.commit("first", {"tea.py": LINES})
+    changed = LINES.replace("line 2 of it", "two").replace("line 9 of it", "nine")
+    repository.commit("far and near", {"tea.py": changed})
+    near = repository.commit("near", {"tea.py": changed.replace("line 6 of it", "six")})
+    answer = why(kinen, "tea.py:5")
+    assert [row["ref"] for row in answer["commits"]] == [f"commit:{first}"]
+    assert [row["text"] for row in answer["beside"]] == ["near", "far and near"]
+    assert answer["beside"][0]["ref"] == f"commit:{near}"
+    assert [row["text"] for row in why(kinen, "tea.py:12")["beside"]] == ["far and near"]
+
+
 def test_commits_of_an_ignore_list_are_passed_over(
     repository: Repository, kinen: Callable[..., Ran]
 ) -> None:

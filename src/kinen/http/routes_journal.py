@@ -15,7 +15,7 @@ from kinen.errors import Busy, Conflict, DiskFull, QueryError, StoreError
 from kinen.http.guard import Refused
 from kinen.http.space import CurrentSpace, OpenMemory, json_response, milliseconds, with_memory
 from kinen.memory import Memory
-from kinen.memory.pool import JOURNAL
+from kinen.memory.memory import JOURNAL
 from kinen.model.journal import Scope
 from kinen.privacy.injected import without_injected
 from kinen.render.journal import entry_json, loaded_json

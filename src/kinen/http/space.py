@@ -19,7 +19,8 @@ from kinen.errors import QueryError, SpaceError
 from kinen.http.events import Hub
 from kinen.http.guard import JSON, Access, Refused
 from kinen.memory import Memory
-from kinen.memory.pool import ASK, MemoryPool
+from kinen.memory.memory import ASK
+from kinen.memory.pool import MemoryPool
 from kinen.render.json import to_json
 from kinen.space import find as spaces
 from kinen.space import registry

@@ -207,6 +207,11 @@ class Reader:
         )
         return {ref: count for ref, count in rows if ref}
 
+    def has_events(self, since: str, until: str) -> bool:
+        """Whether anything happened in a session between two moments."""
+        sql = "SELECT 1 FROM records WHERE kind = 'observation' AND at BETWEEN ? AND ? LIMIT 1"
+        return self.db.execute(sql, (since, until)).fetchone() is not None
+
     def trace_counts(self) -> list[tuple[str, str, int]]:
         """Sessions that came with the repository by tool and agent, the most first."""
         return self.db.execute(

@@ -6,7 +6,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
 from kinen.api.verbs import listed
 from kinen.memory import Memory
-from kinen.memory.pool import ASK
+from kinen.memory.memory import ASK
 from kinen.model.tuples import NamedTuple
 
 

@@ -16,7 +16,7 @@ from kinen.mcp.tool import Answer, AsOf, Names, Part, Texts, Tool
 from kinen.mcp.verbs import VERB_TOOLS, compact
 from kinen.memory import Memory
 from kinen.memory.federation import recall_spaces, search_spaces
-from kinen.memory.pool import JOURNAL
+from kinen.memory.memory import JOURNAL
 from kinen.model import journal
 from kinen.model.kinds import CHECKPOINT_TYPES, MEMORY_TYPES, MODES
 from kinen.model.records import Chunk, Hit, Hits, Query

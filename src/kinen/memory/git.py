@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kinen.index.git.commits import Settings
     from kinen.memory.core import Core
     from kinen.memory.index import Index
+    from kinen.recall.authorship import Patch
     from kinen.sources.git.contents import Contents
     from kinen.sources.git.log import Log
     from kinen.space.repository import Git as Repository
@@ -204,6 +205,10 @@ class Git:
         if ":" in name or "\n" in name or name.startswith("-"):
             return ""
         return self._opened().commit(name)
+
+    def description(self, sha: str) -> tuple[Patch, str] | None:
+        """A commit without its changes, and its message; None if it is missing."""
+        return self._opened().description(sha)
 
     def commit_time(self, sha: str) -> str:
         """When a commit was made."""

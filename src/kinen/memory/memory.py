@@ -50,6 +50,11 @@ if TYPE_CHECKING:
     from kinen.ports import Embedder
     from kinen.space.registry import Space
 
+ASK = "ask"
+"""The lane for everything that reads the index."""
+JOURNAL = "journal"
+"""The lane for calls that only write to the journal."""
+
 
 class Memory:
     """The memory of one space. Use it as a context manager, or close it."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kinen import config
 from kinen.errors import SpaceError
-from kinen.memory.memory import Memory
+from kinen.memory.memory import ASK, Memory
 from kinen.model.tuples import NamedTuple
 from kinen.space import route
 
@@ -35,10 +35,6 @@ KEPT = 32
 """Memories that stay open for questions to several spaces, and folders that are remembered."""
 THREADS = 16
 """Calls of one lane that run at the same time."""
-ASK = "ask"
-"""The lane for everything that reads the index."""
-JOURNAL = "journal"
-"""The lane for calls that only write to the journal."""
 
 
 class Slot(NamedTuple):

@@ -7,20 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kinen.errors import Ambiguous
-from kinen.journal.events import role
-from kinen.journal.summary import parse_summary, summarize
-from kinen.journal.timeline import (
-    TITLE,
-    SessionOverview,
-    SessionTimeline,
-    first_sentence,
-    steps,
-)
 from kinen.model.journal import Capsule, Observation, Scope
 from kinen.model.records import Query, Record
 from kinen.text import epoch, excerpt
 
 if TYPE_CHECKING:
+    from kinen.journal.timeline import SessionOverview, SessionTimeline
     from kinen.memory.core import Core
 
 LEAST = 6
@@ -62,6 +54,8 @@ class Traces:
         return sorted(traces, key=lambda row: (row.at, row.ref), reverse=True)
 
     def _overview(self, record: Record, events: dict[str, int]) -> SessionOverview:
+        from kinen.journal.timeline import TITLE, SessionOverview
+
         about = record.metadata or {}
         numbers = {name: events.get(event, 0) for event, name in EVENTS.items()}
         return SessionOverview(
@@ -95,6 +89,10 @@ class Traces:
 
     def timeline(self, record: Record) -> SessionTimeline:
         """A session with its steps and what it came to."""
+        from kinen.journal.events import role
+        from kinen.journal.summary import parse_summary, summarize
+        from kinen.journal.timeline import SessionTimeline, first_sentence, steps
+
         about = record.metadata or {}
         scope = Scope(session=record.session, agent=str(about.get("agent", "")))
         capsule = Capsule(

@@ -45,6 +45,8 @@ PATHS = 50
 """Files of a commit whose edits are looked for."""
 SESSIONS = 4
 """Sessions of a commit that are told."""
+AROUND = 3
+"""Lines before and after whose commits are told."""
 NAMING = 5
 """Memories and companions that are told."""
 LOOKED_AT = 3_000
@@ -110,6 +112,8 @@ class Because(NamedTuple):
     reverted: tuple[tuple[str, str, str], ...] = ()
     """Ref and subject of a commit of the file that was taken back, and the ref of what did so."""
     together: tuple[tuple[str, int], ...] = ()
+    beside: tuple[tuple[str, str, str], ...] = ()
+    """Ref, time and subject of other commits of the lines around."""
     notes: tuple[str, ...] = ()
 
 
@@ -193,7 +197,7 @@ class Why:
         )
         there = {line: places[line] for line in texts if line in places}
         missing = tuple(line for line in texts if line not in places)
-        rows = self._blamed(relative, there)
+        rows, around = self._blamed(relative, there, len(committed))
         notes = self._notes(current, rows)
         commits = self._behind(rows)
         text = "\n".join(current[first - 1 : last])
@@ -207,6 +211,7 @@ class Why:
             memories=self._naming(relative, symbol),
             reverted=self._reverted(relative),
             together=self._together(relative),
+            beside=self._beside(rows, around),
             notes=notes,
         )
 
@@ -233,15 +238,32 @@ class Why:
             raise Unreadable(f"{path} is binary", "lines of text have reasons")
         return _split(data.decode("utf-8", "replace"))
 
-    def _blamed(self, path: str, places: dict[int, int]) -> list[blame.Blamed]:
-        """The lines with their commits, numbered as they are now."""
+    def _blamed(
+        self, path: str, places: dict[int, int], total: int
+    ) -> tuple[list[blame.Blamed], list[blame.Blamed]]:
+        """The lines with their commits, numbered as they are now, and the lines around them."""
         if not places:
-            return []
+            return [], []
         git, prefix = self._git.place()
         now = {place: line for line, place in places.items()}
-        span = (min(now), max(now))
+        first = min(now)
+        last = max(now)
+        span = (max(1, first - AROUND), min(total, last + AROUND))
         rows = blame.blame(git, prefix + path, span, "HEAD", self._ignored_commits(git))
-        return [row._replace(line=now[row.line]) for row in rows if row.line in now]
+        own = [row._replace(line=now[row.line]) for row in rows if row.line in now]
+        return own, [row for row in rows if not first <= row.line <= last]
+
+    def _beside(
+        self, rows: Sequence[blame.Blamed], around: Sequence[blame.Blamed]
+    ) -> tuple[tuple[str, str, str], ...]:
+        """Other commits of the lines around, the latest first: what was done there since."""
+        own = {row.sha for row in rows}
+        others = {row.sha: row.at for row in around if row.sha not in own}
+        matches = []
+        for sha, at in sorted(others.items(), key=lambda pair: -pair[1])[:NAMING]:
+            read = self._git.description(sha)
+            matches.append((f"commit:{sha}", iso(at), read[0].subject if read else ""))
+        return tuple(matches)
 
     def _ignored_commits(self, git: Repository) -> list[str]:
         if self._ignored is None:
@@ -272,10 +294,12 @@ class Why:
         self, git: Repository, prefix: str, rows: list[blame.Blamed], *, earlier: bool = False
     ) -> CommitBehind:
         row = rows[0]
-        read = patches.patch(git, row.sha)
+        read = self._git.description(row.sha)
         if read is None:
             return CommitBehind(f"commit:{row.sha}", iso(row.at), row.author, "", "")
         patch, message = read
+        whole = self._session_patch(git, patch, message)
+        file = FilePatch(row.path, (), ())
         lines = [other.text for other in rows]
         return CommitBehind(
             ref=f"commit:{row.sha}",
@@ -286,10 +310,23 @@ class Why:
             path=row.path.removeprefix(prefix),
             lines=tuple(other.line for other in rows),
             text=row.text if earlier else "",
-            sessions=self.sessions_of(patch, message, FilePatch(row.path, (), ()), lines),
+            sessions=self.sessions_of(whole, message, file, lines) if whole else (),
             issues=self._issues(row.sha),
             reverted_by=self._reverter(row.sha),
         )
+
+    def _session_patch(self, git: Repository, patch: Patch, message: str) -> Patch | None:
+        """A commit with its changes; None if no session can have written it.
+
+        A commit of everything takes longer to read than all the rest.
+        """
+        since = iso(max(0, patch.authored - EARLIER) / 1000)
+        until = iso((max(patch.authored, patch.committed) + REMEMBERED) / 1000)
+        traced = self._traced(patch.sha, message)
+        if not traced and not self._core.reader.has_events(since, until):
+            return None
+        read = patches.patch(git, patch.sha)
+        return read[0]._replace(traced=traced) if read else None
 
     def line_origins(self, path: str) -> tuple[str, list[LineBehind]]:
         """The lines of a file as it is now, each with its commit and its session."""
@@ -331,10 +368,11 @@ class Why:
         self, git: Repository, prefix: str, row: blame.Blamed
     ) -> dict[str, tuple[Author, str]]:
         """The lines of a commit in a file that sessions wrote, each with the session and agent."""
-        read = patches.patch(git, row.sha)
-        if read is None:
+        read = self._git.description(row.sha)
+        patch = self._session_patch(git, *read) if read else None
+        if read is None or patch is None:
             return {}
-        local = self._local(*read)
+        local = self._local(patch, read[1])
         file = FilePatch(row.path.removeprefix(prefix), (), ())
         works = self._works(local)
         owners: dict[str, tuple[Author, str]] = {}
@@ -414,7 +452,8 @@ class Why:
             row._replace(path=row.path.removeprefix(prefix), before=row.before.removeprefix(prefix))
             for row in patch.files
         ]
-        return patch._replace(traced=self._traced(patch.sha, message), files=tuple(files))
+        traced = patch.traced or self._traced(patch.sha, message)
+        return patch._replace(traced=traced, files=tuple(files))
 
     def _session_behind(self, author: Author, edit: Edit | None) -> SessionBehind:
         last = edit.id if edit else next(reversed(author.edits), "")
@@ -470,10 +509,9 @@ class Why:
 
     def _traced(self, sha: str, message: str) -> tuple[str, ...]:
         """The sessions that traces name for a commit: checkpoints, notes and plain trailers."""
-        from kinen.sources.traces.entire import TRAILER
-        from kinen.sources.traces.notes import trailer_sessions
+        from kinen.sources.traces.notes import CHECKPOINT, trailer_sessions
 
-        checkpoints = set(TRAILER.findall(message))
+        checkpoints = set(CHECKPOINT.findall(message))
         sessions = set(trailer_sessions(message))
         traced = []
         for record in self._core.reader.records(("capsule",)):

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from kinen.memory.pool import ASK
+from kinen.memory.memory import ASK
 from kinen.render.screen import Screen
 from kinen.render.style import Style
 

@@ -115,6 +115,8 @@ class Reasons(Result):
     reverted: list[Undone]
     """commits of the file that were taken back"""
     changes_with: list[ChangesWith]
+    beside: list[Mentioned] = field(default_factory=list)
+    """other commits of the three lines before and after"""
     notes: list[str] = field(default_factory=list)
 
 
@@ -160,6 +162,7 @@ class Why(Verb):
             memories=[Mentioned(*row) for row in because.memories],
             reverted=[Undone(*row) for row in because.reverted],
             changes_with=[ChangesWith(*row) for row in because.together],
+            beside=[Mentioned(*row) for row in because.beside],
             notes=list(because.notes),
         )
 
@@ -177,6 +180,7 @@ class Why(Verb):
             lines += ["", *_commit(commit, view)]
         groups = (
             ("names it" if result.commits else "drawn from", map(_mention, result.memories)),
+            ("beside it", map(_mention, result.beside)),
             ("tried and taken back", map(_undone, result.reverted)),
             ("changes with it", (f"{row.path} ({row.commits})" for row in result.changes_with)),
         )

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kinen.errors import GitError, NotFound, Unreadable
+from kinen.sources.git.patches import described
 from kinen.space import gitcommand
 from kinen.space.repository import Git
 from kinen.text import unspelled
 
 if TYPE_CHECKING:
+    from kinen.recall.authorship import Patch
     from kinen.sources.git.log import Log
 
 
@@ -52,6 +54,11 @@ class Contents:
             return ""
         stdout.read(int(header[2]) + 1)
         return header[0]
+
+    def description(self, sha: str) -> tuple[Patch, str] | None:
+        """A commit without its changes, and its message; None if it is missing."""
+        data = self._object(_bytes(sha), "commit")
+        return described(sha, data) if data is not None else None
 
     def _object(self, name: bytes, type_: str) -> bytes | None:
         """An object's bytes; None if there is no object of this name and type."""

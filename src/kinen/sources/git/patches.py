@@ -34,6 +34,26 @@ def patch(git: Git, sha: str) -> tuple[Patch, str] | None:
     return None
 
 
+def described(sha: str, data: bytes) -> tuple[Patch, str]:
+    """A commit without its changes, from git's object, and its message."""
+    head, _, body = data.partition(b"\n\n")
+    times = {}
+    encoding = "utf-8"
+    for row in head.decode("utf-8", "replace").split("\n"):
+        name, _, value = row.partition(" ")
+        words = value.split()
+        if name == "encoding":
+            encoding = value
+        elif name in ("author", "committer") and len(words) > 1 and words[-2].isdecimal():
+            times[name] = int(words[-2]) * 1000
+    try:
+        message = body.decode(encoding, "replace").strip()
+    except LookupError:
+        message = body.decode("utf-8", "replace").strip()
+    subject = message.partition("\n")[0]
+    return Patch(sha, subject, times.get("author", 0), times.get("committer", 0), ()), message
+
+
 def parse(lines: Iterable[str]) -> Iterator[tuple[Patch, str]]:
     """The commits in what `git log` prints with `FORMAT` and `OPTIONS`."""
     head = ""

@@ -16,6 +16,7 @@ from kinen.agents.transcripts.find import Tally, sessions_from
 from kinen.agents.transcripts.session import Past
 from kinen.agents.transcripts.values import elements, fields, milliseconds, text
 from kinen.model.tuples import NamedTuple
+from kinen.sources.traces.notes import CHECKPOINT
 from kinen.sources.traces.objects import Blob, Objects
 
 BRANCHES = ("refs/heads/entire/checkpoints/v1", "refs/remotes/origin/entire/checkpoints/v1")
@@ -24,7 +25,6 @@ TRANSCRIPT = "full.jsonl"
 METADATA = "metadata.json"
 SESSIONS = 10_000
 """Sessions of a repository that are read."""
-TRAILER = re.compile(r"(?m)^Entire-Checkpoint: ([0-9a-f]{12})[ \t]*$")
 _FOLDER = re.compile(r"(?:([0-9a-f]{2})/([0-9a-f]{10})/)?(?:(\d{1,4})/)?([^/]+)$")
 LONGEST_ID = 200
 
@@ -124,7 +124,7 @@ def past(objects: Objects, session: Checkpointed) -> Past | None:
 
 def named_by(message: str, checkpoints_in: Checkpoints) -> tuple[str, ...]:
     """The sessions that the trailers of a commit name."""
-    ids = dict.fromkeys(TRAILER.findall(message))
+    ids = dict.fromkeys(CHECKPOINT.findall(message))
     return tuple(
         dict.fromkeys(name for id_ in ids for name in checkpoints_in.by_checkpoint.get(id_, ()))
     )

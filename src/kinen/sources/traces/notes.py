@@ -19,6 +19,8 @@ ENTRIES = 10_000
 """Lines of attributions, or of records, that are read."""
 _RANGES = re.compile(r"  ([0-9a-f]{7,64}) (\d[\d,-]*)")
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+CHECKPOINT = re.compile(r"(?m)^Entire-Checkpoint: ([0-9a-f]{12})[ \t]*$")
+"""The trailer by which a commit names a checkpoint of Entire."""
 _TRAILER = re.compile(r"(?im)^(?:[a-z][a-z-]{0,40}-)?session(?:-id)?: (\S{6,200})[ \t]*$")
 
 
