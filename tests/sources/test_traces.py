@@ -240,6 +240,78 @@ def test_a_fetched_note_is_a_session_with_its_commit(repository: Repository) -> 
     assert (session.step, session.agent, session.origin) == ("trace", "cursor", "Git AI")
 
 
+def test_a_note_of_whogitit_is_a_session_with_its_commit(repository: Repository) -> None:
+    asked = {"index": 0, "text": "fill the samovar", "timestamp": "2023-11-14T22:00:00Z"}
+    line = {"line_number": 1, "content": "1", "source": {"AI": {}}, "prompt_index": 0}
+    person = {"line_number": 2, "content": "2", "source": "Human", "prompt_index": None}
+    about = {"session_id": "talk-7", "model": {"id": "m-1", "provider": "p"}}
+    value = {"version": 2, "session": about, "prompts": [asked]}
+    value["files"] = [{"path": "a.txt", "lines": [line, person]}]
+    repository.git("notes", "--ref=whogitit", "add", "-m", json.dumps(value), "HEAD")
+    assert notes.whogitit_note("c", json.dumps(value)).lines == (("a.txt", "talk-7", 1, 1),)
+    capsule, event = traces(repository.root)
+    assert (capsule.session, capsule.metadata["origin"]) == ("talk-7", "whogitit")
+    assert event.metadata["role"] == "user"
+    with Memory.open(repository.root) as memory:
+        (session,) = memory.reasons.why("a.txt:1").commits[0].sessions
+    assert (session.step, session.request) == ("trace", "fill the samovar")
+    for broken in ("", "[]", "{}", '{"session": 7, "prompts": {}, "files": [[]]}'):
+        assert notes.whogitit_note("c", broken).sessions == ()
+
+
+def test_a_record_of_agent_trace_names_the_conversation_of_a_commit(
+    repository: Repository,
+) -> None:
+    checkpoint(repository, "0123456789ab", TALK)
+    talks = [{"url": f"https://x/{name}", "ranges": [{"start_line": 1, "end_line": 1}]}
+             for name in (ID, "elsewhere")]  # fmt: skip
+    files = [{"path": "a.txt", "conversations": talks}]
+    record = {"vcs": {"type": "git", "revision": repository.head}, "files": files}
+    folder = repository.root / ".agent-trace"
+    folder.mkdir()
+    (folder / "traces.jsonl").write_text(json.dumps(record) + "\n")
+    with Memory.open(repository.root) as memory:
+        sessions = memory.reasons.why("a.txt:1").commits[0].sessions
+    assert {(row.session, row.step) for row in sessions} == {
+        (ID, "trace"),
+        ("https://x/elsewhere", "trace"),
+    }
+
+
+def test_a_trace_has_what_an_import_by_hand_has(
+    repository: Repository, tmp_path: Path, kinen: Callable[..., Ran]
+) -> None:
+    def events(root: Path) -> list[tuple[str, str, tuple[str, ...]]]:
+        with Memory.open(root) as memory:
+            memory.sync(embed=False)
+            rows = memory.core.reader.records(("observation",))
+            rows.sort(key=lambda row: (row.at, row.ref))
+            return [
+                (row.metadata["event"], memory.records.whole_text(row.ref),
+                 tuple(row.metadata.get("files", ())))
+                for row in rows if row.metadata
+            ]  # fmt: skip
+
+    checkpoint(repository, "0123456789ab", TALK)
+    other = tmp_path / "w"
+    Repository(other)
+    file = tmp_path / "talk.jsonl"
+    file.write_text(TALK.replace('"/w', f'"{other}'))
+    assert kinen("import", "transcripts", str(file), "--space", str(other)).code == 0
+    assert events(repository.root) == events(other)
+    assert len(events(other)) == 3
+
+
+def test_status_offers_to_fetch_notes_only_where_git_ai_is_at_work(
+    repository: Repository, kinen: Callable[..., Ran]
+) -> None:
+    assert "refs/notes/ai" not in kinen("status").out
+    repository.git("config", "--add", "remote.origin.fetch", "+refs/notes/ai:refs/notes/ai")
+    assert "`git fetch origin refs/notes/ai:refs/notes/ai`" in kinen("status").out
+    repository.git("notes", "--ref=ai", "add", "-m", "a.txt", "HEAD")
+    assert "git fetch" not in kinen("status").out
+
+
 def test_records_of_agent_trace_and_plain_trailers_name_sessions() -> None:
     ranges = [{"start_line": 1, "end_line": 3}]
     talk = {"url": "https://x/talk", "contributor": {"type": "ai"}, "ranges": ranges}

@@ -45,6 +45,9 @@ def status(memory: Memory) -> Output:
     traces = Traces(memory.core).counts()
     if traces:
         rows.append(("traces", visible_line(counts_line(traces))))
+    fetch = Traces(memory.core).fetch_command()
+    if fetch:
+        rows.append(("notes", f"Git AI's notes are not here: `{fetch}`"))
     rows.append(("daemon", daemon))
     work = memory.index.work()
     if work:

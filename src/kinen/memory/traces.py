@@ -30,6 +30,14 @@ class Traces:
         """How many sessions of each tool and agent there are, the most first."""
         return self._core.reader.trace_counts() if self._indexed else []
 
+    def fetch_command(self) -> str:
+        """The command that gets Git AI's notes; empty if they are here, or nothing names them."""
+        from kinen.sources.git.log import find
+        from kinen.sources.traces.notes import GIT_AI, is_unfetched
+
+        git = find(self._core.space.root)
+        return f"git fetch origin {GIT_AI}:{GIT_AI}" if git and is_unfetched(git) else ""
+
     @property
     def _indexed(self) -> bool:
         return os.path.exists(self._core.file("index.db"))

@@ -468,7 +468,7 @@ class Why:
         about = (record.metadata or {}) if record else {}
         return SessionBehind(
             ref if record else "",
-            record.session if record else ref.rpartition(":")[2],
+            record.session if record else ref.partition(":")[2],
             str(about.get("agent", "")),
             "",
             certain=False,
@@ -513,13 +513,31 @@ class Why:
 
         checkpoints = set(CHECKPOINT.findall(message))
         sessions = set(trailer_sessions(message))
+        talks = [url.rstrip("/") for url in self._agent_traces().get(sha, ())]
         traced = []
         for record in self._core.reader.records(("capsule",)):
             about = record.metadata or {}
             own = checkpoints.intersection(about.get("checkpoints", ()))
-            if own or sha in about.get("commits", ()) or record.session in sessions:
+            named = {url for url in talks if url.rpartition("/")[2] == record.session}
+            talks = [url for url in talks if url not in named]
+            if own or named or sha in about.get("commits", ()) or record.session in sessions:
                 traced.append(record.ref)
-        return tuple(traced)
+        return (*traced, *(f"session:{url}" for url in talks))
+
+    def _agent_traces(self) -> dict[str, tuple[str, ...]]:
+        """The conversations that Agent Trace's records name for commits."""
+        from kinen.sources.traces.notes import LARGEST, RECORDS, agent_trace_notes
+        from kinen.storage import inside
+
+        root = self._core.worktree or self._core.space.root
+        try:
+            data = inside.read(root, RECORDS, LARGEST)
+        except (OSError, UnsafeFile):
+            return {}
+        talks: dict[str, tuple[str, ...]] = {}
+        for note in agent_trace_notes(data.decode("utf-8", "replace")):
+            talks[note.commit] = tuple(dict.fromkeys((*talks.get(note.commit, ()), *note.sessions)))
+        return talks
 
     def _turn_of(self, ref: str) -> SessionBehind | None:
         """The session of an observation, with the request before it and what the agent said."""

@@ -34,11 +34,13 @@ EVENTS = 20_000
 """Events of one session that are indexed."""
 ENTIRE = "Entire"
 SPECSTORY = "SpecStory"
-GIT_AI = "Git AI"
+NOTES = {"git-ai": ("Git AI", notes.GIT_AI), "whogitit": ("whogitit", notes.WHOGITIT)}
+"""By the beginning of their keys, the tools that write notes, and the refs of these."""
+IN_GIT = ("entire:", *(f"{name}:" for name in NOTES))
 
 
 class Traces:
-    """Sessions in Entire's checkpoints, SpecStory's histories and Git AI's notes."""
+    """Sessions in Entire's checkpoints, SpecStory's histories, Git AI's and whogitit's notes."""
 
     name = "traces"
 
@@ -63,15 +65,18 @@ class Traces:
     def delta(self, states: Mapping[str, State]) -> Delta:
         """The sessions that are new, longer or gone."""
         objects = Objects(self._git) if self._git and self._git.folder else None
-        refs = objects.refs(*entire.BRANCHES, entire.REFS, notes.GIT_AI) if objects else {}
+        noted = (ref for _, ref in NOTES.values())
+        refs = objects.refs(*entire.BRANCHES, entire.REFS, *noted) if objects else {}
         mark = State(f"{RULES}:{digest(repr(sorted(refs.items())))}", "")
-        in_git = {key for key in states if key.startswith(("entire:", "git-ai:"))}
+        in_git = {key for key in states if key.startswith(IN_GIT)}
         traces = self._histories(states)
         if objects and refs and states.get(MARK) != mark:
             traces |= self._checkpoints(objects)
-            ids = {key.partition(":")[2] for key in traces}
-            other = self._notes(objects)
-            traces |= {key: row for key, row in other.items() if key.partition(":")[2] not in ids}
+            for name in NOTES:
+                ids = {key.partition(":")[2] for key in traces}
+                other = self._notes(objects, name)
+                new = {key: row for key, row in other.items() if key.partition(":")[2] not in ids}
+                traces |= new
         elif refs:  # nothing is read again; what was recorded since is the journal's
             kept = [key for key in in_git if self._takes(key.partition(":")[2])]
             traces |= {key: _Trace(states[key].stamp, "", {}) for key in kept}
@@ -154,10 +159,11 @@ class Traces:
                 rows[key] = _Read(stamp, about, past)
         return rows
 
-    def _notes(self, objects: Objects) -> dict[str, _Trace]:
-        """The prompts of Git AI's notes, each conversation as a session with its commits."""
+    def _notes(self, objects: Objects, name: str) -> dict[str, _Trace]:
+        """The prompts of a tool's notes, each conversation as a session with its commits."""
+        origin, ref = NOTES[name]
         talks: dict[str, tuple[dict[str, Any], list[str]]] = {}
-        for note in notes.git_ai_notes(objects):
+        for note in notes.notes(objects, ref):
             for prompt in note.prompts:
                 id_ = text(fields(prompt.get("agent_id")).get("id"))[:200]
                 if not id_ or not self._takes(id_):
@@ -168,8 +174,8 @@ class Traces:
         rows: dict[str, _Trace] = {}
         for id_, (prompt, commits) in talks.items():
             stamp = f"{RULES}:{digest(repr((prompt, commits)))}"
-            about = {"origin": GIT_AI, "commits": sorted(set(commits))}
-            rows[f"git-ai:{id_}"] = _Read(stamp, about, _talk(id_, prompt))
+            about = {"origin": origin, "commits": sorted(set(commits))}
+            rows[f"{name}:{id_}"] = _Read(stamp, about, _talk(id_, prompt, name))
         return rows
 
     def events(self, sessions: Container[str]) -> Iterator[Event]:
@@ -304,10 +310,10 @@ def _event_id(past: Past, number: int, event: Event) -> str:
     return timed_id(event.ts, number, "trace", past.id, event.id)
 
 
-def _talk(id_: str, prompt: Mapping[str, Any]) -> Past:
+def _talk(id_: str, prompt: Mapping[str, Any], tool: str) -> Past:
     """The messages of a note as a session."""
     agent = fields(prompt.get("agent_id"))
-    client = text(agent.get("tool"))[:60] or "git-ai"
+    client = text(agent.get("tool"))[:60] or tool
 
     def events(past: Past) -> Iterator[Event]:
         at = 1

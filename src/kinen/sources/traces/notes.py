@@ -1,16 +1,20 @@
-"""What notes and records say about lines: Git AI's notes, Agent Trace's records, trailers."""
+"""What notes and records say about lines: Git AI, whogitit, Agent Trace, trailers."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from kinen.agents.transcripts.values import elements, fields, text
+from kinen.errors import UnsafeFile
 from kinen.model.tuples import NamedTuple
 from kinen.sources.traces.objects import Objects, decoded
+from kinen.space.repository import Git
 
 GIT_AI = "refs/notes/ai"
+WHOGITIT = "refs/notes/whogitit"
 RECORDS = ".agent-trace/traces.jsonl"
 NOTES = 20_000
 LARGEST = 4 << 20
@@ -35,18 +39,36 @@ class Note(NamedTuple):
     prompts: tuple[dict[str, Any], ...] = ()
 
 
-def git_ai_notes(objects: Objects) -> Iterator[Note]:
-    """The notes of Git AI that the repository has; a plain clone has none."""
-    ref = objects.refs(GIT_AI).get(GIT_AI, "")
-    if not ref:
+def notes(objects: Objects, ref: str) -> Iterator[Note]:
+    """The notes of Git AI or of whogitit that the repository has; a plain clone has none."""
+    tip = objects.refs(ref).get(ref, "")
+    if not tip:
         return
-    for number, blob in enumerate(objects.tree(ref)):
+    read = whogitit_note if ref == WHOGITIT else git_ai_note
+    for number, blob in enumerate(objects.tree(tip)):
         commit = blob.path.replace("/", "")
         if number >= NOTES:
             return
         if _SHA.fullmatch(commit):
             data = objects.read(blob.id, LARGEST)
-            yield git_ai_note(commit, data.decode("utf-8", "replace"))
+            yield read(commit, data.decode("utf-8", "replace"))
+
+
+def is_unfetched(git: Git) -> bool:
+    """Whether Git AI works in a repository that does not have its notes."""
+    from kinen.storage import regular
+
+    try:
+        config = regular.read(os.path.join(git.common, "config"), LARGEST)
+    except (OSError, UnsafeFile):
+        config = b""
+    if GIT_AI.encode() not in config and not os.path.isdir(os.path.join(git.common, "ai")):
+        return False
+    objects = Objects(git)
+    try:
+        return not objects.refs(GIT_AI)
+    finally:
+        objects.close()
 
 
 def git_ai_note(commit: str, note: str) -> Note:
@@ -74,6 +96,27 @@ def git_ai_note(commit: str, note: str) -> Note:
                 lines.append((path, ids.get(match[1], match[1]), int(first), end))
     sessions = tuple(dict.fromkeys((*ids.values(), *(row[1] for row in lines))))
     return Note(commit, sessions, tuple(lines), tuple(map(fields, prompts.values())))
+
+
+def whogitit_note(commit: str, note: str) -> Note:
+    """A note of whogitit, one object of JSON, with its prompts as Git AI has them."""
+    value = decoded(note)
+    about = fields(value.get("session"))
+    id_ = text(about.get("session_id"))[:200]
+    asked = map(fields, elements(value.get("prompts"))[:ENTRIES])
+    messages = [
+        {"type": "user", "text": row.get("text"), "timestamp": row.get("timestamp")}
+        for row in asked
+    ]
+    model = text(fields(about.get("model")).get("id"))
+    prompt = {"agent_id": {"id": id_, "model": model}, "messages": messages}
+    lines = []
+    for file in map(fields, elements(value.get("files"))[:ENTRIES]):
+        for row in map(fields, elements(file.get("lines"))[:ENTRIES]):
+            number = row.get("line_number")
+            if isinstance(number, int) and isinstance(row.get("prompt_index"), int):
+                lines.append((text(file.get("path")), id_, number, number))
+    return Note(commit, (id_,) if id_ else (), tuple(lines), (prompt,) if id_ else ())
 
 
 def agent_trace_notes(data: str) -> Iterator[Note]:
