@@ -73,7 +73,7 @@ def test_changes_that_are_not_committed_are_kept(
     assert "not committed" in run.err
     assert file.read_text() == f"{AFTER}milk()\n"
     answer = listed(kinen, "tea.py", "--write", "1", "--force")
-    with open(answer["kept"]) as kept:
+    with open(answer["backup"]) as kept:
         assert kept.read() == f"{AFTER}milk()\n"
     assert file.read_text() != f"{AFTER}milk()\n"
 

@@ -32,10 +32,10 @@ class Traces:
 
     def fetch_command(self) -> str:
         """The command that gets Git AI's notes; empty if they are here, or nothing names them."""
-        from kinen.sources.git.log import find
         from kinen.sources.traces.notes import GIT_AI, is_unfetched
+        from kinen.space.repository import git_above
 
-        git = find(self._core.space.root)
+        git = git_above(self._core.space.root)
         return f"git fetch origin {GIT_AI}:{GIT_AI}" if git and is_unfetched(git) else ""
 
     @property

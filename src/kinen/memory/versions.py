@@ -124,25 +124,23 @@ class Versions:
         from kinen.storage import inside, private
 
         if not version.whole:
-            raise QueryError(
-                f"only a part of {version.ref} is known", "--show shows it; nothing was written"
-            )
+            raise QueryError(f"only a part of {version.ref} is known", "nothing was written")
         if ".git" in path.split("/"):
             raise QueryError(f"{path} belongs to git", "nothing was written")
         text = self.current(path)
-        kept = ""
+        backup = ""
         if text is not None and text != self._committed(path):
             if not force:
                 raise QueryError(
                     f"{path} has changes that are not committed",
-                    "commit them, or --force keeps a copy",
+                    "commit them, or use force: a copy is kept",
                 )
             folder = private.folder(os.path.join(self._core.data, "replaced"))
             name = f"{round(now() * 1000)}-{digest(path)[:8]}-{path.rpartition('/')[2]}"
-            kept = os.path.join(folder, name)
-            private.write(kept, text)
+            backup = os.path.join(folder, name)
+            private.write(backup, text)
         inside.replace(self._root, path, version.text.encode())
-        return kept
+        return backup
 
     def _committed(self, path: str) -> str | None:
         try:

@@ -518,9 +518,9 @@ class Why:
         for record in self._core.reader.records(("capsule",)):
             about = record.metadata or {}
             own = checkpoints.intersection(about.get("checkpoints", ()))
-            named = {url for url in talks if url.rpartition("/")[2] == record.session}
-            talks = [url for url in talks if url not in named]
-            if own or named or sha in about.get("commits", ()) or record.session in sessions:
+            own_talks = {url for url in talks if url.rpartition("/")[2] == record.session}
+            talks = [url for url in talks if url not in own_talks]
+            if own or own_talks or sha in about.get("commits", ()) or record.session in sessions:
                 traced.append(record.ref)
         return (*traced, *(f"session:{url}" for url in talks))
 

@@ -71,8 +71,8 @@ def steps(event: Happened) -> Iterator[tuple[str, Step]]:
     """The edits that an event has, each with its path; a patch may be of several files."""
     tool = str(event.provenance.get("toolName", ""))
     complete = not _LOST.search(event.content)
-    named = [match[2].strip() for match in map(_FILE.match, _lines(event.content)) if match]
-    placed = dict(zip(named, event.files, strict=False))
+    headings = [match[2].strip() for match in map(_FILE.match, _lines(event.content)) if match]
+    placed = dict(zip(headings, event.files, strict=False))
     path = event.files[0] if event.files else ""
     whole = tool in WRITERS
     rows: list[str] = []
@@ -187,12 +187,12 @@ def _replaced_lines(text: str, old: Sequence[str], new: Sequence[str], line: int
 
 def versions(edits: Iterable[Step], states: Iterable[State], now: str | None) -> list[Version]:
     """What each edit of a file replaced, the latest first, each text once."""
-    kept = list(states)
-    moments: list[Step | State] = [*kept, *edits]
+    anchors = list(states)
+    moments: list[Step | State] = [*anchors, *edits]
     moments.sort(key=lambda moment: moment.ts)
     forward = list(_forward(moments))
     backward = _backward(moments, now)
-    commits = {state.text: state.commit for state in kept}
+    commits = {state.text: state.commit for state in anchors}
     seen = {now}
     rebuilt = []
     for step, before, after in zip(reversed(moments), reversed(forward), backward, strict=True):

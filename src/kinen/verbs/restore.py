@@ -43,7 +43,7 @@ class FileVersions(Result):
     diff: str = ""
     """of the chosen version: how the file would change; of a partial one the known lines"""
     written: bool = False
-    kept: str = ""
+    backup: str = ""
     """where the text that was overwritten is kept, if no commit has it"""
     next_offset: int = 0
     """of the next page; 0 on the last"""
@@ -80,27 +80,27 @@ class Restore(Verb):
         from kinen.memory.versions import chosen
 
         if self.show and self.write:
-            raise QueryError("--show and --write exclude each other", "look first, then write")
+            raise QueryError("a version is shown or written", "look first, then write")
         if self.force and not self.write:
-            raise QueryError("--force is for --write", "name the version to write")
+            raise QueryError("force is for writing", "name the version to write")
         path, versions = memory.versions.versions(self.path)
         end = self.offset + self.limit if self.limit else None
         rows = versions[self.offset : end]
-        diff = kept = ""
+        diff = backup = ""
         name = self.show or self.write
         if name:
             version = chosen(versions, name)
             rows = [version]
             diff = _diff(path, memory.versions.current(path), version)
         if self.write:
-            kept = memory.versions.write(path, version, force=self.force)
+            backup = memory.versions.write(path, version, force=self.force)
         return FileVersions(
             path,
             list(map(_row, rows)),
             len(versions),
             diff,
             bool(self.write),
-            kept,
+            backup,
             0 if name else next_offset(len(versions), self.offset, self.limit),
         )
 
@@ -116,11 +116,11 @@ class Restore(Verb):
         for number, row in enumerate(result.versions, self.offset + 1):
             who = ", ".join(filter(None, (row.agent, row.by and f"by {row.by}", row.origin)))
             size = f"{row.lines:,} {'line' if row.lines == 1 else 'lines'}"
-            known = size if row.whole else f"partial: {size}"
+            extent = size if row.whole else f"partial: {size}"
             same = f", as in {short_id(row.commit)}" if row.commit else ""
             about = f"{row.at[:16]}  {short_id(row.ref)}  {visible_line(who)}"
             session = f"session {visible_line(row.session[:12])}" if row.session else ""
-            rows.append(f"{number:3}  {about}  {view.style('dim', session)}  {known}{same}")
+            rows.append(f"{number:3}  {about}  {view.style('dim', session)}  {extent}{same}")
         return "\n".join(rows)
 
     def notes(self, result: FileVersions) -> Iterable[str]:
@@ -130,8 +130,8 @@ class Restore(Verb):
             yield "only these lines of the version are known: it cannot be written"
         if self.show and result.versions[0].whole and not result.diff:
             yield "the file is the same now"
-        if result.kept:
-            yield f"what it was is kept in {result.kept}"
+        if result.backup:
+            yield f"what it was is kept in {result.backup}"
 
 
 def _row(version: FileVersion) -> ReplacedVersion:

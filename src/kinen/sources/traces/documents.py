@@ -65,8 +65,8 @@ class Traces:
     def delta(self, states: Mapping[str, State]) -> Delta:
         """The sessions that are new, longer or gone."""
         objects = Objects(self._git) if self._git and self._git.folder else None
-        noted = (ref for _, ref in NOTES.values())
-        refs = objects.refs(*entire.BRANCHES, entire.REFS, *noted) if objects else {}
+        note_refs = (ref for _, ref in NOTES.values())
+        refs = objects.refs(*entire.BRANCHES, entire.REFS, *note_refs) if objects else {}
         mark = State(f"{RULES}:{digest(repr(sorted(refs.items())))}", "")
         in_git = {key for key in states if key.startswith(IN_GIT)}
         traces = self._histories(states)

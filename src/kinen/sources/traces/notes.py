@@ -103,10 +103,10 @@ def whogitit_note(commit: str, note: str) -> Note:
     value = decoded(note)
     about = fields(value.get("session"))
     id_ = text(about.get("session_id"))[:200]
-    asked = map(fields, elements(value.get("prompts"))[:ENTRIES])
+    entries = map(fields, elements(value.get("prompts"))[:ENTRIES])
     messages = [
         {"type": "user", "text": row.get("text"), "timestamp": row.get("timestamp")}
-        for row in asked
+        for row in entries
     ]
     model = text(fields(about.get("model")).get("id"))
     prompt = {"agent_id": {"id": id_, "model": model}, "messages": messages}
