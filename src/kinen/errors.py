@@ -9,6 +9,7 @@ KinenError                 base: a fact (the message) and what to do about it (t
 ├── EmbedError             the embedding provider failed or answered nonsense
 ├── StoreError             a database is from the future, corrupt, or cannot be written
 │   ├── Busy               another process has it; it will be free again
+│   ├── Denied             the user of a database lacks a right there
 │   ├── Conflict           an entry to be imported is in the journal already
 │   ├── DiskFull           there is no space left to write
 │   ├── InvalidEntry       an entry of a team that no journal can hold
@@ -82,6 +83,10 @@ class StoreError(KinenError):
 
 class Busy(StoreError):
     """Another process has it; it will be free again."""
+
+
+class Denied(StoreError):
+    """The user of a database lacks a right there: waiting does not help."""
 
 
 class Conflict(StoreError):

@@ -25,6 +25,7 @@ from kinen.team.accept import FREE, STEP
 from kinen.team.client import HttpTeam
 from kinen.team.merge import change, encode, from_json, redact, to_json, tombstone, withdraw
 from kinen.team.postgres import PostgresTeam, connect
+from kinen.team.roles import provide
 from kinen.team.schema import MIGRATIONS, prepare
 from kinen.team.sync import synchronize
 from team_forgery import ENTRIES, SECRET, hostile_server
@@ -472,7 +473,9 @@ def login(database: Database, url: str, request: pytest.FixtureRequest) -> Itera
     parts = psycopg.conninfo.conninfo_to_dict(url)
     yield f"postgresql://{MEMBER}:pw@{parts['host']}:{parts['port']}/{parts['dbname']}"
     with database.transaction() as connection:
-        connection.execute(f"DROP OWNED BY {MEMBER}; DROP ROLE {MEMBER}")
+        connection.execute(
+            f"GRANT {MEMBER} TO CURRENT_USER; DROP OWNED BY {MEMBER}; DROP ROLE {MEMBER}"
+        )
 
 
 WRITES = (
@@ -514,6 +517,7 @@ def test_rights_to_write_of_an_older_version_are_taken_back(
     postgres_url: str, login: str, database: Database
 ) -> None:
     with Database(postgres_url) as older:
+        provide(older)
         migrate(older, "team", MIGRATIONS[:2])
         with older.transaction() as connection:
             connection.execute(f"GRANT kinen_member TO {MEMBER}")
@@ -536,7 +540,7 @@ def test_rights_to_write_of_an_older_version_are_taken_back(
                     person.execute(statement)
             assert person.execute("SELECT id FROM kinen.team_entry").fetchall() == [("good",)]
         with older.transaction() as connection:
-            connection.execute(f"DROP OWNED BY {MEMBER}")
+            connection.execute(f"GRANT {MEMBER} TO CURRENT_USER; DROP OWNED BY {MEMBER}")
 
 
 def test_a_stolen_token_ends_when_it_is_revoked(server: str, database: Database) -> None:

@@ -138,7 +138,9 @@ def test_another_space_is_not_readable_by_api_by_sql_or_by_guessing_ids(
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 person.execute(statement)
     with database.transaction() as connection:
-        connection.execute(f"DROP OWNED BY {reader}; DROP ROLE {reader}")
+        connection.execute(
+            f"GRANT {reader} TO CURRENT_USER; DROP OWNED BY {reader}; DROP ROLE {reader}"
+        )
 
 
 def test_two_people_share_by_server_and_by_database(

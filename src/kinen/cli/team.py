@@ -175,6 +175,40 @@ def join(memory: Memory) -> Output:
     return Output({"left": False}, "sharing again: `kinen sync --preview` shows what would leave")
 
 
+@team.command()
+@click.argument("url", metavar="URL", envvar="DATABASE_URL")
+@json_command
+def check(url: str) -> Output:
+    """Print the SQL that a database administrator has to run for the team's server.
+
+    URL is that of the database, with the user that the server has. Everything is tried there and
+    undone. Exit 1 if something is missing. Tables in a schema of another name:
+    postgresql://user@host/database?schema=NAME
+
+    \b
+    Examples:
+      kinen team check postgresql://kinen@db.example/kinen
+    """
+    require("kinen team", "postgres")
+    from kinen.postgres.connection import Database
+    from kinen.team.roles import check
+    from kinen.team.schema import MIGRATIONS
+
+    with Database(url, application="kinen team", most=1) as db:
+        found = check(db, MIGRATIONS)
+        place = db.place
+    who = f"PostgreSQL {found.server}, user {found.user}, schema {found.schema}"
+    lines = [f"{statement};" for statement in found.needed]
+    if found.optional:
+        lines.append("-- for `kinen team member add` alone:")
+        lines += [f"{statement};" for statement in found.optional]
+    data = {**found._asdict(), "ready": not found.needed}
+    notes = [f"ready: {who}"]
+    if found.needed:
+        notes = [f"not ready: {who}; a database administrator has to run this at {place}"]
+    return Output(data, "\n".join(lines), found=not found.needed, notes=notes)
+
+
 @team.group()
 def token() -> None:
     """Tokens of people and agents for `kinen serve --team`; run it where the database is."""

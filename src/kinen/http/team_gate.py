@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from kinen.errors import Busy, InvalidEntry, KinenError
+from kinen.errors import Busy, Denied, InvalidEntry, KinenError
 from kinen.http.app import STATUS
 from kinen.http.browsers import digest
 from kinen.http.guard import FAULTS, Refused
@@ -127,6 +127,12 @@ def refusal(error: KinenError | Refused) -> Refused:
         return Refused(503, error.fact(), error.hint)
     if isinstance(error, InvalidEntry):
         return Refused(400, error.fact(), error.hint)
+    if isinstance(error, Denied):
+        return Refused(
+            500,
+            "the team's server lacks a right in its database",
+            "its operator runs `kinen team check`",
+        )
     status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 503)
     if status == 503:
         return Refused(503, "the database does not answer", "try again later")

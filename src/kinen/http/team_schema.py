@@ -19,6 +19,7 @@ FAULTS = {
     405: "The endpoint has other methods.",
     413: "The request is too large.",
     429: "Too many requests; try again after Retry-After seconds.",
+    500: "The server lacks a right in its database; `kinen team check` says which.",
     503: "The database does not answer; try again after Retry-After seconds.",
 }
 SPACE = {

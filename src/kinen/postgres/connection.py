@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
 import psycopg
-from psycopg import conninfo, errors
+from psycopg import conninfo, errors, sql
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from kinen.errors import Busy, DiskFull, KinenError, StoreError
+from kinen.errors import Busy, Denied, DiskFull, KinenError, StoreError
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -21,6 +22,10 @@ OLDEST_SERVER = 150000
 CONNECT_SECONDS = 10
 STATEMENT_SECONDS = 30
 MOST_CONNECTIONS = 8
+SCHEMA = "kinen"
+"""The schema of kinen's tables, unless the address names another with `?schema=`."""
+_OURS = re.compile(rf'\b{SCHEMA}(?="?\.|_team\b|_member\b)')
+"""Where a statement names the schema, or a role that belongs to it."""
 
 
 def is_address(text: str) -> bool:
@@ -36,7 +41,7 @@ def parameters(url: str) -> dict[str, Any]:
             "write it as postgresql://user@host:5432/database",
         )
     try:
-        return conninfo.conninfo_to_dict(url)
+        return conninfo.conninfo_to_dict(split_schema(url)[0])
     except psycopg.ProgrammingError:
         # The driver's message repeats parts of the address, and a password may be in them.
         raise StoreError(
@@ -45,12 +50,50 @@ def parameters(url: str) -> dict[str, Any]:
         ) from None
 
 
+def split_schema(url: str) -> tuple[str, str]:
+    """An address as the driver takes it, and the schema that it names."""
+    head, _, query = url.partition("?")
+    pairs = query.split("&") if query else []
+    named = [pair.partition("=")[2] for pair in pairs if pair.startswith("schema=")]
+    rest = "&".join(pair for pair in pairs if not pair.startswith("schema="))
+    name = named[-1] if named else SCHEMA
+    if not re.fullmatch(r"[a-z_][a-z0-9_]{0,49}", name) or name.startswith("pg_"):
+        raise StoreError(
+            "invalid schema in the address of the database",
+            "use up to 50 small letters, digits and _",
+        )
+    return f"{head}?{rest}" if rest else head, name
+
+
 def place(url: str) -> str:
     """A database address for messages: server and database, no user and no password."""
     parts = parameters(url)
     host = parts.get("host") or parts.get("hostaddr") or "the local socket"
     port = f":{parts['port']}" if parts.get("port") else ""
     return f"{host}{port}/{parts.get('dbname') or ''}"
+
+
+def cursor_for(schema: str) -> type[psycopg.Cursor[tuple[Any, ...]]]:
+    """A cursor whose statements mean another schema where kinen's own is written.
+
+    Values are bound and never part of a statement, so only the text of kinen is changed.
+    """
+
+    class Cursor(psycopg.Cursor[tuple[Any, ...]]):
+        def _renamed(self, query: Any) -> Any:
+            text = query.as_string(self) if isinstance(query, sql.Composable) else query
+            return _OURS.sub(schema, text)
+
+        def execute(self, query: Any, *values: Any, **options: Any) -> Any:
+            return super().execute(self._renamed(query), *values, **options)
+
+        def executemany(self, query: Any, *values: Any, **options: Any) -> None:
+            super().executemany(self._renamed(query), *values, **options)
+
+        def copy(self, statement: Any, *values: Any, **options: Any) -> Any:
+            return super().copy(self._renamed(statement), *values, **options)
+
+    return Cursor
 
 
 class Database:
@@ -68,7 +111,7 @@ class Database:
         seconds: float = STATEMENT_SECONDS,
     ) -> None:
         self.place = place(url)
-        self._url = url
+        self._url, self.schema = split_schema(url)
         self._options: dict[str, Any] = {
             "application_name": application,
             "connect_timeout": CONNECT_SECONDS,
@@ -79,6 +122,8 @@ class Database:
             # statements are short: compiling one takes longer than it runs
             " -c jit=off",
         }
+        if self.schema != SCHEMA:
+            self._options["cursor_factory"] = cursor_for(self.schema)
         self._most = most
         self._pool: ConnectionPool[Connection] | None = None
         self._opening = Lock()
@@ -174,7 +219,8 @@ def translated(where: str) -> Iterator[None]:
     except errors.DiskFull:
         raise DiskFull(f"PostgreSQL at {where}", "the disk of the database is full") from None
     except errors.InsufficientPrivilege as error:
-        raise StoreError(_primary(error), f"grant it to the user at {where}") from None
+        hint = f"grant it to the user at {where}; `kinen team check` prints the SQL for a team"
+        raise Denied(_primary(error), hint) from None
     except psycopg.OperationalError as error:
         if error.sqlstate is None:
             raise StoreError(

@@ -20,7 +20,6 @@ from kinen.postgres.connection import Connection, Database, translated
 LOCK = 0x6B696E656E
 """The advisory lock that lets one process at a time migrate: "kinen" in hexadecimal."""
 TABLE = """
-CREATE SCHEMA IF NOT EXISTS kinen;
 CREATE TABLE IF NOT EXISTS kinen.migration (
     part text NOT NULL,
     number int NOT NULL,
@@ -55,6 +54,9 @@ def migrate(database: Database, part: str, migrations: Sequence[Migration]) -> i
         connection.execute("SELECT pg_advisory_lock(%s)", (LOCK,))
         try:
             with connection.transaction():
+                if not has_schema(connection, database.schema):  # IF NOT EXISTS asks for the right
+                    name = sql.Identifier(database.schema)
+                    connection.execute(sql.SQL("CREATE SCHEMA {}").format(name))
                 connection.execute(TABLE)
             _refuse_the_future(connection, part, newest, database.place)
             for migration in migrations:
@@ -62,6 +64,23 @@ def migrate(database: Database, part: str, migrations: Sequence[Migration]) -> i
         finally:
             connection.execute("SELECT pg_advisory_unlock(%s)", (LOCK,))
     return done
+
+
+def dry_run(connection: Connection, part: str, migrations: Sequence[Migration]) -> list[str]:
+    """Run what is missing within a transaction of the caller, who undoes it; its names."""
+    connection.execute(TABLE)
+    reached = version(connection, part)
+    names = []
+    for migration in migrations:
+        if migration.number > reached:
+            connection.execute(sql.SQL(migration.statements))
+            names.append(migration.name)
+    return names
+
+
+def has_schema(connection: Connection, name: str) -> bool:
+    row = connection.execute("SELECT to_regnamespace(%s) IS NOT NULL", (name,)).fetchone()
+    return bool(row and row[0])
 
 
 def version(connection: Connection, part: str) -> int:

@@ -1,34 +1,22 @@
 """The tables of a team in PostgreSQL, and who may see which rows of them.
 
-Two roles without a login have rights. `kinen_team` is what the server becomes for each request: it
-sees the space that the request names and the server has checked. `kinen_member` is for people who
-connect to the database themselves: they read the spaces that `kinen.team_member` lists for their
-login. The rows of everybody else do not exist for either of them. Only the server writes: entries
-are checked and masked by kinen, and a login could send anything.
+Two roles without a login have rights; `team.roles` makes them. `kinen_team` is what the server
+becomes for each request: it sees the space that the request names and the server has checked.
+`kinen_member` is for people who connect to the database themselves: they read the spaces that
+`kinen.team_member` lists for their login. The rows of everybody else do not exist for either of
+them. Only the server writes: entries are checked and masked by kinen, and a login could send
+anything.
 """
 
 from __future__ import annotations
 
 from kinen.postgres.connection import Database
 from kinen.postgres.migrations import Migration, migrate
+from kinen.team.roles import provide
 
 SERVER_ROLE = "kinen_team"
 MEMBER_ROLE = "kinen_member"
 _TABLES = """
-DO $$
-DECLARE name text;
-BEGIN
-    FOREACH name IN ARRAY ARRAY['kinen_team', 'kinen_member'] LOOP
-        BEGIN
-            EXECUTE format('CREATE ROLE %I NOLOGIN', name);
-        EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
-        END;
-    END LOOP;
-    IF NOT pg_has_role(current_user, 'kinen_team', 'MEMBER') THEN
-        EXECUTE format('GRANT kinen_team TO %I', current_user);
-    END IF;
-END $$;
-
 CREATE TABLE kinen.team_space (
     space text PRIMARY KEY,
     seq bigint NOT NULL DEFAULT 0
@@ -103,7 +91,6 @@ END $$;
 CREATE TRIGGER team_check BEFORE INSERT OR UPDATE ON kinen.team_entry
     FOR EACH ROW EXECUTE FUNCTION kinen.team_check();
 
-GRANT USAGE ON SCHEMA kinen TO kinen_team, kinen_member;
 GRANT SELECT, INSERT, UPDATE ON kinen.team_space, kinen.team_entry TO kinen_team, kinen_member;
 GRANT SELECT ON kinen.team_token TO kinen_team;
 GRANT INSERT ON kinen.team_audit TO kinen_team;
@@ -206,5 +193,6 @@ NEWEST = MIGRATIONS[-1].number
 
 
 def prepare(database: Database) -> None:
-    """Bring the tables of a team up to date; needs the owner of the database."""
+    """Bring roles and tables of a team up to date; needs the owner of the tables."""
+    provide(database)
     migrate(database, "team", MIGRATIONS)
