@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from kinen.model.team import Page, Pushed, Version
+    from kinen.model.team import Comparison, Page, Pushed, Version
 
 
 class Extractor(Protocol):
@@ -224,6 +224,15 @@ class Team(Protocol):
 
     def pull(self, after: int, limit: int, *, erased: bool) -> Page:
         """Versions that changed after a cursor; with `erased` only what was erased."""
+
+    def fetch(self, refs: Sequence[str]) -> Page:
+        """The team's versions of some entries."""
+
+    def compare(self) -> Comparison:
+        """Digests of all that the team holds, by range."""
+
+    def prints(self, range_: str) -> Mapping[str, str]:
+        """The fingerprints of the entries of a range, by ref."""
 
     def withdraw(self, machine: str) -> int:
         """Take back everything that this person wrote; returns how many entries."""

@@ -70,6 +70,16 @@ def sync(memory: Memory, preview: bool) -> Output:
             f"{counted(report.kept, 'entries')} of colleagues forgotten on this machine only:"
             " for everybody, their author or somebody with the right admin forgets them"
         )
+    if report.compared:
+        notes.append(
+            "the team's database has another history (a restore or failover): everything was"
+            f" compared, {counted(report.repaired, 'entries')} sent again"
+        )
+    if report.lost:
+        notes.append(
+            f"{counted(report.lost, 'entries')} of colleagues are missing in the team:"
+            " their machines send them again at their next sync"
+        )
     if memory.config.team.share == "none":
         notes.append("nothing is sent: team.share is none")
     text = f"sent {report.pushed:,}, received {report.pulled:,}"
@@ -80,6 +90,9 @@ def sync(memory: Memory, preview: bool) -> Output:
         "unread": report.unread,
         "unsent": report.unsent,
         "replaced": report.replaced,
+        "compared": report.compared,
+        "repaired": report.repaired,
+        "lost": report.lost,
     }
     return Output(data, text, notes=notes)
 

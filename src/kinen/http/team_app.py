@@ -86,6 +86,8 @@ class TeamServer:
             Route("/v1/search", self._endpoint("read", self._search), methods=["GET", "POST"]),
             Route("/v1/team/me", self._endpoint("read", self._me)),
             Route("/v1/team/pull", self._endpoint("read", self._pull)),
+            Route("/v1/team/fetch", self._endpoint("read", self._fetch), methods=["POST"]),
+            Route("/v1/team/compare", self._endpoint("read", self._compare)),
             Route("/v1/team/push", self._endpoint("write", self._push), methods=["POST"]),
             Route("/v1/team/withdraw", self._endpoint("write", self._withdraw), methods=["POST"]),
         ]
@@ -179,8 +181,29 @@ class TeamServer:
             "cursor": page.cursor,
             "more": page.more,
             "unread": dict(page.unread),
+            "epoch": page.epoch,
+            "newest": page.newest,
         }
         return Answer(content, len(versions))
+
+    def _fetch(self, call: Call) -> Answer:
+        refs = call.body.get("refs")
+        fit = type(refs) is list and len(refs) <= MOST_VERSIONS
+        if not fit or not all(type(ref) is str and "\0" not in ref for ref in refs):
+            raise Refused(400, f"refs is not a list of at most {MOST_VERSIONS:,}")
+        page = self._team(call).fetch(refs)
+        self._metrics.add("pulled", len(page.versions))
+        versions = [to_json(version) for version in page.versions]
+        content = {"versions": versions, "more": page.more, "unread": dict(page.unread)}
+        return Answer(content, len(versions))
+
+    def _compare(self, call: Call) -> Answer:
+        range_ = call.request.query_params.get("range", "")
+        if range_:
+            return Answer({"prints": self._team(call).prints(range_[:2])})
+        found = self._team(call).compare()
+        content = {"epoch": found.epoch, "newest": found.newest, "digests": dict(found.digests)}
+        return Answer(content)
 
     def _push(self, call: Call) -> Answer:
         items = call.body.get("versions")

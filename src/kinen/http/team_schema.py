@@ -98,7 +98,17 @@ def _schema() -> dict[str, Any]:
         "additionalProperties": text,
     }
     me = _object(person=NAME, space=NAME, rights={"type": "array"}, expires_at={"type": "string"})
-    page = _object(versions=versions, cursor=COUNT, more={"type": "boolean"}, unread=reasons)
+    more = {"type": "boolean"}
+    page = _object(
+        versions=versions, cursor=COUNT, more=more, unread=reasons, epoch=NAME, newest=COUNT
+    )
+    digests = {"type": "object", "additionalProperties": text}
+    compared = {
+        "type": "object",
+        "properties": {"epoch": NAME, "newest": COUNT, "digests": digests, "prints": digests},
+    }
+    one_range = {"name": "range", "in": "query", "schema": {"type": "string", "maxLength": 2}}
+    refs = {"type": "array", "items": text, "maxItems": MOST_VERSIONS}
     cursor = (_number("after", 1 << 62), _number("limit", MOST_VERSIONS), _number("erased", 1))
     paths = {
         "/v1/health": {
@@ -111,6 +121,20 @@ def _schema() -> dict[str, Any]:
         "/v1/team/me": {"get": _operation("What the token is for", me)},
         "/v1/team/pull": {
             "get": _operation("Versions that changed after a cursor", page, parameters=cursor)
+        },
+        "/v1/team/fetch": {
+            "post": _operation(
+                "The team's versions of some entries",
+                _object(versions=versions, more=more, unread=reasons),
+                body=_object(refs=refs),
+            )
+        },
+        "/v1/team/compare": {
+            "get": _operation(
+                "Digests of what the team holds: by range, or by ref within one",
+                compared,
+                parameters=(one_range,),
+            )
         },
         "/v1/team/push": {
             "post": _operation(

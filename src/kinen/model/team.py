@@ -89,3 +89,18 @@ class Page:
     more: bool = False
     unread: Mapping[str, str] = field(default_factory=dict)
     """Why entries of the team are missing here, by ref."""
+    epoch: str = ""
+    """The history that the numbers belong to; another one after a restore or failover. Empty where
+    the team does not say."""
+    newest: int = 0
+    """The number of the newest change of the space."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What a team holds, in digests."""
+
+    epoch: str
+    newest: int
+    digests: Mapping[str, str]
+    """The digest of each range of entries, by the name of the range."""

@@ -16,7 +16,7 @@ import httpx
 from kinen.characters import visible_line
 from kinen.errors import Busy, ConfigError, KinenError, StoreError
 from kinen.ipc.endpoints import is_local
-from kinen.model.team import Page, Pushed, Version
+from kinen.model.team import Comparison, Page, Pushed, Version
 from kinen.team.merge import LONGEST_NAME, encode, from_list, to_json
 
 SECONDS = 30.0
@@ -117,7 +117,31 @@ class HttpTeam:
         ):
             raise StoreError("the team's server sent no page of entries", "check team.url")
         versions, invalid = from_list(items)
-        return Page(tuple(versions), cursor, more, {**_reasons(body, "unread"), **invalid})
+        unread = {**_reasons(body, "unread"), **invalid}
+        # an older server says neither
+        epoch, newest = str(body.get("epoch", ""))[:LONGEST_NAME], _count(body, "newest")
+        return Page(tuple(versions), cursor, more, unread, epoch, newest)
+
+    def fetch(self, refs: Sequence[str]) -> Page:
+        """The team's versions of some entries; what cannot be read is named."""
+        body = self._request("POST", "/v1/team/fetch", json={"refs": list(refs)})
+        items = body.get("versions")
+        if type(items) is not list or len(items) > len(refs):
+            raise StoreError("the team's server sent no page of entries", "check team.url")
+        versions, invalid = from_list(items)
+        more = body.get("more") is True and bool(versions)
+        unread = {**_reasons(body, "unread"), **invalid}
+        return Page(tuple(versions), more=more, unread=unread)
+
+    def compare(self) -> Comparison:
+        """Digests of all that the team holds, by range."""
+        body = self._request("GET", "/v1/team/compare")
+        epoch = str(body.get("epoch", ""))[:LONGEST_NAME]
+        return Comparison(epoch, min(_count(body, "newest"), LAST), _texts(body, "digests"))
+
+    def prints(self, range_: str) -> dict[str, str]:
+        """The fingerprints of the entries of a range, by ref."""
+        return _texts(self._request("GET", "/v1/team/compare", params={"range": range_}), "prints")
 
     def withdraw(self, machine: str) -> int:
         """Take back everything that this person wrote; returns how many entries."""
@@ -214,6 +238,13 @@ def _reasons(body: dict[str, Any], name: str) -> dict[str, str]:
         visible_line(ref[: 2 * LONGEST_NAME]): visible_line(str(reason)[:LONGEST_NAME])
         for ref, reason in reasons.items()
     }
+
+
+def _texts(body: dict[str, Any], name: str) -> dict[str, str]:
+    texts = body.get(name)
+    if type(texts) is not dict or not all(type(text) is str for text in texts.values()):
+        raise StoreError("the team's server sent no digests", "check team.url")
+    return texts
 
 
 def _retry_after(response: httpx.Response) -> float:

@@ -13,9 +13,9 @@ stamp `ERASED`, which no edit reaches.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from hashlib import sha256
+from hashlib import md5, sha256
 from typing import Any
 
 from kinen.characters import visible_line
@@ -49,6 +49,31 @@ encode = json.JSONEncoder(
 def digest(value: Any) -> str:
     """A short name of a value."""
     return sha256(encode(value).encode()).hexdigest()[:16]
+
+
+def fingerprint(version: Version) -> str:
+    """A digest that two sides have in common exactly if they hold the same version."""
+    stamps = {
+        name: [*stamp, digest(version.fields[name])] for name, stamp in version.stamps.items()
+    }
+    cleaned = encode(sorted(version.cleaned))
+    return print_of(*version.key, version.author, encode(stamps), cleaned, version.forgotten)
+
+
+def print_of(noun: str, id_: str, author: str, stamps: str, cleaned: str, forgotten: int) -> str:
+    """The fingerprint of a version whose parts are JSON."""
+    text = encode([noun, id_, author, stamps, cleaned, forgotten])
+    return sha256(text.encode()).hexdigest()[:32]
+
+
+def range_of(noun: str, id_: str) -> str:
+    """The range that an entry is compared in: one of 256."""
+    return md5(f"{noun}:{id_}".encode(), usedforsecurity=False).hexdigest()[:2]
+
+
+def range_digest(prints: Iterable[str]) -> str:
+    """One digest for the fingerprints of a range."""
+    return md5("".join(sorted(prints)).encode(), usedforsecurity=False).hexdigest()
 
 
 def join(left: Version, right: Version) -> Version:

@@ -11,11 +11,11 @@ from psycopg import sql
 
 from kinen.characters import visible_line
 from kinen.errors import InvalidEntry, StoreError
-from kinen.model.team import Page, Pushed, Version
+from kinen.model.team import Comparison, Page, Pushed, Version
 from kinen.postgres.connection import Connection, Database, translated
 from kinen.postgres.migrations import version as migrated
 from kinen.team.accept import PART_OF, accept
-from kinen.team.merge import encode, from_json, to_json, withdraw
+from kinen.team.merge import encode, fingerprint, from_json, to_json, withdraw
 from kinen.team.rows import only_valid
 from kinen.team.schema import NEWEST, prepare
 
@@ -36,11 +36,21 @@ WRITE = (
     " to only receive, set team.share to none"
 )
 _UPSERT = """
-INSERT INTO kinen.team_entry (space, noun, id, author, version, erased, forgotten, seq)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+INSERT INTO kinen.team_entry (space, noun, id, author, version, erased, forgotten, seq, print)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)
 ON CONFLICT (space, noun, id) DO UPDATE SET author = EXCLUDED.author,
     version = EXCLUDED.version, erased = EXCLUDED.erased, forgotten = EXCLUDED.forgotten,
-    seq = EXCLUDED.seq
+    seq = EXCLUDED.seq, print = EXCLUDED.print
+"""
+_HISTORY = """
+SELECT kinen.team_epoch(),
+    coalesce((SELECT seq FROM kinen.team_space WHERE space = %s), 0)
+"""
+_RANGE = "substr(md5(noun || ':' || id), 1, 2)"
+"""`merge.range_of`"""
+_RANGES = f"""
+SELECT {_RANGE}, md5(string_agg(print, '' ORDER BY print COLLATE "C"))
+FROM kinen.team_entry WHERE space = %s GROUP BY 1
 """
 
 
@@ -162,6 +172,7 @@ class PostgresTeam:
                 version.erased,
                 bool(version.forgotten),
                 number,
+                fingerprint(version),
             ),
         )
 
@@ -178,6 +189,7 @@ class PostgresTeam:
                 f" WHERE space = %s AND seq > %s {only} ORDER BY seq LIMIT %s",
                 (self._space, after, limit + 1),
             ).fetchall()
+            epoch, newest = self._history(connection)
         versions: list[Version] = []
         unread: dict[str, str] = {}
         size = 0
@@ -193,7 +205,66 @@ class PostgresTeam:
             size += len(text)
             cursor = number
         more = len(rows) > len(versions) + len(unread)
-        return Page(tuple(versions), cursor, more, unread)
+        return Page(tuple(versions), cursor, more, unread, epoch, newest)
+
+    def _history(self, connection: Connection) -> tuple[str, int]:
+        """The epoch of the database, and the number of the newest change."""
+        row = connection.execute(_HISTORY, (self._space,)).fetchone()
+        return (row[0], int(row[1])) if row else ("", 0)
+
+    def fetch(self, refs: Sequence[str]) -> Page:
+        """The team's versions of some entries; what cannot be read is named."""
+        versions: list[Version] = []
+        unread: dict[str, str] = {}
+        size = 0
+        keys = [(noun, id_) for noun, _, id_ in (ref.partition(":") for ref in refs)]
+        with self._transaction() as connection:
+            rows = connection.execute(
+                "SELECT noun, id, version FROM kinen.team_entry WHERE space = %s"
+                " AND (noun, id) IN (SELECT * FROM unnest(%s::text[], %s::text[]))",
+                (self._space, [noun for noun, _ in keys], [id_ for _, id_ in keys]),
+            )
+            for noun, id_, text in rows:
+                size += len(text)
+                version = _read(text)
+                if versions and size > PAGE_BYTES:
+                    return Page(tuple(versions), more=True, unread=unread)
+                if version is None or version.key != (noun, id_):
+                    unread[visible_line(f"{noun}:{id_}")] = UNREADABLE
+                else:
+                    versions.append(version)
+        return Page(tuple(versions), unread=unread)
+
+    def compare(self) -> Comparison:
+        """Digests of all that the team holds, by range."""
+        with self._transaction() as connection:
+            self._print_old(connection)
+            epoch, newest = self._history(connection)  # first: what comes later is pulled
+            rows = connection.execute(_RANGES, (self._space,)).fetchall()
+        return Comparison(epoch, newest, dict(rows))
+
+    def _print_old(self, connection: Connection) -> None:
+        """Give fingerprints to entries that an older kinen stored."""
+        old = connection.execute(
+            "SELECT noun, id, version FROM kinen.team_entry WHERE space = %s AND print = ''",
+            (self._space,),
+        ).fetchall()
+        for noun, id_, text in () if self._reads else old:
+            version = _read(text)
+            connection.execute(
+                "UPDATE kinen.team_entry SET print = %s WHERE space = %s AND noun = %s AND id = %s",
+                (fingerprint(version) if version else "unreadable", self._space, noun, id_),
+            )
+
+    def prints(self, range_: str) -> dict[str, str]:
+        """The fingerprints of the entries of a range, by ref."""
+        with self._transaction() as connection:
+            rows = connection.execute(
+                "SELECT noun || ':' || id, print FROM kinen.team_entry"
+                f" WHERE space = %s AND {_RANGE} = %s",
+                (self._space, range_),
+            ).fetchall()
+        return dict(rows)
 
     def newest(self) -> tuple[int, int]:
         """The numbers of the newest change and of the newest erasure; 0 without any."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -31,7 +31,16 @@ from kinen.team.accept import (
     only_by,
     permitted,
 )
-from kinen.team.merge import NOUNS, digest, encode, join, redact, tombstone
+from kinen.team.merge import (
+    NOUNS,
+    digest,
+    encode,
+    join,
+    print_of,
+    range_of,
+    redact,
+    tombstone,
+)
 from kinen.team.rows import HIDDEN, Row, is_redacted
 from kinen.team.share import Policy
 from kinen.team.state import State, read_state, write_state
@@ -323,6 +332,47 @@ class Replica:
         self._db.execute(
             f"INSERT OR REPLACE INTO team_entries({_COLUMNS}) VALUES ({places})", cells
         )
+
+    def ranges(self) -> dict[str, dict[str, str]]:
+        """The fingerprints of all entries that the team knows from here, by range and ref."""
+        found: dict[str, dict[str, str]] = {}
+        rows_ = self._db.execute(
+            "SELECT noun, id, author, stamps, cleaned, forgotten FROM team_entries"
+        )
+        for noun, id_, *parts in rows_:
+            prints = found.setdefault(range_of(noun, id_), {})
+            prints[f"{noun}:{id_}"] = print_of(noun, id_, *parts)
+        return found
+
+    def offer(self, refs: Iterable[str], known: Collection[str]) -> tuple[int, int]:
+        """Send entries again that the team holds otherwise, or, if they are one's own, not at all.
+
+        Returns how many are sent, and how many of colleagues the team lost: sent from here, those
+        would get another author.
+        """
+        sent = 0
+        lost = 0
+        with writing(self._db):
+            for ref in refs:
+                noun, _, id_ = ref.partition(":")
+                trace = self._trace(noun, id_)
+                if trace is None:
+                    continue
+                if ref not in known and not self._is_own(noun, trace):
+                    lost += 1
+                    continue
+                sent += 1
+                self._db.execute(
+                    "UPDATE team_entries SET pending = 1 WHERE noun = ? AND id = ?", (noun, id_)
+                )
+        return sent, lost
+
+    def settle(self, epoch: str, newest: int) -> None:
+        """Go on from here in another history."""
+        with self._step() as state:
+            state.epoch = epoch
+            state.cursor = newest
+            state.erased_cursor = newest
 
     def waiting(self) -> int:
         """How many versions the next run would send."""

@@ -184,10 +184,41 @@ DROP FUNCTION kinen.team_admin;
 ALTER TABLE kinen.team_member DROP writes, DROP admin;
 ALTER TABLE kinen.team_audit ADD changed text[] NOT NULL DEFAULT '{}';
 """
+_EPOCH = """
+ALTER TABLE kinen.team_entry ADD print text NOT NULL DEFAULT '';
+CREATE FUNCTION kinen.team_epoch() RETURNS text LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    cluster text := '';
+    line text := '';
+BEGIN
+    -- a restore makes new tables, another server has another identifier, and recovery to a point in
+    -- time or a failover begins another timeline
+    BEGIN
+        SELECT system_identifier::text INTO cluster FROM pg_control_system();
+        IF NOT pg_is_in_recovery() THEN
+            line := left(pg_walfile_name(pg_current_wal_lsn()), 8);
+        END IF;
+    EXCEPTION WHEN insufficient_privilege THEN NULL;
+    END;
+    RETURN md5(concat_ws('.', cluster, line, 'kinen.team_space'::regclass::oid));
+END $$;
+CREATE OR REPLACE FUNCTION kinen.team_check() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF OLD.forgotten AND NOT NEW.forgotten THEN
+        RAISE insufficient_privilege USING MESSAGE = 'a forgotten entry stays forgotten';
+    ELSIF NEW.author <> OLD.author THEN
+        RAISE insufficient_privilege USING MESSAGE = 'an entry keeps its author';
+    ELSIF NEW.seq <= OLD.seq AND NEW.version <> OLD.version THEN
+        RAISE insufficient_privilege USING MESSAGE = 'a change has a higher number';
+    END IF;
+    RETURN NEW;
+END $$;
+"""
 MIGRATIONS = (
     Migration(1, "tables", _TABLES),
     Migration(2, "admins and browsers", _ADMINS),
     Migration(3, "members read", _READERS),
+    Migration(4, "epoch and fingerprints", _EPOCH),
 )
 NEWEST = MIGRATIONS[-1].number
 

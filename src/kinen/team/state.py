@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 META = "team"
 """The key of the state in the journal's table `meta`."""
+META_LATER = "team.later"
 
 
 @dataclass(slots=True)
@@ -25,6 +26,16 @@ class State:
     left: bool = False
     author: str = ""
     """The name of the person here: entries of others are shown with theirs."""
+    epoch: str = ""
+    """The history of the team's database that the cursors belong to."""
+    unread: list[str] = field(default_factory=list)
+    """Refs of the team's entries that this version of kinen could not take over."""
+    reader: str = ""
+    """The version of kinen that tried."""
+
+
+LATER = ("epoch", "unread", "reader")
+"""Fields of an entry of their own in `meta`: a kinen without them still reads the other one."""
 
 
 def read_state(db: sqlite3.Connection) -> State:
@@ -33,9 +44,14 @@ def read_state(db: sqlite3.Connection) -> State:
     if row is None:
         return State(os.urandom(8).hex())
     values = json.loads(row[0])
+    more = db.execute("SELECT value FROM meta WHERE key = ?", (META_LATER,)).fetchone()
+    values |= json.loads(more[0]) if more else {}
+    values = {name: value for name, value in values.items() if name in State.__slots__}
     return State(**{**values, "seen": tuple(values["seen"])})
 
 
 def write_state(db: sqlite3.Connection, state: State) -> None:
     values = {name: getattr(state, name) for name in State.__slots__}
-    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (META, json.dumps(values)))
+    later = {name: values.pop(name) for name in LATER}
+    for key, part in ((META, values), (META_LATER, later)):
+        db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(part)))

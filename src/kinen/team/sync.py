@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from kinen.characters import visible_line
 from kinen.ports import Team
+from kinen.team.merge import range_digest
 from kinen.team.replica import Replica
 
 BATCH = 200
@@ -29,6 +30,12 @@ class Report:
     """Why entries of others were not taken over, by ref."""
     unsent: dict[str, str] = field(default_factory=dict)
     """Why entries of this machine were not taken by the team, by ref; they are sent again."""
+    compared: bool = False
+    """Whether the team's history had changed, so that everything was compared."""
+    repaired: int = 0
+    """Entries that the team had lost, or had otherwise, and gets again."""
+    lost: int = 0
+    """Entries of colleagues that the team has lost: their machines send them."""
     replaced: list[str] = field(default_factory=list)
     """Refs of entries that were written here and that the team has with other values."""
 
@@ -112,12 +119,54 @@ class Exchange:
             state = self._replica.state
             after = state.erased_cursor if erased else state.cursor
             page = self._team.pull(after, self._batch, erased=erased)
+            if page.epoch and (page.epoch != state.epoch or after > page.newest):
+                if not state.epoch and not state.cursor:
+                    self._replica.settle(page.epoch, 0)  # the first run of all
+                else:
+                    self.compare()
+                    continue
             cursors = {"erased" if erased else "cursor": page.cursor}
             self._report.pulled += self._replica.apply(page.versions, **cursors)
             self._report.unread.update(page.unread)
             self._progress(self._report)
             if not page.more or page.cursor <= after:
                 break
+
+    def compare(self) -> None:
+        """Find what this machine and the team hold differently, after the team's history changed.
+
+        A database that was restored, or a standby that took over, may have lost what was
+        acknowledged, and counts from an earlier number.
+        """
+        found = self._team.compare()
+        here = self._replica.ranges()
+        wanted: list[str] = []
+        offered: dict[str, bool] = {}
+        for name in sorted({*here, *found.digests}):
+            own = here.get(name, {})
+            if own and range_digest(own.values()) == found.digests.get(name):
+                continue
+            theirs = self._team.prints(name) if name in found.digests else {}
+            wanted += [ref for ref, print_ in theirs.items() if own.get(ref) != print_]
+            offered |= {ref: ref in theirs for ref, mine in own.items() if theirs.get(ref) != mine}
+        self.fetch(wanted)
+        known = {ref for ref, there in offered.items() if there}
+        sent, self._report.lost = self._replica.offer(offered, known)
+        self._report.compared = True
+        self._report.repaired += sent
+        self._replica.settle(found.epoch, found.newest)
+
+    def fetch(self, refs: Sequence[str]) -> None:
+        """Take over the team's versions of some entries."""
+        rest = list(refs)
+        while rest:
+            batch = rest[: self._batch]
+            page = self._team.fetch(batch)
+            self._report.pulled += self._replica.apply(page.versions)
+            self._report.unread.update(page.unread)
+            got = {version.ref for version in page.versions}
+            left = [ref for ref in batch if ref not in got] if page.more else []
+            rest = left + rest[self._batch :]
 
     def finish(self) -> Report:
         for ref, key in self._refused.items():
