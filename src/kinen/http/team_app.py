@@ -30,7 +30,7 @@ from kinen.http.team_schema import SCHEMA
 from kinen.memory import Memory
 from kinen.postgres.connection import Database
 from kinen.render.json import hits_json
-from kinen.team.merge import encode, from_list, to_json
+from kinen.team.merge import PROTOCOL, encode, from_list, to_json
 from kinen.team.postgres import MOST_VERSIONS, PostgresTeam
 from kinen.team.schema import SERVER_ROLE
 from kinen.team.tokens import Token
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 BODY_BYTES = 32 << 20
 SPACE_LENGTH = 200
+OLDEST_PROTOCOL = 1
 log = logging.getLogger("kinen.team")
 
 
@@ -115,6 +116,7 @@ class TeamServer:
                 response = await to_thread.run_sync(self._answer, request, token, right, act, body)
             except (KinenError, Refused) as error:
                 response = _failed(request, error)
+            response.headers["X-Kinen-Protocol"] = str(PROTOCOL)
             path = request.url.path
             self._metrics.count(path, response.status_code, time.perf_counter() - start)
             return response
@@ -128,6 +130,7 @@ class TeamServer:
 
     def _answer(self, request: Request, token: Token, right: str, act: Act, body: Any) -> Response:
         space = _space(request)
+        _check_protocol(request)
         answer = Answer(None)
         status = 200
         try:
@@ -291,6 +294,14 @@ def _space(request: Request) -> str:
     if len(space) > SPACE_LENGTH or not space.isprintable():
         raise Refused(400, "X-Kinen-Space is not the name of a space")
     return space
+
+
+def _check_protocol(request: Request) -> None:
+    """Refuse machines that this server no longer understands; newer ones are understood."""
+    text = request.headers.get("x-kinen-protocol", "1")
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
+    if number < OLDEST_PROTOCOL:
+        raise Refused(400, f"this server speaks protocol {PROTOCOL}", "update kinen")
 
 
 def _number(request: Request, name: str, default: int, most: int) -> int:

@@ -29,11 +29,17 @@ SPACE = {
     "description": "The name of the space in the team, percent-encoded UTF-8.",
     "schema": {"type": "string", "maxLength": 200},
 }
+PROTOCOL_HEADER = {
+    "name": "X-Kinen-Protocol",
+    "in": "header",
+    "description": "The version of the messages; 1 where it is missing.",
+    "schema": {"type": "integer", "minimum": 1},
+}
 VERSION = {
     "type": "object",
     "required": ["noun", "id", "fields", "stamps"],
     "properties": {
-        "noun": {"type": "string", "enum": list(NOUNS)},
+        "noun": {"type": "string", "examples": list(NOUNS)},
         "id": {**NAME, "minLength": 1},
         "author": NAME,
         "machine": NAME,
@@ -72,7 +78,7 @@ def _operation(
 ) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "summary": summary,
-        "parameters": [*([SPACE] if space else []), *parameters],
+        "parameters": [*([SPACE, PROTOCOL_HEADER] if space else []), *parameters],
         "responses": {"200": {"description": "OK", "content": {media: {"schema": response}}}},
     }
     for status, meaning in FAULTS.items():

@@ -17,7 +17,7 @@ from kinen.characters import visible_line
 from kinen.errors import Busy, ConfigError, KinenError, StoreError
 from kinen.ipc.endpoints import is_local
 from kinen.model.team import Comparison, Page, Pushed, Version
-from kinen.team.merge import LONGEST_NAME, encode, from_list, to_json
+from kinen.team.merge import LONGEST_NAME, PROTOCOL, encode, from_list, to_json
 
 SECONDS = 30.0
 ATTEMPTS = 4
@@ -60,7 +60,11 @@ class HttpTeam:
             timeout=SECONDS,
             trust_env=not is_local(url),
             verify=_trust(certificate) if urlsplit(url).scheme == "https" else False,
-            headers={"Authorization": f"Bearer {token}", "X-Kinen-Space": quote(space, safe="")},
+            headers={
+                "Authorization": f"Bearer {token}",
+                "X-Kinen-Space": quote(space, safe=""),
+                "X-Kinen-Protocol": str(PROTOCOL),
+            },
         )
 
     @property

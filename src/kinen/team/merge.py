@@ -13,6 +13,7 @@ stamp `ERASED`, which no edit reaches.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import md5, sha256
@@ -22,6 +23,7 @@ from kinen.characters import visible_line
 from kinen.errors import InvalidEntry
 from kinen.model.kinds import REDACTED
 from kinen.model.team import ERASED, WITHDRAWN, Stamp, Version
+from kinen.transfer.sections import SECTIONS
 
 TEXTS: dict[str, dict[str, Any]] = {
     "observation": {"content": REDACTED, "provenance": {}, "redacted": True},
@@ -37,6 +39,20 @@ NOUNS = (*TEXTS, "suppressed", "tag")
 JOURNAL = ("observation", "capsule", "summary", "memory")
 """Nouns that hold what an author wrote, and that can be pinned or hidden for everybody: files,
 notes and commits are each machine's own. Pins, hidden marks and tags belong to everybody."""
+HIDDEN = "hidden"
+"""The field of `suppressed` that says whether the ref is hidden now."""
+KNOWN = {
+    section.noun: frozenset(
+        {WITHDRAWN, *(field.name for field in section.fields)}
+        | ({HIDDEN} if section.noun == "suppressed" else set())
+    )
+    for section in SECTIONS
+}
+"""The fields of each noun. Others are of a newer kinen: they are kept and passed on."""
+NOUN = re.compile(r"[a-z][a-z_]{0,39}")
+PROTOCOL = 2
+"""The version of the messages between machines and a team's server. 1 said none, and had no epochs;
+what a side does not know of the other's messages is ignored or passed on."""
 LONGEST_NAME = 200
 FIX = "update kinen on both sides"
 
@@ -150,9 +166,14 @@ def equal(left: Any, right: Any) -> bool:
     return left is right or encode(left) == encode(right)
 
 
+def unknown(version: Version) -> set[str]:
+    """The fields of a version that this kinen does not know."""
+    return version.fields.keys() - KNOWN.get(version.noun, {WITHDRAWN})
+
+
 def redact(version: Version) -> Version:
-    """A version without its text."""
-    empty = TEXTS[version.noun]
+    """A version without its text; what is not known may be text, too."""
+    empty = {**TEXTS.get(version.noun, {}), **dict.fromkeys(unknown(version))}
     fields = {**version.fields, **empty}
     stamps = {**version.stamps, **dict.fromkeys(empty, (ERASED, ""))}
     return replace(version, fields=fields, stamps=stamps)
@@ -200,7 +221,7 @@ def from_json(item: Any) -> Version:
         names = (version.noun, version.id, version.author, version.machine, *version.cleaned)
         fit = (
             all(type(name) is str and len(name) <= LONGEST_NAME for name in names)
-            and version.noun in NOUNS
+            and NOUN.fullmatch(version.noun) is not None
             and version.id != ""
             and type(version.forgotten) is int
             and type(item.get("cleaned", [])) is list
@@ -215,9 +236,7 @@ def from_json(item: Any) -> Version:
 
 def invalid(noun: str, fact: str) -> InvalidEntry:
     """The error for a version that cannot be taken."""
-    return InvalidEntry(
-        f"{fact} in {'an' if noun == 'observation' else 'a'} {noun} of the team", FIX
-    )
+    return InvalidEntry(f"{fact} in {'an' if noun[0] in 'aeiou' else 'a'} {noun} of the team", FIX)
 
 
 def from_list(items: Sequence[Any]) -> tuple[list[Version], dict[str, str]]:

@@ -97,7 +97,7 @@ class PostgresTeam:
         refused = 0
         erased: list[str] = []
         changed: list[str] = []
-        versions, invalid = only_valid(versions)
+        versions, invalid = only_valid(versions, passed_on=True)
         if not versions:
             return Pushed(invalid=invalid)
         with self._transaction() as connection:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from kinen import __version__
 from kinen.characters import visible_line
 from kinen.errors import InvalidEntry
 from kinen.journal import erase
@@ -32,6 +33,8 @@ from kinen.team.accept import (
     permitted,
 )
 from kinen.team.merge import (
+    HIDDEN,
+    KNOWN,
     NOUNS,
     digest,
     encode,
@@ -41,7 +44,7 @@ from kinen.team.merge import (
     redact,
     tombstone,
 )
-from kinen.team.rows import HIDDEN, Row, is_redacted
+from kinen.team.rows import Row, is_redacted
 from kinen.team.share import Policy
 from kinen.team.state import State, read_state, write_state
 
@@ -51,6 +54,9 @@ ADDED = ("observation", "capsule", "memory", "tag")
 """Nouns whose new entries change nothing else."""
 HERE: Stamp = (0, "")
 """The stamp of a value that is this machine's alone: a colleague's entry was changed here."""
+READER = digest([__version__, {noun: sorted(names) for noun, names in KNOWN.items()}])
+"""What decides which entries can be taken over: this kinen and the fields that it knows."""
+MOST_UNREAD = 10_000
 _COLUMNS = "noun, id, author, machine, stamps, cleaned, forgotten, withdrawn, erased, pending"
 
 
@@ -91,6 +97,8 @@ class Replica:
         self._on_file_erased = on_file_erased
         self.unread: dict[str, str] = {}
         """Why entries of others were not taken over, by ref."""
+        self.unreadable: set[str] = set()
+        """Those of them that another version of kinen may be able to take over."""
         self.unsent: dict[str, str] = {}
         """Why entries of this machine cannot be shared, by ref."""
         self.replaced: list[str] = []
@@ -205,6 +213,8 @@ class Replica:
             return False
         if clean.fields != version.fields:  # the rules of masking know more than they did
             rows.write(self._db, [clean])
+        if clean.erased:
+            rows.keep_extra(self._db, clean)
         self._remember(clean, pending=True)
         return True
 
@@ -367,6 +377,21 @@ class Replica:
                 )
         return sent, lost
 
+    def take_unread(self) -> list[str]:
+        """Entries of the team that an older kinen could not take over; this one tries."""
+        with self._step() as state:
+            if state.reader == READER:
+                return []
+            refs, state.unread, state.reader = state.unread, [], READER
+        return refs
+
+    def keep_unread(self, refs: Iterable[str]) -> None:
+        """Note entries that could not be taken over, for the next version of kinen."""
+        new = [ref for ref in refs if rows.is_ref(ref)]
+        if new:
+            with self._step() as state:
+                state.unread = list(dict.fromkeys([*state.unread, *new]))[:MOST_UNREAD]
+
     def settle(self, epoch: str, newest: int) -> None:
         """Go on from here in another history."""
         with self._step() as state:
@@ -436,6 +461,7 @@ class Replica:
         new: dict[tuple[str, str], Version] = {}
         valid, invalid = rows.only_valid(versions)
         self.unread.update(invalid)
+        self.unreadable.update(invalid)
         with self._step() as state:
             newest = self._newest()
             scanned = all(a <= b for a, b in zip(newest, state.seen, strict=True))

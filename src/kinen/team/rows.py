@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -15,9 +16,12 @@ from kinen.model.kinds import REDACTED
 from kinen.model.team import WITHDRAWN, Version
 from kinen.model.tuples import NamedTuple
 from kinen.privacy import entrance
+from kinen.privacy.entrance import masked_values
 from kinen.team.merge import (
     DERIVED,
+    HIDDEN,
     JOURNAL,
+    NOUN,
     TEXTS,
     change,
     encode,
@@ -25,6 +29,7 @@ from kinen.team.merge import (
     invalid,
     redact,
     to_json,
+    unknown,
 )
 from kinen.transfer import fields as forms
 from kinen.transfer.fields import Masker
@@ -32,8 +37,10 @@ from kinen.transfer.intake import Intake
 from kinen.transfer.sections import SECTIONS, Section
 
 SECTION = {section.noun: section for section in SECTIONS}
-HIDDEN = "hidden"
-"""The field of `suppressed` that says whether the ref is hidden now."""
+EXTRA = "team.extra"
+"""The first word of keys in the journal's table `meta`: fields of entries, not known here."""
+MOST_EXTRA = 50
+_FIELD = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 LARGEST = 8 << 20
 """Characters of the JSON of a version."""
 _SELECT = {
@@ -64,6 +71,7 @@ def read(db: sqlite3.Connection, noun: str, id_: str) -> Row | None:
         fields[field.name] = json.loads(field.form.show(*values))
     if noun == "suppressed":
         fields[HIDDEN] = True
+    fields |= _extra(db, noun, id_)
     return Row(fields, next(cells) if buried else 0)
 
 
@@ -90,8 +98,11 @@ def clean_fields(noun: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     return clean
 
 
-def checked(version: Version) -> Version:
+def checked(version: Version, *, passed_on: bool = False) -> Version:
     """A version with every part as it may be, and without secrets, whoever it comes from.
+
+    Fields that only a newer kinen knows are kept. So is an entry of an unknown noun where it is
+    `passed_on`: a server stores it for machines that know it.
 
     Raises InvalidEntry for one that a journal or a database cannot hold, and for one that says of
     itself what it is not: redacted fields with a text, something taken back with a value. What had
@@ -108,7 +119,8 @@ def checked(version: Version) -> Version:
         require(len(encode(to_json(version))) <= LARGEST, f"more than {LARGEST >> 20} MiB")
     except (ValueError, RecursionError):
         require(False, "a value that JSON does not have")
-    key = SECTION[noun].key.form
+    require(passed_on or noun in SECTION, "an unknown noun")
+    key = SECTION[noun].key.form if noun in SECTION else forms.ID
     require(key.fits(version.id) and key.mask(Masker(), version.id) == version.id, "an invalid id")
     if noun == "suppressed":
         require(version.id.partition(":")[0] in JOURNAL, "a ref that is not the team's")
@@ -121,10 +133,9 @@ def checked(version: Version) -> Version:
         # nobody could hide or show its ref again
         require(noun != "suppressed", "the end of a mark")
         return version
-    allowed = {field.name for field in SECTION[noun].fields} | {WITHDRAWN}
-    allowed |= {HIDDEN} if noun == "suppressed" else set()
-    require(version.fields.keys() <= allowed, "an unknown field")
-    empty = TEXTS.get(noun, {})
+    extra = unknown(version)
+    require(len(extra) <= MOST_EXTRA and all(map(_FIELD.fullmatch, extra)), "an unknown field")
+    empty = {**TEXTS.get(noun, {}), **dict.fromkeys(extra)}
     for name in version.redacted:
         as_redacted = name in empty and equal(version.fields[name], empty[name])
         require(as_redacted and not version.stamps[name][1], f"a redacted {name} with a value")
@@ -138,22 +149,32 @@ def checked(version: Version) -> Version:
         )
         return redact(version) if version.redacted else version
     require(all(type(value) is bool for value in marks.values()), "an invalid mark")
-    clean = clean_fields(noun, version.fields)
-    require(clean[SECTION[noun].key.name] == version.id, "a second id")
+    clean = masked_values({name: version.fields[name] for name in extra})[0]
+    if noun in SECTION:
+        clean |= clean_fields(noun, version.fields)
+        require(clean[SECTION[noun].key.name] == version.id, "a second id")
     masked = change(version, clean, "")
     return redact(masked) if version.redacted or is_redacted(noun, masked.fields) else masked
 
 
-def only_valid(versions: Iterable[Version]) -> tuple[list[Version], dict[str, str]]:
+def only_valid(
+    versions: Iterable[Version], *, passed_on: bool = False
+) -> tuple[list[Version], dict[str, str]]:
     """The versions that can be taken, checked, and why others cannot, by ref."""
     valid = []
     reasons = {}
     for version in versions:
         try:
-            valid.append(checked(version))
+            valid.append(checked(version, passed_on=passed_on))
         except InvalidEntry as error:
             reasons[visible_line(version.ref)] = error.fact()
     return valid, reasons
+
+
+def is_ref(text: str) -> bool:
+    """Whether it is a ref that can be kept: a noun, and an id that is no secret."""
+    noun, _, id_ = text.partition(":")
+    return bool(NOUN.fullmatch(noun)) and id_ != "" and _is_name(id_)
 
 
 def _is_name(text: str) -> bool:
@@ -173,6 +194,7 @@ def write(db: sqlite3.Connection, versions: Iterable[Version]) -> None:
     """Put versions into the journal; a forgotten one stays as a tombstone."""
     live = []
     for version in versions:
+        keep_extra(db, version)
         if version.noun == "suppressed" and not version.fields.get(HIDDEN):
             db.execute("DELETE FROM suppressed WHERE ref = ?", (version.id,))
         elif version.forgotten or version.withdrawn:
@@ -189,6 +211,21 @@ def write(db: sqlite3.Connection, versions: Iterable[Version]) -> None:
 
     if live:
         Merged(db, "the team", "overwrite", sealed=True).take(members(), dry_run=False)
+
+
+def keep_extra(db: sqlite3.Connection, version: Version) -> None:
+    """Keep the fields of an entry that this kinen does not know, to pass them on."""
+    key = f"{EXTRA} {version.ref}"
+    fields = {name: version.fields[name] for name in unknown(version)}
+    if fields:
+        db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, encode(fields)))
+    else:
+        db.execute("DELETE FROM meta WHERE key = ?", (key,))
+
+
+def _extra(db: sqlite3.Connection, noun: str, id_: str) -> dict[str, Any]:
+    row = db.execute("SELECT value FROM meta WHERE key = ?", (f"{EXTRA} {noun}:{id_}",)).fetchone()
+    return json.loads(row[0]) if row else {}
 
 
 def hide(db: sqlite3.Connection, ref: str, now: int) -> None:

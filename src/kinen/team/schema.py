@@ -211,6 +211,9 @@ BEGIN
     ELSIF NEW.seq <= OLD.seq AND NEW.version <> OLD.version THEN
         RAISE insufficient_privilege USING MESSAGE = 'a change has a higher number';
     END IF;
+    IF NEW.version <> OLD.version AND NEW.print = OLD.print THEN
+        NEW.print := '';  -- a server of the version before wrote it
+    END IF;
     RETURN NEW;
 END $$;
 """

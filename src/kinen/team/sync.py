@@ -59,6 +59,7 @@ def synchronize(
     exchange = Exchange(replica, team, batch, progress)
     replica.begin(peer)
     exchange.pull(erased=True)
+    exchange.fetch(replica.take_unread())
     replica.scan()
     for _ in range(MOST_ROUNDS):
         exchange.round()
@@ -172,6 +173,7 @@ class Exchange:
         for ref, key in self._refused.items():
             if not self._replica.offers(*key):  # the team's version was taken over instead
                 self._report.unsent.pop(ref, None)
+        self._replica.keep_unread({*self._report.unread} | self._replica.unreadable)
         self._report.unread.update(self._replica.unread)
         self._report.unsent.update(self._replica.unsent)
         self._report.replaced = sorted({*self._replica.replaced})
