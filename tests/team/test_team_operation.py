@@ -19,7 +19,7 @@ import postgres_server
 from kinen.postgres.connection import Database
 from kinen.team.postgres import PostgresTeam
 from kinen.team.tokens import verify
-from team_service import SPACE, observation, token
+from team_service import SPACE, client, observation, token
 
 if TYPE_CHECKING:
     from starlette.testclient import TestClient
@@ -145,3 +145,31 @@ def test_a_backup_is_restored_as_the_guide_says(
             assert verify(restored, secret)
     finally:
         postgres_server.drop_database(postgres_server_url, copy)
+
+
+def test_a_server_is_ready_while_its_database_answers(
+    application: TestClient, url: str, tmp_path: Path
+) -> None:
+    assert application.get("/healthz").status_code == 200
+    assert application.get("/readyz").json() == {"status": "ready"}
+    with Database(url.rpartition("/")[0] + "/nothing_here") as gone:
+        other = client(gone, str(tmp_path / "copies"))
+        assert other.get("/healthz").status_code == 200
+        assert other.get("/readyz").status_code == 503
+
+
+def test_the_audit_is_read_and_shortened(database: Database, url: str, ask: Any) -> None:
+    person = "auditor"
+    with database.transaction() as connection:
+        connection.execute(
+            "INSERT INTO kinen.team_audit (at, person, token, action, space, entries, status)"
+            " VALUES (now(), %(p)s, 't', 'push', 'shop', 2, 200),"
+            " (now() - interval '40 days', %(p)s, 't', 'push', 'shop', 1, 200)",
+            {"p": person},
+        )
+    words = ["team", "audit", "--name", person, "--days", "99", "--database", url]
+    assert "push  shop  2 entries" in ask(*words).out
+    assert len(ask(*words).out.splitlines()) == 2
+    shorter = ask(*words, "--keep-days", "30")
+    assert len(shorter.out.splitlines()) == 1
+    assert "removed 1 request" in shorter.err

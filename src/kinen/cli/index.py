@@ -112,11 +112,20 @@ def index(
     if is_several(spaces):
         return _run_several(spaces, options, as_json=as_json)
     try:
-        return run(spaces[0] if spaces else None, options, as_json=as_json)
+        code = run(spaces[0] if spaces else None, options, as_json=as_json)
+        if quiet:  # as the hooks of git run it
+            share(spaces[0] if spaces else None)
+        return code
     except Busy:
         if quiet:
             return 0  # the other process, or the next run, indexes the same files
         raise
+
+
+def share(space: str | None) -> None:
+    """Let colleagues have what a commit brings; nothing without a team."""
+    with Memory.open(space=space) as memory:
+        memory.team.share()
 
 
 index.add_command(command(IndexStatus, "status"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -149,9 +150,20 @@ def status(memory: Memory) -> Output:
         "waiting": part.waiting(),
         "left": state.left,
         "machine": state.machine,
+        "unread": state.unread,
+        **part.health(),
     }
-    shown = {**data, "left": "yes: `kinen team join` shares again" if state.left else "no"}
-    text = "\n".join(f"{key:<8} {visible_line(str(value))}" for key, value in shown.items())
+    shown: dict[str, Any] = {
+        **data,
+        "left": "yes: `kinen team join` shares again" if state.left else "no",
+        "unread": f"{len(state.unread):,}: they wait for a newer kinen" if state.unread else "",
+        "last_success": data["last_success"] or "never",
+    }
+    text = "\n".join(
+        f"{key.replace('_', ' '):<12} {visible_line(str(value))}"
+        for key, value in shown.items()
+        if value not in ("", None)
+    )
     return Output(data, text)
 
 
@@ -292,6 +304,43 @@ def revoke_token(id_: str, database: str) -> Output:
     with _database(database) as db:
         tokens.revoke(db, id_)
     return Output({"revoked": id_}, f"revoked {id_}")
+
+
+@team.command()
+@text_option("--name", "NAME", "only requests of this person")
+@text_option("--allow", "SPACE", "only requests of this space", "space_name")
+@number_option("--days", "how far to look back", 7, least=1)
+@number_option("--limit", "lines at most", 100, least=1)
+@number_option("--keep-days", "first remove what is older; 0 removes nothing", 0)
+@database_option
+@json_command
+def audit(
+    name: str, space_name: str, days: int, limit: int, keep_days: int, database: str
+) -> Output:
+    """List who did what on the team's server, the newest first. Texts are not in it.
+
+    \b
+    Examples:
+      kinen team audit --name ada --days 30 --json --database postgresql:///kinen
+      kinen team audit --keep-days 90 --database postgresql:///kinen
+    """
+    from kinen.team import audit
+
+    with _database(database) as db:
+        removed = audit.forget_before(db, keep_days) if keep_days else 0
+        found = audit.lines(db, person=name, space=space_name, days=days, limit=limit)
+    rows = [{**line._asdict(), "at": line.at.isoformat()} for line in found]
+    text = "\n".join(
+        visible_line(
+            f"{row['at'][:19]}  {row['status']}  {row['person']}  {row['action']}  {row['space']}"
+            f"  {counted(row['entries'], 'entries')}  {' '.join([*row['refs'], *row['changed']])}"
+        ).rstrip()
+        for row in rows
+    )
+    output = listing({"requests": rows, "removed": removed}, text, rows, "no requests")
+    if removed:
+        return replace(output, notes=[*output.notes, f"removed {counted(removed, 'requests')}"])
+    return output
 
 
 @team.group()

@@ -445,8 +445,12 @@ class Daemon:
             self.stop(f"idle for {self._idle / 60:g} minutes")
 
     def _idle_left(self) -> float:
-        """Seconds until it ends unless it is used: not while it works or a browser is signed in."""
-        if self._scheduler.busy:
+        """Seconds until it ends unless it is used.
+
+        It does not while it works, a browser is signed in, or a space has a team: colleagues' work
+        comes at any time.
+        """
+        if self._scheduler.busy or (self._team is not None and self._team.spaces):
             self._last_use = time.monotonic()
         end = max(self._last_use + self._idle, self._access.browsers.end)
         return end - time.monotonic()

@@ -26,6 +26,7 @@ class TeamThreads:
         self._note = note
         self._threads: dict[str, threading.Thread] = {}
         self._lock = threading.Lock()
+        self._left: set[str] = set()
         self._halted = threading.Event()
 
     def follow(self, root: str) -> None:
@@ -36,6 +37,12 @@ class TeamThreads:
             thread = threading.Thread(target=self._run, args=(root,), name="team", daemon=True)
             self._threads[root] = thread
             thread.start()
+
+    @property
+    def spaces(self) -> int:
+        """How many spaces are followed that have not left their team."""
+        with self._lock:
+            return len(self._threads.keys() - self._left)
 
     def stop(self, seconds: float) -> None:
         """End the threads; runs under way are waited for, and continue another time if cut."""
@@ -61,7 +68,9 @@ class TeamThreads:
         try:
             with self._open(root) as memory:
                 interval = memory.config.team.interval
-                if memory.team.url and not memory.team.state().left:
+                shares = bool(memory.team.url) and not memory.team.state().left
+                (self._left.discard if shares else self._left.add)(root)
+                if shares:
                     report = memory.team.sync()
                     if report.pushed or report.pulled:
                         log.info("team: sent %d, received %d", report.pushed, report.pulled)

@@ -57,6 +57,10 @@ def run(agent: str, task: str, session_id: str, transcript: str = "") -> None:
         close(agent, session_id, transcript)
     elif task == "--sum-up":
         sum_up(agent, session_id)
+    elif task == "--share":
+        _session(agent, session_id)
+        with Memory.open() as memory:
+            memory.team.share()
     else:
         complete_turn(agent, session_id, transcript)
 
@@ -83,6 +87,7 @@ def close(agent: str, session_id: str, transcript: str = "") -> None:
         if os.path.exists(os.path.join(session.here.index, "index.db")):
             with contextlib.suppress(StoreError):
                 memory.sync(embed=False, wait=0.0)
+        memory.team.share()
 
 
 def sum_up(agent: str, session_id: str) -> None:

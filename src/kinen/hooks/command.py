@@ -67,7 +67,7 @@ def _run(argv: list[str]) -> str:
         names = "|".join(name for name, client in clients().items() if client.events)
         print(f"usage: kinen hook {names} < the JSON of a hook", file=sys.stderr)
         return ""
-    if argv[1:2] in (["--close"], ["--sum-up"], ["--turn"]):
+    if argv[1:2] in (["--close"], ["--sum-up"], ["--turn"], ["--share"]):
         from kinen.hooks import background
 
         background.run(argv[0], *argv[1:])
@@ -210,6 +210,8 @@ def _start(session: Session) -> str:
         fresh = _tried(lambda: session.begin(db, again=True, client=client), default=True)
         if recent.gone(db, session.now, but=session.capsule):
             _spawn(session)
+        if session.here.team:
+            _spawn(session, "--share")
     context = Context(session)
     if _has_brief(session, db, context, fresh=fresh):
         return ""
@@ -578,8 +580,8 @@ def _relevant(prompt: str, session: Session, refs: list[str], injection: Injecti
 def _spawn(session: Session, task: str = "", *, wait: bool = False) -> None:
     """Start a detached process that closes sessions which a crash left open.
 
-    With `--close` it closes this one too, with `--turn` it only completes the turn, and with
-    `--sum-up` it only writes down what the session came to so far.
+    With `--close` it closes this one too, with `--turn` it only completes the turn, with `--sum-up`
+    it only writes down what the session came to so far, and with `--share` it syncs with the team.
     """
     from kinen.hooks.detached import start
 

@@ -82,6 +82,8 @@ class TeamServer:
         routes = [
             Route("/", lambda _: RedirectResponse(PAGES, 303)),
             Route("/v1/health", self._health),
+            Route("/healthz", self._health),
+            Route("/readyz", self._ready),
             Route("/v1/openapi.json", lambda _: JSONResponse(SCHEMA)),
             Route("/metrics", self._endpoint("metrics", self._show_metrics)),
             Route("/v1/search", self._endpoint("read", self._search), methods=["GET", "POST"]),
@@ -103,6 +105,15 @@ class TeamServer:
 
     async def _health(self, _: Request) -> Response:
         return JSONResponse({"status": "ok", "version": __version__})
+
+    async def _ready(self, _: Request) -> Response:
+        """Whether requests can be answered: the database is asked, as a request would."""
+        try:
+            await to_thread.run_sync(PostgresTeam(self._database, "", "", SERVER_ROLE).newest)
+        except KinenError as error:
+            log.warning("not ready: %s", error)
+            return JSONResponse(failure(refusal(error)), 503)
+        return JSONResponse({"status": "ready"})
 
     def _endpoint(self, right: str, act: Act) -> Callable[[Request], Awaitable[Response]]:
         """A function of a request as an endpoint: token, space, limits, errors, audit."""
@@ -143,7 +154,8 @@ class TeamServer:
             status = refusal(error).status
             raise
         finally:
-            if right != "metrics":
+            quiet = right == "read" and status == 200 and not answer.entries
+            if right != "metrics" and not quiet:  # nothing was read
                 action = request.url.path.rpartition("/")[2]
                 self._gate.write_down(
                     token,

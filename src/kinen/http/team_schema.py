@@ -120,6 +120,10 @@ def _schema() -> dict[str, Any]:
         "/v1/health": {
             "get": _operation("Whether the server runs", {"type": "object"}, space=False)
         },
+        "/healthz": {"get": _operation("Whether the server runs", {"type": "object"}, space=False)},
+        "/readyz": {
+            "get": _operation("Whether the database answers", {"type": "object"}, space=False)
+        },
         "/v1/search": {
             "get": _operation("Search a space by words", hits, parameters=(words,)),
             "post": _operation("Search a space by words", hits, body=search),

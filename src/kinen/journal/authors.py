@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+ARRIVED = "team.arrived"
+"""The first word of keys in the table `meta`: when entries came whose clock was ahead."""
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
@@ -25,6 +27,15 @@ def team_author(db: sqlite3.Connection, ref: str, person: str) -> str:
         (noun, id_, person),
     ).fetchone()
     return str(row[0]) if row else ""
+
+
+def arrival(db: sqlite3.Connection, ref: str, claimed: int) -> int:
+    """When a colleague's entry happened: as it says, but not after it came here.
+
+    Only of entries with a time that was still to come it is known when they came.
+    """
+    row = db.execute("SELECT value FROM meta WHERE key = ?", (f"{ARRIVED} {ref}",)).fetchone()
+    return min(claimed, int(row[0])) if row else claimed
 
 
 def colleague(db: sqlite3.Connection, ref: str) -> str:

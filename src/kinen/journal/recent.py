@@ -69,7 +69,8 @@ _ALIVE = "redacted = 0 AND forgotten_at = 0"
 class Recent:
     """A session: who it was, whether it is at work, and the lines of its summary by their labels.
 
-    `work` is False of a session that changed nothing, failed at nothing and left nothing to do.
+    `foreign` is True of a colleague's. `work` is False of a session that changed nothing, failed at
+    nothing and left nothing to do.
     """
 
     def __init__(self, capsule: str, agent: str, intent: str, at: int) -> None:
@@ -82,6 +83,7 @@ class Recent:
         self.branch = ""
         self.who = ""
         self.running = False
+        self.foreign = False
         self.work = False
         self.parts: dict[str, list[str]] = {}
 
@@ -91,21 +93,31 @@ class Recent:
 
 
 def sessions(db: sqlite3.Connection, but: str, now: int) -> list[Recent]:
-    """The latest sessions but one that worked or are at work; `in_order` orders them."""
-    from kinen.journal.authors import team_author, team_person
+    """The latest sessions but one that worked or are at work; `in_order` orders them.
 
-    rows = db.execute(
+    In a team as many of one's own as of colleagues.
+    """
+    from kinen.journal.authors import arrival, team_author, team_person
+
+    person = team_person(db)
+    foreign = "EXISTS (SELECT 1 FROM team_entries t WHERE t.noun = 'capsule' AND t.id = c.id"
+    foreign += " AND t.author != ?)"
+    groups = [f"NOT {foreign}", foreign] if person else ["? = ''"]
+    query = (
         "SELECT c.id, c.agent, c.intent, c.status, c.opened_at, c.closed_at, s.id, s.content"
         " FROM capsules c LEFT JOIN summaries s ON s.id = (SELECT id FROM summaries"
         f" WHERE capsule = c.id AND {_ALIVE} ORDER BY created_at DESC, id DESC LIMIT 1)"
         " WHERE c.type = 'session' AND c.forgotten_at = 0 AND c.id != ? AND c.parent = ''"
         " AND (c.intent != '' OR c.status != 'open' AND EXISTS (SELECT 1 FROM observations o"
-        " WHERE o.capsule = c.id AND o.capsule != ''))"
-        " ORDER BY c.opened_at DESC, c.id DESC LIMIT ?",
-        (but, SESSIONS),
-    ).fetchall()
+        " WHERE o.capsule = c.id AND o.capsule != '')) AND "
+    )
+    end = " ORDER BY c.opened_at DESC, c.id DESC LIMIT ?"
+    rows = [
+        row
+        for group in groups
+        for row in db.execute(query + group + end, (but, person, SESSIONS)).fetchall()
+    ]
     hidden = {row[0] for row in db.execute("SELECT ref FROM suppressed")}
-    person = team_person(db)
     latest = []
     for id_, agent, intent, status, opened, closed, summary, content in rows:
         if f"capsule:{id_}" in hidden or f"summary:{summary}" in hidden or intent == REDACTED:
@@ -122,6 +134,9 @@ def sessions(db: sqlite3.Connection, but: str, now: int) -> list[Recent]:
             continue
         session.branch = _branch(db, id_)
         colleague = team_author(db, f"capsule:{id_}", person) if person else ""
+        if colleague:
+            session.foreign = True
+            session.at = arrival(db, f"capsule:{id_}", session.at)
         place = f"{agent or 'a session'} on {session.branch}" if session.branch else agent
         session.who = f"{place} by {colleague}" if colleague else place
         if session.outcome.startswith(STOPPED) and not session.running:
@@ -382,9 +397,12 @@ def entries(
 
 
 def in_order(latest: Iterable[Recent], branch: str) -> list[Recent]:
-    """The sessions with work that ended, the last first; of two at once that of the branch."""
+    """The sessions with work that ended, the last first; of two at once that of the branch.
+
+    One's own come before those of colleagues.
+    """
     worked = [session for session in latest if session.work and not session.running]
-    return sorted(worked, key=lambda session: (-session.at, session.branch != branch))
+    return sorted(worked, key=lambda each: (each.foreign, -each.at, each.branch != branch))
 
 
 class _Left:

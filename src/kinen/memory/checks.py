@@ -32,6 +32,7 @@ def check_memory(memory: Memory) -> Iterator[Check]:
         problem = memory.index.check()
         state = memory.index.status()
         yield from _check_journal(memory)
+        yield from _check_team(memory)
     except KinenError as error:
         yield Check("index", False, error.message, error.hint)
         return
@@ -53,6 +54,19 @@ def check_memory(memory: Memory) -> Iterator[Check]:
     if state.untrusted:
         detail = f"ignored or limited: {', '.join(state.untrusted)}"
         yield Check("trust", False, detail, "kinen trust")
+
+
+def _check_team(memory: Memory) -> Iterator[Check]:
+    """Whether the last exchange with the team succeeded; nothing without a team."""
+    if not memory.team.url or memory.team.state().left:
+        return
+    found = memory.team.health()
+    since = f"last success {found['last_success'] or 'never'}"
+    if found["last_error"]:
+        fix = "kinen sync, after what the error names"
+        yield Check("team", False, f"{found['last_error']} ({since})", fix)
+    else:
+        yield Check("team", True, f"{memory.team.space}, {since}")
 
 
 def _check_journal(memory: Memory) -> Iterator[Check]:

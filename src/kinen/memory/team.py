@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import getpass
 import hashlib
+import json
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
-from kinen.errors import ConfigError
+from kinen.errors import ConfigError, KinenError
+from kinen.ipc import client
 from kinen.ipc.extras import require
 from kinen.journal import erase
 from kinen.journal.memories import drawn_from_any
@@ -23,7 +25,7 @@ from kinen.team.replica import Replica
 from kinen.team.share import Policy, checkpoint_rows
 from kinen.team.state import State, read_state
 from kinen.team.sync import Report, receive, synchronize
-from kinen.text import now
+from kinen.text import iso, now
 
 if TYPE_CHECKING:
     from kinen.memory.core import Core
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 TOKEN = "team-{}.token"  # noqa: S105
 """The file of a token in kinen's home, one for each server."""
+LAST = "team.json"
+"""What became of the last runs, in the folder of a space's journal."""
 NO_TEAM = "no team: team.url is not set"
 SETUP = "run `kinen config set --user team.url URL`, then `kinen team login` and `kinen sync`"
 PREVIEW = 1_000_000
@@ -115,6 +119,27 @@ class Team:
                 "this space has left the team", "run `kinen team join` to share again"
             )
         self._core.register()
+        try:
+            report = self._exchange(progress)
+        except KinenError as error:
+            self._note(error=error.line(), failed_at=_milliseconds())
+            raise
+        self._note(succeeded_at=_milliseconds())
+        return report
+
+    def share(self) -> None:
+        """For what happens in the background: sync, and start the daemon, which goes on with it.
+
+        Does nothing without a team. `status` says what went wrong.
+        """
+        if not self.url or self.state().left:
+            return
+        if self._core.config.daemon.auto_start:
+            client.start(self._core.space.home)
+        with suppress(KinenError):
+            self.sync()
+
+    def _exchange(self, progress: Callable[[Report], None]) -> Report:
         with self._connected() as port:
             replica = self._replica(port.person)
             report = synchronize(replica, port, self.peer, progress=progress)
@@ -124,6 +149,34 @@ class Team:
                 report.kept += more.kept
                 report.unsent |= more.unsent
         return report
+
+    def last(self) -> dict[str, Any]:
+        """When a run last succeeded (`succeeded_at`) and failed (`failed_at`, `error`)."""
+        try:
+            found = json.loads(private.read(self._last_file))
+        except (OSError, ValueError):
+            return {}
+        return found if type(found) is dict else {}
+
+    def health(self) -> dict[str, Any]:
+        """The times of the last success and, if it came later, of the last error; None without."""
+        last = self.last()
+        succeeded = last.get("succeeded_at", 0)
+        failed = last.get("failed_at", 0)
+        return {
+            "last_success": iso(succeeded / 1000) if succeeded else None,
+            "last_error": last.get("error") if failed > succeeded else None,
+            "failed_at": iso(failed / 1000) if failed > succeeded else None,
+        }
+
+    @property
+    def _last_file(self) -> str:
+        return os.path.join(self._core.space.data, LAST)
+
+    def _note(self, **facts: Any) -> None:
+        """Keep what became of a run; beside the journal, which an empty run does not write to."""
+        with suppress(OSError):
+            private.write(self._last_file, json.dumps({**self.last(), **facts}))
 
     def follow(self, port: Port) -> Report:
         """Take over what is new in a team, and send nothing: for a copy that is only read."""

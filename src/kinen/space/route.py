@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 _FIELDS = (
     *("env", "root", "data", "spools", "repo", "git", "common", "tree", "exclude", "hooks"),
-    *("index", "trusted"),
+    *("index", "trusted", "team"),
 )
-_VERSION = "route 9"
+_VERSION = "route 10"
 _END = "end"
 
 
@@ -57,6 +57,8 @@ class Route:
     """The folder of the index of this clone or worktree."""
     trusted: str
     """`1` if the user trusts what the files of the space say, else `0`."""
+    team: str
+    """`1` if the space has a team, else empty."""
     early: Iterable[str]
     """Where early events of the space are; empty in a cached route."""
     fault: Exception | None
@@ -138,7 +140,8 @@ def _find(home: str, folder: str, start: str | None, env: str, *, register: bool
     index = space.index_folder(settings.index.path)
     early = spaces.early_places(home, space.root)
     trusted = f"{trusts_memory(home, space.root, (space.id, *space.aliases)):d}"
-    route = Route([*values, "\t".join(settings.privacy.exclude), hooks, index, trusted], early)
+    values += ["\t".join(settings.privacy.exclude), hooks, index, trusted]
+    route = Route([*values, "1" if settings.team.url else ""], early)
     if not space.registered or early:
         return route  # early events are looked for until all are taken in
     lines = [_VERSION, folder, *(getattr(route, name) for name in _FIELDS)]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
+from kinen.model.tuples import NamedTuple
 from kinen.postgres.connection import Database
 from kinen.team.tokens import Token
 
@@ -32,6 +34,43 @@ def write_down(
             " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
             (token.person, token.id, action, space, entries, status, list(refs), list(changed)),
         )
+
+
+class Line(NamedTuple):
+    """A request in the audit."""
+
+    at: datetime
+    person: str
+    token: str
+    action: str
+    space: str
+    entries: int
+    status: int
+    refs: list[str]
+    changed: list[str]
+
+
+def lines(
+    database: Database, *, person: str = "", space: str = "", days: int = 7, limit: int = 100
+) -> list[Line]:
+    """Requests of the last days, the newest first."""
+    with database.statement() as connection:
+        rows = connection.execute(
+            "SELECT at, person, token, action, space, entries, status, refs, changed"
+            " FROM kinen.team_audit WHERE at > now() - %(days)s * interval '1 day'"
+            " AND %(person)s IN ('', person) AND %(space)s IN ('', space)"
+            " ORDER BY at DESC LIMIT %(limit)s",
+            {"person": person, "space": space, "days": days, "limit": limit},
+        ).fetchall()
+    return [Line(*row) for row in rows]
+
+
+def forget_before(database: Database, days: int) -> int:
+    """Remove what is older; returns how many requests."""
+    with database.transaction() as connection:
+        return connection.execute(
+            "DELETE FROM kinen.team_audit WHERE at < now() - %s * interval '1 day'", (days,)
+        ).rowcount
 
 
 def spaces(database: Database) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from kinen import __version__
 from kinen.characters import visible_line
 from kinen.errors import InvalidEntry
 from kinen.journal import erase
+from kinen.journal.authors import ARRIVED
 from kinen.model.team import ERASED, WITHDRAWN, Stamp, Version
 from kinen.model.tuples import NamedTuple
 from kinen.storage.database import writing
@@ -46,7 +47,7 @@ from kinen.team.merge import (
 )
 from kinen.team.rows import Row, is_redacted
 from kinen.team.share import Policy
-from kinen.team.state import State, read_state, write_state
+from kinen.team.state import META, State, read_state, write_state
 
 BATCH = 500
 """Entries that are looked at in one transaction."""
@@ -56,7 +57,10 @@ HERE: Stamp = (0, "")
 """The stamp of a value that is this machine's alone: a colleague's entry was changed here."""
 READER = digest([__version__, {noun: sorted(names) for noun, names in KNOWN.items()}])
 """What decides which entries can be taken over: this kinen and the fields that it knows."""
+TIMES = {"capsule": ("openedAt", "closedAt")}
+"""The fields that order what an agent is told."""
 MOST_UNREAD = 10_000
+_KNOWN_STATE = f"SELECT 1 FROM meta WHERE key = '{META}'"
 _COLUMNS = "noun, id, author, machine, stamps, cleaned, forgotten, withdrawn, erased, pending"
 
 
@@ -115,8 +119,10 @@ class Replica:
         """One transaction, with the state read in it and kept at its end."""
         with writing(self._db):
             state = self.state
+            before = replace(state, unread=[*state.unread])
             yield state
-            write_state(self._db, state)
+            if state != before or not self._db.execute(_KNOWN_STATE).fetchone():
+                write_state(self._db, state)
 
     def begin(self, peer: str) -> State:
         """The state for a team; with another team or level everything is looked at again."""
@@ -465,7 +471,9 @@ class Replica:
         with self._step() as state:
             newest = self._newest()
             scanned = all(a <= b for a, b in zip(newest, state.seen, strict=True))
+            now = self._now()
             for clean in valid:
+                self._note_arrival(clean, now)
                 try:
                     self._check_session(clean, new)
                 except InvalidEntry as error:
@@ -484,6 +492,12 @@ class Replica:
             state.cursor = max(state.cursor, cursor)
             state.erased_cursor = max(state.erased_cursor, erased)
         return count
+
+    def _note_arrival(self, version: Version, now: int) -> None:
+        """Keep when an entry came whose time is still to come: its clock is ahead."""
+        if any(version.fields.get(name, 0) > now for name in TIMES.get(version.noun, ())):
+            key = f"{ARRIVED} {version.ref}"
+            self._db.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (key, str(now)))
 
     def _check_session(self, version: Version, new: Mapping[tuple[str, str], Version]) -> None:
         """Raise InvalidEntry for a part of a session of somebody else that is not here already."""

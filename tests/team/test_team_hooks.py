@@ -1,0 +1,123 @@
+"""Who only uses agents shares with the team all the same: hooks see to it."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from daemon.conftest import HANGING
+from kinen.postgres.connection import Database
+from kinen.team.postgres import PostgresTeam
+from team_service import token
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+SPACE = "hooks"
+DECISION = "We decided to use SKIP LOCKED for the payment queue."
+
+
+class Person:
+    """A home and a clone, and the hooks of an agent there."""
+
+    def __init__(self, kinen: Any, folder: Path, name: str, server: str, secret: str) -> None:
+        self._kinen = kinen
+        self.root = folder / name / "shop"
+        (self.root / ".kinen").mkdir(parents=True)
+        (self.root / ".kinen" / "config.yml").write_text("space: {id: shop, name: shop}\n")
+        self.env = {
+            "KINEN_HOME": str(folder / name / "kinen"),
+            "KINEN_TEAM_URL": server,
+            "KINEN_TEAM_SPACE": SPACE,
+            "KINEN_TEAM_SHARE": "all",
+            "KINEN_DAEMON_AUTO_START": "false",
+            "KINEN_INDEX_EMBEDDING_PROVIDER": "none",
+            "TEAM_TOKEN": secret,
+        }
+
+    def run(self, *words: str, stdin: str = "") -> Any:
+        return self._kinen(*words, cwd=self.root, stdin=stdin, **self.env)
+
+    def event(self, name: str, session: str, **more: Any) -> str:
+        payload = {"hook_event_name": name, "session_id": session, "cwd": str(self.root), **more}
+        done = self.run("hook", "claude-code", stdin=json.dumps(payload))
+        assert done.code == 0
+        return str(done.out)
+
+    def session(self, id_: str, prompt: str, answer: str) -> str:
+        """A whole session; what it was told at its start."""
+        told = self.event("SessionStart", id_, source="startup")
+        self.event("UserPromptSubmit", id_, prompt=prompt)
+        (self.root / "shop.py").write_text("shelves = 2\n")
+        edit = {"file_path": str(self.root / "shop.py"), "old_string": "1", "new_string": "2"}
+        self.event("PostToolUse", id_, tool_name="Edit", tool_input=edit, tool_response={})
+        self.event("Stop", id_, last_assistant_message=answer)
+        self.event("SessionEnd", id_)
+        return told
+
+
+def until(holds: Callable[[], Any], explain: Callable[[], Any] = str) -> None:
+    end = time.monotonic() + HANGING
+    while not holds():
+        assert time.monotonic() < end, explain()
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def people(kinen: Any, tmp_path: Path, server: str, database: Database) -> list[Person]:
+    return [
+        Person(kinen, tmp_path, name, server, token(database, name, SPACE))
+        for name in ("ada", "bob")
+    ]
+
+
+def test_a_decision_of_a_colleague_is_told_at_the_next_start_without_any_command(
+    people: list[Person], database: Database
+) -> None:
+    ada, bob = people
+    team = PostgresTeam(database, SPACE, "x")
+
+    def held(noun: str) -> list[str]:
+        return [item.id for item in team.pull(0, 1000, erased=False).versions if item.noun == noun]
+
+    bob.session(
+        "b1", "tidy the shelves of the shop", "We decided to sort the shelves by size. Done."
+    )
+    until(lambda: len(held("summary")) == 1)
+    ada.session("a1", "choose how payments are queued", f"{DECISION} It is in place.")
+    until(lambda: len(held("summary")) == 2)
+    bob.event("SessionStart", "b2", source="startup")
+    until(
+        lambda: "SKIP LOCKED" in bob.run("list", "observations").out,
+        lambda: bob.run("list", "summaries"),
+    )
+    told = bob.event("SessionStart", "b3", source="startup")
+    assert "SKIP LOCKED" in told
+    assert "by ada" in told
+    last = told.find("## Last session")
+    assert last > 0, told
+    assert "shelves" in told[last:], told
+    assert told.index("shelves", last) < told.index("SKIP LOCKED", last), "one's own comes first"
+    status = json.loads(bob.run("team", "status", "--json").out)
+    assert status["last_success"]
+    with database.transaction() as connection:
+        audit = connection.execute(
+            "SELECT count(*) FROM kinen.team_audit WHERE space = %s AND entries = 0"
+            " AND action IN ('pull', 'me')",
+            (SPACE,),
+        ).fetchone()
+    assert audit == (0,), "an empty pull is not written down"
+
+
+def test_a_failure_is_told_by_status_and_doctor(people: list[Person]) -> None:
+    ada, _ = people
+    ada.env["KINEN_TEAM_URL"] = "http://127.0.0.1:9"
+    ada.event("SessionStart", "a1", source="startup")
+    until(lambda: "cannot reach" in ada.run("team", "status").out)
+    found = ada.run("team", "status", "--json")
+    assert json.loads(found.out)["last_success"] is None
+    assert "team" in ada.run("doctor").out
