@@ -167,7 +167,7 @@ def test_the_audit_is_read_and_shortened(database: Database, url: str, ask: Any)
             " (now() - interval '40 days', %(p)s, 't', 'push', 'shop', 1, 200)",
             {"p": person},
         )
-    words = ["team", "audit", "--name", person, "--days", "99", "--database", url]
+    words = ["team", "audit", "--name", person, "--last-days", "99", "--database", url]
     assert "push  shop  2 entries" in ask(*words).out
     assert len(ask(*words).out.splitlines()) == 2
     shorter = ask(*words, "--keep-days", "30")

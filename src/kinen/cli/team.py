@@ -309,26 +309,26 @@ def revoke_token(id_: str, database: str) -> Output:
 @team.command()
 @text_option("--name", "NAME", "only requests of this person")
 @text_option("--allow", "SPACE", "only requests of this space", "space_name")
-@number_option("--days", "how far to look back", 7, least=1)
+@number_option("--last-days", "how far to look back", 7, least=1)
 @number_option("--limit", "lines at most", 100, least=1)
 @number_option("--keep-days", "first remove what is older; 0 removes nothing", 0)
 @database_option
 @json_command
 def audit(
-    name: str, space_name: str, days: int, limit: int, keep_days: int, database: str
+    name: str, space_name: str, last_days: int, limit: int, keep_days: int, database: str
 ) -> Output:
     """List who did what on the team's server, the newest first. Texts are not in it.
 
     \b
     Examples:
-      kinen team audit --name ada --days 30 --json --database postgresql:///kinen
+      kinen team audit --name ada --last-days 30 --json --database postgresql:///kinen
       kinen team audit --keep-days 90 --database postgresql:///kinen
     """
     from kinen.team import audit
 
     with _database(database) as db:
         removed = audit.forget_before(db, keep_days) if keep_days else 0
-        found = audit.lines(db, person=name, space=space_name, days=days, limit=limit)
+        found = audit.lines(db, person=name, space=space_name, days=last_days, limit=limit)
     rows = [{**line._asdict(), "at": line.at.isoformat()} for line in found]
     text = "\n".join(
         visible_line(

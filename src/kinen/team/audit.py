@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from typing import TYPE_CHECKING
 
 from kinen.model.tuples import NamedTuple
 from kinen.postgres.connection import Database
 from kinen.team.tokens import Token
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 MOST_SPACES = 200
 
