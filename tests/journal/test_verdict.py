@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinen.journal import shell
+from kinen.journal.runs import Ran, open_failures
 from kinen.journal.verdict import verdict
 
 SAMPLES = {
@@ -154,6 +155,7 @@ def test_a_script_shows_what_the_runner_inside_it_prints(runner: str) -> None:
         ("dotnet test | tail -1", "Passed!  - Failed:     0, Passed:     3, Total:     3 - B.dll"),
         ("rspec | tail -1", "0 examples, 0 failures"),
         ("npm test | tail -2", "> jest\nup to date"),
+        ("npm test 2>&1 | tail -3", "Tests:       3 passed, 3 total\nSnapshots:   0 total"),
     ],
 )
 def test_a_part_of_an_output_does_not_prove_success(line: str, output: str) -> None:
@@ -277,9 +279,25 @@ Ran 1319 tests across 60 files. [957.00ms]
     "line", ["bun run test 2>&1", "bun test | tail -20", "npm test; echo done"]
 )
 def test_errors_that_passing_tests_log_are_no_failure(line: str) -> None:
-    assert verdict(line, LOGGED, 0, tests=True) is True
+    assert verdict(line, LOGGED, 0) is True
     failed = LOGGED.replace(" 1319 pass\n 0 fail", " 1318 pass\n 1 fail")
-    assert verdict(line, failed, 0, tests=True) is False
+    assert verdict(line, failed, 0) is False
+
+
+@pytest.mark.parametrize(
+    ("line", "logged", "count"),
+    [
+        ("pytest -s", "ERROR app.db - connection lost", "3 passed in 0.10s"),
+        ("python manage.py test", "ValueError: provoked", "Ran 3 tests in 0.1s\n\nOK"),
+    ],
+)
+def test_a_logged_error_before_the_count_of_a_runner_is_no_failure(
+    line: str, logged: str, count: str
+) -> None:
+    trace = f'Traceback (most recent call last):\n  File "a.py", line 3, in x\n{logged}\n'
+    for output in (f"{logged}\n...\n{count}\n", f"{trace}...\n{count}\n"):
+        assert verdict(line, output, 0) is True
+        assert verdict(f"{line} 2>&1 | tail -20", output, 0) is True
 
 
 def test_a_failure_after_the_count_is_one() -> None:
@@ -287,8 +305,8 @@ def test_a_failure_after_the_count_is_one() -> None:
         LOGGED + 'error: script "lint" exited with code 1\nTraceback (most recent call last):\n'
     )
     output += '  File "a.py", line 1\nValueError: x\n'
-    assert verdict("bun run test; ./report.py", output, 0, tests=True) is False
-    assert verdict("bun run all | tail -40", output, 0, tests=True) is False
+    assert verdict("bun run test; ./report.py", output, 0) is False
+    assert verdict("bun run all | tail -40", output, 0) is False
 
 
 def test_a_commit_whose_hook_logs_errors_is_known_by_its_code() -> None:
@@ -317,3 +335,25 @@ def test_a_program_that_tells_its_failure_at_the_end_is_believed(
     line: str, output: str, code: int | None, expected: bool | None
 ) -> None:
     assert verdict(line, output, code) is expected
+
+
+@pytest.mark.parametrize(
+    ("line", "output", "expected"),
+    [
+        ("go vet ./... | tail -3", "# example.com/a\nvet: ./main.go:5:2: undefined: x", False),
+        ("cargo fmt --check || true", "Diff in /w/src/main.rs:1:\n fn main() {\n-let x=1;", False),
+        ("pytest -q | tail -4", "ERROR tests/test_a.py - ImportError: no x\n", False),
+        ("php artisan test | tail -1", "  Tests:    1 skipped, 3 passed (4 assertions)", True),
+        ("git rebase main 2>&1 | tail -1", "Successfully rebased and updated refs/heads/f.", True),
+    ],
+)
+def test_lines_of_programs_with_several_forms(line: str, output: str, expected: bool) -> None:
+    assert verdict(line, output, 0) is expected
+
+
+def test_a_program_that_logs_a_traceback_and_ends_with_0_puts_its_failure_right() -> None:
+    line = "python worker.py"
+    logged = f'$ {line}\nTraceback (most recent call last):\n  File "w.py", line 3\nValueError: x\n'
+    again = Ran(line, 2, code=0, text=logged)
+    assert again.succeeded() is True
+    assert open_failures([again, Ran(line, 1, code=1, text=f"$ {line}\nboom")]) == []

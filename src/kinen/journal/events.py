@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kinen.journal import shell
-from kinen.journal.verdict import verdict
+from kinen.journal.verdict import RUNS_TESTS, runs_tests, verdict
 from kinen.model.journal import Observation
 from kinen.text import digest, excerpt
 
@@ -26,12 +26,6 @@ _ERROR_LINE = re.compile(
 )
 """A line that names an error; `186 | submitError: …` is a line of source that a tool quotes."""
 _FAILED_COUNT = re.compile(r"(?i)\b([1-9]\d{0,6}) (?:tests? )?(?:failed|failures?|failing|fail)\b")
-_TESTS = re.compile(
-    r"\b(?:pytest|tox|nox|unittest|mix test|cargo (?:test|nextest)|go test|gotestsum|jest|vitest"
-    r"|mocha|rspec|minitest|phpunit|ctest|bats|(?:npm|pnpm|yarn|bun|deno|make|gradlew?|mvn|dotnet"
-    r"|swift|zig|just|rake|rails)(?: run)?(?: \S+){0,2} ?:?tests?\b)"
-)
-_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _COUNT = r"(?<![\d.])\d[\d,]{0,12}\s+(?:tests?|passed|passing|pass|examples|assertions|specs|ok)\b"
 _TEST_COUNT = re.compile(_COUNT.replace(r"\d[\d,]{0,12}", r"(\d[\d,]{0,12})"), re.IGNORECASE)
 _OF_MANY = re.compile(r"test result: ")
@@ -68,7 +62,7 @@ def succeeded(event: Observation) -> bool | None:
     line = command(event)
     if not line:
         return not exit_code(event)
-    return verdict(line, body(event), exit_code(event), tests=is_test(event))
+    return verdict(line, body(event), exit_code(event))
 
 
 def failed(event: Observation) -> bool:
@@ -104,12 +98,8 @@ def programs(line: str) -> list[str]:
 
 
 def is_test(event: Observation) -> bool:
-    """Does it run tests? What stands in quotes or a here-document is text and not run."""
-    return any(
-        _TESTS.search(_QUOTED.sub("''", part.text))
-        for part in shell.parts(command(event)[:2000])
-        if shell.acts(shell.words(part.text))
-    )
+    """Does it run tests?"""
+    return runs_tests(command(event))
 
 
 def tests_passed(event: Observation) -> bool | None:
@@ -132,7 +122,7 @@ def test_command(event: Observation) -> str:
     for part in shell.parts(line):
         if found and part.before != "|":
             break
-        if found or _TESTS.search(part.text):
+        if found or RUNS_TESTS.search(part.text):
             found = f"{found} | {part.text}" if found else part.text
     return found or line
 

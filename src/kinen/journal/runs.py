@@ -78,7 +78,7 @@ class Ran:
         from kinen.journal.verdict import verdict
 
         code = 0 if self.code == 0 else None
-        return verdict(self.line, self._output(), code, tests=plain)
+        return verdict(self.line, self._output(), code)
 
     def may_have_failed(self) -> bool:
         """Whether it failed, or its exit code may hide a failure that its output tells of."""

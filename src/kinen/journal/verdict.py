@@ -54,7 +54,7 @@ FORMATS = (
         ("pytest", "tox", "nox", "py.test"),
         _lines(
             r"^(?:=+ )?(?:\d+ \w+, ){0,8}[1-9]\d* (?:failed|errors?)(?:, | in |$)",
-            r"^(?:FAILED|ERROR) \S+(?:::| - )",
+            r"^(?:FAILED|ERROR) \S+(?:::|\.(?:py|md|rst|txt)(?: - |$))",
             r"^(?:=+ )?no tests ran in ",
             r"^ERROR: (?:file or directory not found|usage|not found)",
             r"^!+ Interrupted: ",
@@ -67,6 +67,7 @@ FORMATS = (
         ("unittest", "python", "python3", "manage.py"),
         _lines(r"^FAILED \((?:failures|errors|unexpected)", r"^NO TESTS RAN"),
         _lines(r"^Ran [1-9]\d* tests? in [^\n]{0,60}\n\s*OK\b"),
+        summary=True,
         tests=True,
     ),
     Format(
@@ -83,7 +84,11 @@ FORMATS = (
     ),
     Format(
         ("go build", "go vet", "go run", "go install"),
-        _lines(r"^\S+\.go:\d+:\d+: ", r"^panic: ", r"^go: (?!downloading|finding|upgraded|added)"),
+        _lines(
+            r"^(?:vet: )?\S+\.go:\d+:\d+: ",
+            r"^panic: ",
+            r"^go: (?!downloading|finding|upgraded|added)",
+        ),
     ),
     Format(
         ("cargo test", "cargo nextest"),
@@ -100,7 +105,11 @@ FORMATS = (
     ),
     Format(
         ("cargo", "rustc"),
-        _lines(r"^error(?:\[E\d+\])?: ", r"^thread '[^\n]{0,80} panicked at "),
+        _lines(
+            r"^error(?:\[E\d+\])?: ",
+            r"^thread '[^\n]{0,80} panicked at ",
+            r"^Diff in /[^\n]+:\d+:$",
+        ),
         _lines(r"^\s+Finished "),
         own=True,
     ),
@@ -286,7 +295,10 @@ FORMATS = (
             r"^PHP (?:Fatal|Parse) error",
         ),
         _lines(
-            r"^OK \([1-9]\d* tests?", r"^OK, but ", r"^\s*+Tests:\s++(?![^\n]*failed)\d+ passed"
+            r"^OK \([1-9]\d* tests?",
+            r"^OK, but ",
+            # Jest has a line with this beginning, in which suites that did not load are missing.
+            r"^\s*+Tests:\s++(?![^\n]*failed)[^\n]{0,80}\d+ passed [^\n]{0,40}\(\d+ assertions?\)",
         ),
         tests=True,
     ),
@@ -351,6 +363,7 @@ FORMATS = (
             r"^Already up to date",
             r"^Fast-forward",
             r"^Switched to ",
+            r"^Successfully rebased ",
         ),
         own=True,
     ),
@@ -393,13 +406,27 @@ _MOST = 20
 _ELSEWHERE = re.compile(r"[1&]?>(?!&)")
 """Sends the output of a command where nobody sees it."""
 _LAST = re.compile(r"-n?(\d{1,6})")
+RUNS_TESTS = re.compile(
+    r"\b(?:pytest|tox|nox|unittest|mix test|cargo (?:test|nextest)|go test|gotestsum|jest|vitest"
+    r"|mocha|rspec|minitest|phpunit|ctest|bats|(?:npm|pnpm|yarn|bun|deno|make|gradlew?|mvn|dotnet"
+    r"|swift|zig|just|rake|rails)(?: run)?(?: \S+){0,2} ?:?tests?\b)"
+)
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 
-def verdict(line: str, output: str, code: int | None, *, tests: bool = False) -> bool | None:
+def runs_tests(line: str) -> bool:
+    """Does a line run tests? What stands in quotes or a here-document is text and not run."""
+    return any(
+        RUNS_TESTS.search(_QUOTED.sub("''", part.text))
+        for part in shell.parts(line[:2000])
+        if shell.acts(shell.words(part.text))
+    )
+
+
+def verdict(line: str, output: str, code: int | None) -> bool | None:
     """Whether a command succeeded; None if nobody knows.
 
-    `tests` says that the line runs tests: a script may swallow their exit code, but not what they
-    print.
+    A script may swallow the exit code of its tests, but not what they print.
     """
     if code:
         return False
@@ -408,7 +435,7 @@ def verdict(line: str, output: str, code: int | None, *, tests: bool = False) ->
     hidden = shell.hidden(line) if code == 0 else acting
     if _ends_in_proof(line, acting, output):
         return True
-    if (hidden or tests) and _failed(hidden or acting[-1:] or [[]], tail):
+    if (hidden or runs_tests(line)) and _failed(hidden or acting[-1:] or [[]], tail):
         return False
     if code == 0 and not hidden:
         # A script that goes on after its tests failed says that it succeeded.
