@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kinen.journal import shell
 from kinen.journal.runs import Ran, open_failures
-from kinen.journal.verdict import verdict
+from kinen.journal.verdict import failure_line, verdict
 
 SAMPLES = {
     "pytest -q": (
@@ -357,3 +357,29 @@ def test_a_program_that_logs_a_traceback_and_ends_with_0_puts_its_failure_right(
     again = Ran(line, 2, code=0, text=logged)
     assert again.succeeded() is True
     assert open_failures([again, Ran(line, 1, code=1, text=f"$ {line}\nboom")]) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "output", "expected"),
+    [
+        (
+            "go test ./... ; echo done",
+            "ok  \tx/a\t0.1s\n--- FAIL: TestRewind (0.00s)\n    r_test.go:12: want 1\nFAIL\ndone",
+            "--- FAIL: TestRewind (0.00s)",
+        ),
+        (
+            "pytest -q | tail -3",
+            "FAILED t/test_a.py::test_half - assert 1 == 2\n1 failed in 0.1s",
+            "FAILED t/test_a.py::test_half - assert 1 == 2",
+        ),
+        (
+            "npx tsc | tail -3",
+            "src/a.ts(3,7): error TS2322: no\ndone",
+            "src/a.ts(3,7): error TS2322: no",
+        ),
+        ("python train.py", "epoch 3", ""),
+        ("ls; cat a", "FAIL", ""),
+    ],
+)
+def test_a_failure_is_told_by_the_line_that_shows_it(line: str, output: str, expected: str) -> None:
+    assert failure_line(line, output) == expected

@@ -66,7 +66,7 @@ LONG = (
 )
 
 
-@pytest.mark.parametrize("typed", ["cannot auto-sign commit", "No ssh-agent", "was configured"])
+@pytest.mark.parametrize("typed", ["cannot auto-sign commit", "No ssh-agent"])
 def test_a_part_of_an_error_finds_it_and_is_not_the_same_error(typed: str) -> None:
     text = f"Exit code 1\n  {LONG}\nfatal: nothing was committed"
     assert errors.compared([typed], text) == (errors.PART, LONG)
@@ -76,6 +76,28 @@ def test_a_part_of_an_error_finds_it_and_is_not_the_same_error(typed: str) -> No
 @pytest.mark.parametrize("typed", ["commit was configured", "cannot sign the commit"])
 def test_words_that_do_not_stand_together_find_nothing(typed: str) -> None:
     assert errors.compared([typed], LONG)[0] < errors.FLOOR
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("TestRewind", (errors.FLOOR, "--- FAIL: TestRewind (0.00s)")),
+        ("assert 1998 == 1999", (1.0, "assert 1998 == 1999")),
+        ("assert 7 == 9", (0.0, "")),
+    ],
+)
+def test_one_word_of_an_error_finds_it_as_it_was_typed(
+    typed: str, expected: tuple[float, str]
+) -> None:
+    text = "ok  a\nE       assert  1998 == 1999\n--- FAIL: TestRewind (0.00s)\nFAIL"
+    assert errors.compared(errors.asked_lines(typed), text) == expected
+
+
+@pytest.mark.parametrize(
+    "typed", ["exit code 1", "1998 == 1999", "error", "ok", "1 failed in 0.1s"]
+)
+def test_what_stands_in_every_error_is_too_little_of_one(typed: str) -> None:
+    assert errors.asked_lines(typed) == []
 
 
 def test_the_closest_line_of_an_error_is_shown() -> None:

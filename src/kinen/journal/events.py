@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kinen.journal import shell
-from kinen.journal.verdict import RUNS_TESTS, runs_tests, verdict
+from kinen.journal.verdict import RUNS_TESTS, failure_line, runs_tests, verdict
 from kinen.model.journal import Observation
 from kinen.text import digest, excerpt
 
@@ -147,8 +147,10 @@ def named_error(event: Observation) -> str:
 
 
 def error_line(event: Observation) -> str:
-    """The line that names what went wrong, else the last."""
-    return named_error(event) or body(event).strip()[:LOOKED_AT].rpartition("\n")[2].strip()
+    """The line that names what went wrong, else one by which the program failed, else the last."""
+    text = body(event).strip()
+    told = named_error(event) or failure_line(command(event), text)
+    return told or text[:LOOKED_AT].rpartition("\n")[2].strip()
 
 
 def test_result(event: Observation) -> str:

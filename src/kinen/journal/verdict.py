@@ -444,6 +444,17 @@ def verdict(line: str, output: str, code: int | None) -> bool | None:
     return True if _proven(line, hidden, acting, tail) else None
 
 
+def failure_line(line: str, output: str) -> str:
+    """The first line of an output by which its program is known to have failed; else empty."""
+    tail = output[-LOOKED_AT:]
+    rows = {row: None for words in shell.acting(line) for row in _formats(words)}
+    places = [match.start() for row in rows if (match := row.failed.search(tail))]
+    if not places:
+        return ""
+    start = tail.rfind("\n", 0, min(places)) + 1
+    return tail[start:].partition("\n")[0].strip()
+
+
 def _ends_in_proof(line: str, acting: list[list[str]], output: str) -> bool:
     """Whether the last command, which runs only after the others succeeded, printed its proof."""
     rows = _formats(acting[-1]) if acting else FORMATS

@@ -59,7 +59,7 @@ class Experience:
 
         None if no recorded failure is similar enough.
         """
-        lines = errors.identifying_lines(storable(error))
+        lines = errors.asked_lines(storable(error))
         if not lines:
             raise QueryError(
                 "too little of an error to tell it from others",
@@ -252,7 +252,7 @@ class Experience:
 
 def nearest(search: Callable[[Query], Hits], error: str) -> Hits:
     """What search finds for an error that is not among the recorded failures."""
-    lines = errors.identifying_lines(storable(error))
+    lines = errors.asked_lines(storable(error))
     return search(Query(" ".join(lines)[:QUESTION], limit=NEAREST, floor=True))
 
 

@@ -162,6 +162,16 @@ def identifying_lines(text: str) -> list[str]:
     return list(chosen)[:MOST_LINES]
 
 
+def asked_lines(text: str) -> list[str]:
+    """The lines of an error that somebody asks for: those that identify it, else what was typed.
+
+    None if that is on every error: `exit code 1`.
+    """
+    typed = " ".join(plain_text(text).split())[:LONGEST_LINE]
+    tells = any(len(word) > 2 for word in _telling_words(typed)) and not _GENERIC.match(typed)
+    return identifying_lines(text) or ([typed] if tells else [])
+
+
 def naming_line(text: str) -> str:
     """The first line that names an error; empty if none does."""
     return next(filter(_NAMES_ERROR.search, _telling_lines(text)), "")
@@ -207,8 +217,13 @@ def compared(error: Sequence[str], text: str) -> tuple[float, str]:
     """How alike an error and a recorded one are, and the closest line of the recorded one.
 
     Of one line a part is enough, since people type the words that they remember. A line that is
-    there as it was typed is the error itself.
+    there as it was typed is the error itself. Less than LEAST_WORDS count as they were typed.
     """
+    if len(error) == 1 and not _tells(error[0]):
+        typed = error[0].casefold()
+        written = (" ".join(line.split()) for line in plain_text(text).splitlines())
+        line = next((line for line in written if typed in line.casefold()), "")
+        return float(typed == line.casefold()) or (FLOOR if line else 0.0), line[:LONGEST_LINE]
     lines = identifying_lines(text)
     score = likeness(error, lines)
     if len(error) == 1 and score < 1:
