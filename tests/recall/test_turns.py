@@ -121,6 +121,13 @@ def test_a_choice_is_found_by_what_it_is_about(kinen: Runner, space: Path) -> No
         ("The cache is stale. Shall I delete the cache folder?", "yes", "delete the cache folder"),
         ("Der Cache ist alt. Soll ich den Cache löschen?", "ja, bitte", "ich den Cache löschen"),
         ("缓存已经过期。要删除缓存目录吗？", "好的", "要删除缓存目录吗"),
+        (
+            "I would delete the cache folder. Shall I do that?",
+            "yes",
+            "would delete the cache folder",
+        ),
+        ("Ich würde den Cache löschen.\n\nSoll ich das tun?", "ja", "würde den Cache löschen"),
+        ("Left:\n- the cache\n- the log\n\nShall I do that?", "yes", "”): Shall I do that"),
     ],
 )
 def test_a_yes_is_shown_with_the_question_that_it_answers(

@@ -18,6 +18,8 @@ LONGEST_REPLY = 120
 """Characters of a reply that may be a mere acceptance; a longer one says something of its own."""
 LONGEST = 300
 """Characters of a question or an option."""
+POINTING = 7
+"""Words of a question that may be about the sentence before it: `Shall I do that?`"""
 
 YES = frozenset(
     """yes yep yeah yup sure ok okay agreed lgtm approved fine perfect great good go do it ahead
@@ -93,6 +95,7 @@ _CJK = "\u3040-\u30ff\u3400-\u9fff"
 _WORD = lazy_pattern(f"[{_CJK}]+|(?:(?![{_CJK}])[^\\W_])+(?:['’-](?:(?![{_CJK}])[^\\W_])+)*")
 _CLAUSE = lazy_pattern(r"[,;.!:()\n，。；！：、（）]+|\s[–—-]+\s")
 _BOUND = lazy_pattern(r"(?<=[.!?。！？])\s+|\n")
+_LISTED = lazy_pattern(r"\s*(?:[-*+•]|\d{1,2}[.)]|\|)\s")
 _MARKUP = lazy_pattern(r"[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}|^\s*(?:#{1,6}|[-+>])\s+")
 
 
@@ -105,7 +108,12 @@ class Choice(NamedTuple):
     rest: str = ""
     """What the reply adds: `but keep the old one`."""
     lead: str = ""
-    """The line that leads to the options, if that is not the question."""
+    """The line that leads to the options, if that is not the question; what `Shall I?` is about."""
+
+    @property
+    def what(self) -> str:
+        """The option, else the question with what it is about."""
+        return self.option or f"{self.lead} {self.question}".strip()
 
     @property
     def text(self) -> str:
@@ -139,7 +147,9 @@ def accepted(question: str, reply: str) -> Choice | None:
         option, rest = picked(offered, reply)
         # A list and `Shall I commit?` is a report.
         return Choice(sentence, option, rest, lead) if option and asks_which(sentence) else None
-    return Choice(sentence, "") if agrees(reply) and not asks_which(sentence) else None
+    if not agrees(reply) or asks_which(sentence):
+        return None
+    return Choice(sentence, "", lead=_proposal(question))
 
 
 def agrees(reply: str) -> bool:
@@ -255,6 +265,16 @@ def _question(message: str) -> tuple[str, str]:
             lead = "" if part is before else next(reversed(before.strip().split("\n")), "")
             return _plain(sentence[-1]), _plain(lead)
     return "", ""
+
+
+def _proposal(message: str) -> str:
+    """The sentence that a short question points back to; a list of several things is none."""
+    lines = [line for line in _BOUND.split(_FENCE.sub("", message)) if line.strip()]
+    ends = (line.rstrip("*_ ").endswith(tuple(_ASKING)) for line in reversed(lines))
+    last = len(lines) - 1 - next((n for n, asks in enumerate(ends) if asks), len(lines))
+    if last < 1 or len(words_of(lines[last])) > POINTING or _LISTED.match(lines[last - 1]):
+        return ""
+    return _plain(lines[last - 1])
 
 
 def _in_order(items: dict[str, str]) -> bool:

@@ -330,7 +330,7 @@ def meaning(before: str, request: str) -> str:
 
     choice = accepted(before, request)
     if choice:
-        return choice.option or choice.question
+        return choice.what
     agrees = words[0].strip(SIGNS).casefold() in YES or goes_on(request)
     is_reply = before.rstrip("*_` \n").endswith(("?", "？"))
     return "" if agrees or (is_reply and len(words) < ASKED) else request

@@ -56,7 +56,7 @@ def acceptance(question: str, reply: str) -> str:
     choice = accepted(question, reply)
     if choice is None:
         return ""
-    what = choice.option or choice.question.rstrip("".join(QUESTION) + " ")
+    what = choice.what.rstrip("".join(QUESTION) + " ")
     return f"{ACCEPTED} (“{' '.join(reply.split())}”): {what}"
 
 
