@@ -209,7 +209,7 @@ def test_proposals_are_followed_until_one_is_settled(kinen: Runner, space: Path)
     )
     answer = kinen("ask", "where do retries belong").out.partition("\n\n")[0]
     assert "the user: Not there" in answer
-    assert "accepted by the user (“yes”): Is that better" in answer
+    assert "accepted by the user (“yes”): A decorator would hold the retries" in answer
     assert answer.endswith("The decorator is in place.")
     assert "?" not in answer
 
