@@ -234,6 +234,7 @@ def steady(text: str, folder: Path) -> str:
         (r'(?<="seconds": )\d+\.\d{3,}', "N"),
         (r'(?<="used": ")[\d:.TZ-]+', "TIME"),  # of a file, here and in the next line
         (r"(?<= MB  )\d{4}-\d\d-\d\d", "DATE"),
+        (r"(?<=delivery-guide\.md:1 · )\d{4}-\d\d-\d\d", "DATE"),
         (r"kinen-demo-\w{8}", "kinen-demo"),
         # Digests of paths:
         (r"(?<=/spaces/)[0-9a-f]{16}", "SPACE"),
