@@ -99,6 +99,9 @@ class Bundles:
         """The client's id of a session, which may be named by its capsule."""
         store = self._core.store
         if name and store.exists:
+            with contextlib.suppress(NotFound):
+                require(store.db, session=name)
+                return name
             with contextlib.suppress(KinenError):
                 capsule = store.entry(*store.resolve(f"capsule:{name.removeprefix('capsule:')}"))
                 return capsule.scope.session or name
