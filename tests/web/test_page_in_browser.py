@@ -186,7 +186,7 @@ def test_every_view_is_reached_by_clicking(tab: Tab) -> None:
     page.click("#sessions >> text=fix the labels")
     page.wait_for_selector(".shown aside >> text=labels are upright")
     assert "make labels" in page.locator(".shown .steps").inner_text()
-    page.click(".shown >> text=the change")
+    page.click(".shown .edit summary")
     assert page.locator(".shown .steps .gi").inner_text() == "+rotate(180)"
     page.select_option(".shown select[name=only]", "error")
     tab.until("document.querySelectorAll('.shown .steps > li:not([hidden])').length === 1")
