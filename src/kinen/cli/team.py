@@ -220,18 +220,18 @@ def check(url: str) -> Output:
     from kinen.team.schema import MIGRATIONS
 
     with Database(url, application="kinen team", most=1) as db:
-        found = check(db, MIGRATIONS)
+        state = check(db, MIGRATIONS)
         place = db.place
-    who = f"PostgreSQL {found.server}, user {found.user}, schema {found.schema}"
-    lines = [f"{statement};" for statement in found.needed]
-    if found.optional:
+    who = f"PostgreSQL {state.server}, user {state.user}, schema {state.schema}"
+    lines = [f"{statement};" for statement in state.needed]
+    if state.optional:
         lines.append("-- for `kinen team member add` alone:")
-        lines += [f"{statement};" for statement in found.optional]
-    data = {**found._asdict(), "ready": not found.needed}
+        lines += [f"{statement};" for statement in state.optional]
+    data = {**state._asdict(), "ready": not state.needed}
     notes = [f"ready: {who}"]
-    if found.needed:
+    if state.needed:
         notes = [f"not ready: {who}; a database administrator has to run this at {place}"]
-    return Output(data, "\n".join(lines), found=not found.needed, notes=notes)
+    return Output(data, "\n".join(lines), found=not state.needed, notes=notes)
 
 
 @team.group()
@@ -268,9 +268,9 @@ def create_token(
     from kinen.team import tokens
 
     with _database(database) as db:
-        text, made = tokens.create(db, name, spaces, rights or ("read", "write"), valid_days)
-    data = {**_token_json(made), "token": text}
-    return Output(data, text, notes=[f"token {made.id} of {made.person}: it is not shown again"])
+        text, token = tokens.create(db, name, spaces, rights or ("read", "write"), valid_days)
+    data = {**_token_json(token), "token": text}
+    return Output(data, text, notes=[f"token {token.id} of {token.person}: it is not shown again"])
 
 
 @token.command("list")
@@ -328,8 +328,8 @@ def audit(
 
     with _database(database) as db:
         removed = audit.forget_before(db, keep_days) if keep_days else 0
-        found = audit.lines(db, person=name, space=space_name, days=last_days, limit=limit)
-    rows = [{**line._asdict(), "at": line.at.isoformat()} for line in found]
+        entries = audit.lines(db, person=name, space=space_name, days=last_days, limit=limit)
+    rows = [{**line._asdict(), "at": line.at.isoformat()} for line in entries]
     text = "\n".join(
         visible_line(
             f"{row['at'][:19]}  {row['status']}  {row['person']}  {row['action']}  {row['space']}"

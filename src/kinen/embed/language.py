@@ -14,7 +14,7 @@ ENGLISH = "english"
 MULTILINGUAL = "multilingual"
 LEAST_LETTERS = 20
 """Letters of the different words of a text below which its language is not known."""
-KNOWN = 0.4
+ENGLISH_LETTERS = 0.4
 """The share of these letters in English words below which a text is in another language."""
 FOREIGN = 0.1
 """The share of texts in another language from which on a space has the multilingual model."""
@@ -26,7 +26,7 @@ _PARTS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 def best_model(texts: Iterable[str]) -> str:
     """The built-in model for a space, by a sample of its texts."""
-    foreign = [known for known in map(is_foreign, texts) if known is not None]
+    foreign = [verdict for verdict in map(is_foreign, texts) if verdict is not None]
     return MULTILINGUAL if foreign and sum(foreign) >= FOREIGN * len(foreign) else ENGLISH
 
 
@@ -37,7 +37,7 @@ def is_foreign(text: str) -> bool | None:
     letters = sum(map(len, words))
     if letters < LEAST_LETTERS:
         return None
-    return sum(map(len, words & dictionary())) < KNOWN * letters
+    return sum(map(len, words & dictionary())) < ENGLISH_LETTERS * letters
 
 
 @cache

@@ -216,8 +216,8 @@ class TeamServer:
         range_ = call.request.query_params.get("range", "")
         if range_:
             return Answer({"prints": self._team(call).prints(range_[:2])})
-        found = self._team(call).compare()
-        content = {"epoch": found.epoch, "newest": found.newest, "digests": dict(found.digests)}
+        state = self._team(call).compare()
+        content = {"epoch": state.epoch, "newest": state.newest, "digests": dict(state.digests)}
         return Answer(content)
 
     def _push(self, call: Call) -> Answer:

@@ -86,7 +86,7 @@ def lanes(
         return LEFT + day * (number + share)
 
     y = float(TOP)
-    shown: list[Lane] = []
+    lanes: list[Lane] = []
     for name, kind, some in (("decided", "decision", decisions), ("commits", "commit", commits)):
         within = [mark for mark in some if period.start <= _day(mark[0]) <= period.last.isoformat()]
         if within:
@@ -94,7 +94,7 @@ def lanes(
                 Bar(place(at, epoch_hour(at)), y + ROW / 2, 0, excerpt(text, TITLE), url)
                 for at, text, url in within
             )
-            shown.append(Lane(name, name, y + ROW / 2 + 4, kind, bars))
+            lanes.append(Lane(name, name, y + ROW / 2 + 4, kind, bars))
             y += ROW + GAP
     by_name: dict[str, list[tuple[float, float, SessionOverview, str]]] = {}
     for start, end, session, url in sorted(spans, key=lambda span: span[2].started):
@@ -111,14 +111,14 @@ def lanes(
             ends[row : row + 1] = [x + width + 1]
             title = _title(session)
             bars_.append(Bar(x, y + row * ROW, width, title, url, session.errors))
-        shown.append(Lane(excerpt(name, NAME), name, y + ROW / 2 + 4, "session", tuple(bars_)))
+        lanes.append(Lane(excerpt(name, NAME), name, y + ROW / 2 + 4, "session", tuple(bars_)))
         y += len(ends) * ROW + GAP
     names = tuple(
         (LEFT + day * number, f"{each:%a %-d %b}", each.isoformat())
         for number in range(period.days)
         for each in (period.first + timedelta(days=number),)
     )
-    return Lanes(y, names, day, tuple(shown), (first, last))
+    return Lanes(y, names, day, tuple(lanes), (first, last))
 
 
 def epoch_hour(at: float) -> float:

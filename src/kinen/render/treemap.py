@@ -42,8 +42,8 @@ def treemap(
             f"{file.path}: {counted(file.edits, 'edits')} in {counted(file.sessions, 'sessions')}"
         )
         level = min(2, int(3 * file.edits / (most + 1)))
-        shown = label if height >= LINE + 4 else ""
-        tiles.append(Tile(x, y, width, height, file.path, shown, title, level))
+        text = label if height >= LINE + 4 else ""
+        tiles.append(Tile(x, y, width, height, file.path, text, title, level))
     return tuple(tiles)
 
 

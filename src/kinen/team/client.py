@@ -123,7 +123,8 @@ class HttpTeam:
         versions, invalid = from_list(items)
         unread = {**_reasons(body, "unread"), **invalid}
         # an older server says neither
-        epoch, newest = str(body.get("epoch", ""))[:LONGEST_NAME], _count(body, "newest")
+        epoch = str(body.get("epoch", ""))[:LONGEST_NAME]
+        newest = _count(body, "newest")
         return Page(tuple(versions), cursor, more, unread, epoch, newest)
 
     def fetch(self, refs: Sequence[str]) -> Page:

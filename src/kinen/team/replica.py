@@ -351,14 +351,14 @@ class Replica:
 
     def ranges(self) -> dict[str, dict[str, str]]:
         """The fingerprints of all entries that the team knows from here, by range and ref."""
-        found: dict[str, dict[str, str]] = {}
+        ranges: dict[str, dict[str, str]] = {}
         rows_ = self._db.execute(
             "SELECT noun, id, author, stamps, cleaned, forgotten FROM team_entries"
         )
         for noun, id_, *parts in rows_:
-            prints = found.setdefault(range_of(noun, id_), {})
+            prints = ranges.setdefault(range_of(noun, id_), {})
             prints[f"{noun}:{id_}"] = print_of(noun, id_, *parts)
-        return found
+        return ranges
 
     def offer(self, refs: Iterable[str], known: Collection[str]) -> tuple[int, int]:
         """Send entries again that the team holds otherwise, or, if they are one's own, not at all.
@@ -388,7 +388,9 @@ class Replica:
         with self._step() as state:
             if state.reader == READER:
                 return []
-            refs, state.unread, state.reader = state.unread, [], READER
+            refs = state.unread
+            state.unread = []
+            state.reader = READER
         return refs
 
     def keep_unread(self, refs: Iterable[str]) -> None:

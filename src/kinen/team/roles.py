@@ -95,18 +95,18 @@ def missing(connection: Connection, schema: str) -> list[str]:
     ):
         statements.append(f"GRANT CREATE, USAGE ON SCHEMA {schema} TO {user}")
     statements += [f"ALTER {thing} OWNER TO {user}" for thing in _of_others(connection, schema)]
-    known = {role: _exists(connection, role) for role in roles}
-    statements += [f"CREATE ROLE {role} NOLOGIN" for role in roles if not known[role]]
+    existing = {role: _exists(connection, role) for role in roles}
+    statements += [f"CREATE ROLE {role} NOLOGIN" for role in roles if not existing[role]]
     separate = connection.info.server_version >= GRANTS_SET
     right = "SET" if separate else "MEMBER"
     become = f"SELECT pg_has_role(current_user, %s, '{right}')"
-    if not known[roles[0]] or not _value(connection, become, roles[0]):
+    if not existing[roles[0]] or not _value(connection, become, roles[0]):
         statements.append(f"GRANT {roles[0]} TO {user}{' WITH SET TRUE' if separate else ''}")
     use = "SELECT has_schema_privilege(%s, %s, 'USAGE')"
     closed = [
         role
         for role in roles
-        if not (has_schema and known[role] and _value(connection, use, role, schema))
+        if not (has_schema and existing[role] and _value(connection, use, role, schema))
     ]
     if closed:
         statements.append(f"GRANT USAGE ON SCHEMA {schema} TO {', '.join(closed)}")

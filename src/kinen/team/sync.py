@@ -139,23 +139,23 @@ class Exchange:
         A database that was restored, or a standby that took over, may have lost what was
         acknowledged, and counts from an earlier number.
         """
-        found = self._team.compare()
+        remote = self._team.compare()
         here = self._replica.ranges()
-        wanted: list[str] = []
+        differing: list[str] = []
         offered: dict[str, bool] = {}
-        for name in sorted({*here, *found.digests}):
+        for name in sorted({*here, *remote.digests}):
             own = here.get(name, {})
-            if own and range_digest(own.values()) == found.digests.get(name):
+            if own and range_digest(own.values()) == remote.digests.get(name):
                 continue
-            theirs = self._team.prints(name) if name in found.digests else {}
-            wanted += [ref for ref, print_ in theirs.items() if own.get(ref) != print_]
+            theirs = self._team.prints(name) if name in remote.digests else {}
+            differing += [ref for ref, print_ in theirs.items() if own.get(ref) != print_]
             offered |= {ref: ref in theirs for ref, mine in own.items() if theirs.get(ref) != mine}
-        self.fetch(wanted)
+        self.fetch(differing)
         known = {ref for ref, there in offered.items() if there}
         sent, self._report.lost = self._replica.offer(offered, known)
         self._report.compared = True
         self._report.repaired += sent
-        self._replica.settle(found.epoch, found.newest)
+        self._replica.settle(remote.epoch, remote.newest)
 
     def fetch(self, refs: Sequence[str]) -> None:
         """Take over the team's versions of some entries."""

@@ -120,8 +120,8 @@ def _title(period: Period) -> str:
 
 def _days(memory: Memory, period: Period, space: str = "") -> Days:
     """What happened in a time: of a long one the latest sessions, and counts instead of commits."""
-    found = memory.sessions.overviews(MOST, since=period.start, until=period.end)
-    sessions = [(session, space) for session in found if session.started >= period.start]
+    overviews = memory.sessions.overviews(MOST, since=period.start, until=period.end)
+    sessions = [(session, space) for session in overviews if session.started >= period.start]
     if period.days <= DAYS:
         commits = memory.git.commits_between(period.start, period.end, MOST)
         return Days(sessions, [(record, space) for record in commits], {})
@@ -134,7 +134,7 @@ def _days(memory: Memory, period: Period, space: str = "") -> Days:
 
 
 def _values(visit: Visit, period: Period, days: Days, decided: Sequence[Point]) -> dict[str, Any]:
-    shown = [session for session, _ in days.sessions]
+    sessions = [session for session, _ in days.sessions]
     later = min(period.today, period.last + timedelta(days=period.days))
     url = visit.here(days="", until="")
     values: dict[str, Any] = {
@@ -144,9 +144,9 @@ def _values(visit: Visit, period: Period, days: Days, decided: Sequence[Point]) 
         "earlier": _place(visit, period, period.first - timedelta(days=1)),
         "later": _place(visit, period, later) if period.last < period.today else "",
         "sessions": days.sessions,
-        "full": len(shown) >= MOST,
+        "full": len(sessions) >= MOST,
         "totals": {
-            name: sum(getattr(session, name) for session in shown)
+            name: sum(getattr(session, name) for session in sessions)
             for name in ("seconds", "prompts", "edits", "commands", "errors")
         },
         "heat": None,

@@ -67,18 +67,18 @@ def _events(past: Past, text: str, start: int) -> Iterator[Event]:
 
 
 def _block(past: Past, role: str, body: str) -> Iterator[Event | None]:
-    said, tools = _told(body)
-    yield past.message(role, said.strip())
+    prose, tools = _prose_and_tools(body)
+    yield past.message(role, prose.strip())
     for about, inner in tools:
         yield past.tool_use(_use(about, inner))
 
 
-def _told(body: str) -> tuple[str, list[tuple[str, str]]]:
+def _prose_and_tools(body: str) -> tuple[str, list[tuple[str, str]]]:
     """What a block says outside of elements, and the attributes and contents of its tools.
 
     A search for an end that is missing would be made again at every beginning: it is made once.
     """
-    said: list[str] = []
+    prose: list[str] = []
     tools: list[tuple[str, str]] = []
     endless: set[str] = set()
     place = 0
@@ -87,14 +87,14 @@ def _told(body: str) -> tuple[str, list[tuple[str, str]]]:
         end = -1 if name in endless else body.find(f"</{name}>", head.end())
         if end < 0:
             endless.add(name)
-            said.append(body[place : head.end()])
+            prose.append(body[place : head.end()])
             place = head.end()
             continue
-        said.append(body[place : head.start()])
+        prose.append(body[place : head.start()])
         if name == "tool-use":
             tools.append((head[2], body[head.end() : end]))
         place = end + len(name) + 3
-    return "".join([*said, body[place:]]), tools
+    return "".join([*prose, body[place:]]), tools
 
 
 def _fenced(text: str) -> list[str]:
