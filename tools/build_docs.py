@@ -17,11 +17,10 @@ import click
 
 import kinen
 from kinen.agents.client import clients
-from kinen.cli.clickargs import EVERY_OPTION
-from kinen.cli.commands import overview
+from kinen.cli.command import EVERY_OPTION
 from kinen.cli.groups import root
 from kinen.config import keys
-from kinen.verbs.catalogue import COMMANDS, OTHER_NAMES
+from kinen.verbs.catalogue import COMMANDS, OTHER_NAMES, overview
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

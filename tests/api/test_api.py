@@ -11,13 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from kinen.api import entries, requests, responses
+from kinen.api import requests, responses
 from kinen.api.complaints import complaint
-from kinen.api.paging import decode_cursor, encode_cursor
+from kinen.api.verbs import request_model
+from kinen.api.verbs import schema as shape
 from kinen.errors import QueryError
 from kinen.mcp.calls import TOOLS
 from kinen.memory import Memory
 from kinen.memory.pool import JOURNAL, MemoryPool
+from kinen.model.journal import Pin
+from kinen.verbs import journal
+from kinen.verbs.catalogue import verbs
+from kinen.verbs.refs import decode_cursor, encode_cursor
 from kinen.verbs.verb import next_offset
 
 if TYPE_CHECKING:
@@ -32,6 +37,7 @@ REQUESTS = [
 
 def test_every_other_name_means_a_field_of_some_request() -> None:
     fields = {name for kind in (*REQUESTS, *TOOLS.values()) for name in kind.model_fields}
+    fields |= {"scope", *(name for _, verb in verbs() for name in verb.params)}
     for name, meanings in requests.SYNONYMS.items():
         assert set(meanings) <= fields, name
 
@@ -62,8 +68,9 @@ def test_a_tool_takes_the_names_that_agents_use(
 
 
 def test_complaints_name_the_field_and_the_reason() -> None:
+    model = request_model(journal.open_capsule, "Open", requests.Request)
     with pytest.raises(ValidationError) as raised:
-        requests.OpenCapsule.model_validate({"mood": "x", "id": "a/b"})
+        model.model_validate({"mood": "x", "id": "a/b"})
     lines = complaint(raised.value.errors()).split("; ")
     assert sorted(lines) == [
         "id has characters that are not allowed",
@@ -91,7 +98,7 @@ def test_there_is_no_page_after_the_last() -> None:
 def test_a_response_without_values_is_its_required_fields() -> None:
     hit = responses.Passage.model_validate({"content": "tea", "page": None, "heading": ""})
     assert hit.model_dump(exclude_defaults=True) == {"content": "tea"}
-    schema = entries.Pin.model_json_schema(mode="serialization")
+    schema = shape(Pin).model_json_schema(mode="serialization")
     assert set(schema["required"]) == set(schema["properties"])
     assert schema["additionalProperties"] is False
 

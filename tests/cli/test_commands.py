@@ -307,8 +307,7 @@ def test_colours_are_for_terminals_only(ready, space: Path) -> None:
 
 def test_overview_lists_every_command_and_version_is_told(kinen) -> None:
     from kinen import __version__
-    from kinen.cli.commands import DAILY
-    from kinen.verbs.catalogue import COMMANDS, names
+    from kinen.verbs.catalogue import COMMANDS, DAILY, names
 
     overview = kinen("help", "all").out
     listed = [

@@ -9,9 +9,9 @@ import click
 import pytest
 
 from kinen.cli import ALIASES
-from kinen.cli.clickargs import FEW
-from kinen.cli.commands import DAILY
+from kinen.cli.command import FEW
 from kinen.cli.groups import root
+from kinen.cli.run import DAILY
 from kinen.verbs import catalogue
 
 if TYPE_CHECKING:

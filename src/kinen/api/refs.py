@@ -1,5 +1,5 @@
 """Refs and paths of requests, for pages."""
 
-from kinen.verbs.refs import pin_target, resolve
+from kinen.verbs.refs import resolve
 
-__all__ = ["pin_target", "resolve"]
+__all__ = ["resolve"]

@@ -4,19 +4,17 @@ Other names that agents and the seed projects use (`scopeIds`, `capsuleId`, `ttl
 translated before validation, the same for HTTP and MCP.
 """
 
-import json
 import re
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from kinen.journal.schema import LATEST
-from kinen.model.kinds import CAPSULE_TYPES, DISTILLERS, EVENTS, MODES
+from kinen.model.kinds import DISTILLERS, MODES
 from kinen.privacy.entrance import plain_values
-from kinen.query import MOST, bounds
+from kinen.query import bounds
 
-PROVENANCE_LEVELS = 32
 SCOPE = ("session", "repo", "agent", "user", "task")
 SYNONYMS: dict[str, tuple[str, ...]] = {
     "after": ("since",),
@@ -94,17 +92,11 @@ VALUES: dict[str, tuple[str, Callable[[Any], Any]]] = {
 
 Name = Annotated[str, Field(max_length=500)]
 Text = Annotated[str, Field(max_length=20_000)]
-Id = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[0-9A-Za-z._-]+$")]
-NewId = Annotated[str, Field(max_length=128, pattern=r"^[0-9A-Za-z._-]*$")]
-Place = Annotated[str, Field(min_length=1, max_length=4096)]
 Moment = Annotated[int, Field(strict=True, ge=0, lt=LATEST)] | Annotated[str, Field(max_length=64)]
-Limit = Annotated[int, Field(ge=1, le=1000, description="at most this many")]
-Cursor = Annotated[str, Field(max_length=1000, description="`next` of the page before")]
 SPACES = "`all`, or names of spaces, instead of that of the request"
 TOKENS = "most tokens; 0: as configured"
 HITS = "most hits; 0: as configured"
 AROUND = "chunks around each; -1: as configured"
-Budget = Annotated[int, Field(ge=0, le=MOST["budget"], description=TOKENS)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
@@ -134,7 +126,7 @@ class Request(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _translate(cls, values: Any) -> Any:
-        """Replace other names by fields, and put scopes where the request has them."""
+        """Replace other names by fields, and a scope by its fields."""
         if not isinstance(values, dict):
             return values
         fields: dict[str, Any] = {}
@@ -149,11 +141,8 @@ class Request(BaseModel):
         scope = fields.get("scope", {})
         if not isinstance(scope, dict):
             return fields
-        if "scope" not in cls.model_fields:
-            fields.pop("scope", None)
-            return {**{cls._field_name(name): value for name, value in scope.items()}, **fields}
-        flat = {name: fields.pop(name) for name in SCOPE if name in fields}
-        return {**fields, "scope": {**scope, **flat}}
+        fields.pop("scope", None)
+        return {**{cls._field_name(name): value for name, value in scope.items()}, **fields}
 
     @classmethod
     def _converted(cls, values: dict[str, Any]) -> dict[str, Any]:
@@ -182,22 +171,6 @@ class Request(BaseModel):
 
 
 _SCOPE_NAMES = {"scope_ids", *(f"{name}_id" for name in SCOPE)}
-
-
-class Scope(BaseModel):
-    session: Name = Field("", examples=["s1"])
-    repo: Name = ""
-    agent: Name = Field("", examples=["claude-code"])
-    user: Name = ""
-    task: Name = ""
-
-
-class ScopeFields(Scope, Request):
-    """Whose memory it is; an empty field matches anything."""
-
-
-class Scoped(BaseModel):
-    scope: ScopeFields = Field(default_factory=ScopeFields.model_construct)
 
 
 class Search(Request):
@@ -263,115 +236,6 @@ class Recall(Request):
     @property
     def slow(self) -> bool:
         return self.distill or self.distiller not in ("", "none")
-
-
-class Retrieve(Scoped, Request):
-    """A recall from the journal: pins, the summary and hits."""
-
-    query: Text = Field("", examples=["flaky test"])
-    since: Since = ""
-    until: Until = ""
-    limit: int = Field(10, ge=1, le=1000)
-    budget: Budget = 0
-
-
-class SessionStart(Scope, Request):
-    """The session that begins, and its token budget."""
-
-    budget: Budget = 0
-
-
-class Prompt(Scope, Request):
-    """A prompt, and the token budget of its context."""
-
-    budget: Budget = 0
-    prompt: str = Field(examples=["make the retry test pass"])
-    known: Annotated[list[Name], Field(max_length=10_000)] = []
-    """Refs that are in the agent's context already."""
-
-
-class Observe(Scoped, Request):
-    """An event to store; the same id is stored once."""
-
-    content: str = Field(min_length=1, examples=["the test raced with the cache"])
-    kind: Literal[*EVENTS] = "message"  # type: ignore[valid-type]
-    id: NewId = ""
-    at: Moment = Field("", description="now if empty")
-    capsule: Name = ""
-    files: Annotated[list[Place], Field(max_length=1000), BeforeValidator(_as_list)] = []
-    provenance: dict[str, JsonValue] = {}
-
-    @model_validator(mode="after")
-    def _storable(self) -> "Observe":
-        level: list[Any] = [self.provenance]
-        for _ in range(PROVENANCE_LEVELS):
-            children = [node.values() if isinstance(node, dict) else node for node in level]
-            level = [node for nodes in children for node in nodes if isinstance(node, dict | list)]
-        if level:
-            raise ValueError(f"provenance has more than {PROVENANCE_LEVELS} levels")
-        json.dumps(self.provenance, ensure_ascii=False, allow_nan=False).encode()
-        return self
-
-
-class ListObservations(Scoped, Request):
-    """Filters for observations, newest first."""
-
-    kinds: Annotated[list[Literal[*EVENTS]], BeforeValidator(_as_list)] = []  # type: ignore[valid-type]
-    capsule: Name = ""
-    since: Since = ""
-    until: Before = ""
-    limit: Limit = 100
-    cursor: Cursor = ""
-    include_redacted: bool = False
-
-
-class PageFields(BaseModel):
-    limit: Limit = 100
-    cursor: Cursor = ""
-
-
-class ListPins(Scope, PageFields, Request):
-    """Filters for pins or open capsules, newest first."""
-
-
-class ListCapsules(Scope, PageFields, Request):
-    type: Name = ""
-    status: Literal["", "open", "closed"] = ""
-
-
-class OpenCapsule(Scoped, Request):
-    """A capsule to open; one left open for the same session is closed as abandoned."""
-
-    intent: Text = Field(examples=["find the flaky test"])
-    type: Literal[*CAPSULE_TYPES] = "session"  # type: ignore[valid-type]
-    resume: bool = Field(False, description="return the open capsule of that session")
-    id: NewId = Field("", description="the same id is opened once")
-    parent: NewId = Field("", description="the capsule that it is a part of")
-
-
-class CloseCapsule(Request):
-    """The summary of a capsule; kinen writes one if it is empty."""
-
-    summary: Text = Field("", examples=["the test raced with the cache; now it waits"])
-    confidence: Share = 1.0
-    generate_summary: bool = Field(
-        True, description="accepted for Kindling; a missing summary is always written"
-    )
-
-
-class Pin(Scoped, Request):
-    """A record that every recall in a scope begins with, for a time or permanently."""
-
-    target: Annotated[str, Field(max_length=4096)] = Field(
-        "", description="a ref, a path or a text", examples=["docs/conventions.md"]
-    )
-    target_type: Name = Field("", description="with target_id, instead of target")
-    target_id: Name = ""
-    note: Text = ""
-    ttl: Annotated[float, Field(ge=0, lt=LATEST / 1000, allow_inf_nan=False)] | Name = Field(
-        0, description="seconds, or as text 30s, 12h, 7d, 2w or a date to come"
-    )
-    ttl_ms: int = Field(0, ge=0, lt=LATEST)
 
 
 class Embed(Request):

@@ -114,58 +114,6 @@ class SizedResults(Response):
     tokens: int
 
 
-class Item(Response):
-    tier: str
-    ref: str
-    text: str
-    tokens: int
-    score: float = 0.0
-    votes: list[Vote] = []
-    at: str = ""
-    space: str = ""
-    by: str = ""
-    session: str = ""
-    later: str = Field("", description="a later entry that says the same with other values")
-    copies: int = Field(0, description="how many others say the same")
-
-
-class Dropped(Response):
-    tier: str
-    ref: str
-    tokens: int
-    reason: str
-    space: str = ""
-
-
-class TieredRecall(Response):
-    query: str
-    budget: int
-    tokens: int
-    dropped: list[Dropped]
-    notes: list[str]
-    plan: Item | None
-    pins: list[Item]
-    summary: Item | None
-    hits: list[Item]
-
-
-class Brief(Response):
-    text: str
-    tokens: int
-
-
-class Unrelated(Response):
-    ref: str
-    reason: str
-
-
-class PromptContext(Response):
-    text: str
-    tokens: int
-    entries: list[str]
-    dropped: list[Unrelated]
-
-
 class IndexReport(Response):
     added: int
     changed: int = 0
@@ -194,3 +142,14 @@ class Health(Response):
     status: str
     version: str
     daemon: dict[str, Any]
+
+
+class ImportReport(Response):
+    dry_run: bool
+    added: dict[str, Any]
+    skipped: dict[str, Any]
+    replaced: dict[str, Any]
+    forgotten: int
+    masked: int
+    ignored: dict[str, Any]
+    notes: list[str]

@@ -5,16 +5,24 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection
-from typing import Annotated, Any, Literal
+from functools import cache
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, Field, create_model, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, JsonValue, create_model, model_validator
 
+from kinen.api.responses import Response
 from kinen.errors import QueryError
 from kinen.journal.schema import LATEST
 from kinen.memory import Memory
+from kinen.model import journal
 from kinen.text import iso, now, parse_time
+from kinen.verbs.params import Param
 from kinen.verbs.refs import resolve
-from kinen.verbs.verb import Param, Verb
+from kinen.verbs.verb import Output, Shape, Verb
+
+NAMES = 100
+"""The most values of a list, unless a parameter says otherwise."""
 
 
 def request_model(
@@ -28,17 +36,20 @@ def request_model(
     fields: dict[str, Any] = {
         key: field_of(row, for_tool=for_tool)
         for key, row in verb.params.items()
-        if not row.local and key not in omit
+        if row.is_on("tool" if for_tool else "endpoint") and key not in omit
     }
     more: dict[str, Any] = {}
     if verb.accept is not Verb.accept:
         more["__validators__"] = {"accept": model_validator(mode="before")(verb.accept)}
-    return create_model(name, __base__=bases, __doc__=verb.__doc__, **more, **fields)
+    return create_model(name, __base__=bases, __doc__=summary(verb), **more, **fields)
 
 
-def answer(
-    verb: type[Verb], values: dict[str, Any], memory: Memory, client: str = ""
-) -> tuple[Verb, Any]:
+def summary(verb: type[Verb]) -> str:
+    """What a verb does, without the examples of its command."""
+    return (verb.__doc__ or "").partition("\b")[0].strip()
+
+
+def answer(verb: type[Verb], values: dict[str, Any], memory: Memory, client: str = "") -> Output:
     """Run a verb as a request asks. Its paths are those of the space, never outside of it."""
     for key, value in values.items():
         row = verb.params[key]
@@ -52,7 +63,43 @@ def answer(
             values[key] = moment(value)
     call = verb(**values)
     call.client = client
-    return call, call.run(memory)
+    return call.answer(memory)
+
+
+def schema(result: Any) -> Any:
+    """The type of a verb's answer as pydantic has it: models for entries of the journal."""
+    if isinstance(result, list):
+        return list[schema(result[0])]  # type: ignore[misc]
+    if isinstance(result, Shape):
+        fields = {key: schema(kind) for key, kind in result.fields.items()}
+        return _entry(result.base, result.name, fields)
+    if isinstance(result, UnionType):
+        return Union[*(schema(kind) for kind in get_args(result))]
+    is_entry = isinstance(result, type) and issubclass(result, tuple) and hasattr(result, "ref")
+    return _entry(result, result.__name__, {}) if is_entry else result
+
+
+@cache
+def _model(name: str, fields: tuple[tuple[str, Any], ...]) -> Any:
+    rows: dict[str, Any] = {key: (kind, ...) for key, kind in fields}
+    return create_model(name, __base__=Response, **rows)
+
+
+def _entry(kind: Any, name: str, more: dict[str, Any]) -> Any:
+    """The model of the JSON of an entry (`render.journal.entry_json`), with further fields.
+
+    Names of colleagues are not in it: only entries of a team have them.
+    """
+    fields: dict[str, Any] = {"ref": str} if kind else {}
+    for key, value in (kind.__annotations__ if kind else {}).items():
+        if value is journal.Scope:
+            fields |= dict.fromkeys(journal.Scope._fields, str)
+        elif key == "ts" or key.endswith("_at"):
+            fields["at" if key == "ts" else key] = str | None
+        elif key not in ("by", "successor_by"):
+            shapes: dict[Any, Any] = {tuple: list[str], None: value}
+            fields[key] = shapes.get(get_origin(value), dict[str, Any])
+    return _model(name, tuple((fields | more).items()))
 
 
 def values_of(verb: type[Verb], request: BaseModel) -> dict[str, Any]:
@@ -61,6 +108,8 @@ def values_of(verb: type[Verb], request: BaseModel) -> dict[str, Any]:
 
 
 def _inside(memory: Memory, row: Param, path: str) -> str:
+    if row.free and memory.journal.is_text(path):
+        return path
     if not row.ref:
         inside = memory.git.inside(path)
         return path if row.end else inside
@@ -106,19 +155,25 @@ def _type(row: Param, *, for_tool: bool) -> Any:
     if row.time and not for_tool:
         milliseconds = Annotated[int, Field(strict=True, ge=0, lt=LATEST)]
         return milliseconds | Annotated[str, Field(max_length=64)]
-    if row.choices:
+    if row.choices and not row.many:
         if row.default != "":
             return Literal[row.choices]
         listed_choices: Any = {"enum": [*row.choices]} if for_tool else None
         return Annotated[Literal[("", *row.choices)], Field(json_schema_extra=listed_choices)]
     if row.type is float:
         return Annotated[float, Field(ge=row.least, le=row.most, allow_inf_nan=False)]
+    if row.type is dict:
+        return dict[str, JsonValue]
     if row.type is not str:
         return row.type
-    least = 1 if row.required else 0
-    text = Annotated[str, Field(min_length=least, max_length=row.longest)]
+    least = int(row.required) if row.least is None else row.least
+    text = Annotated[str, Field(min_length=least, max_length=row.longest, pattern=row.pattern)]
+    if row.seconds and not for_tool:
+        number = Field(ge=0, lt=LATEST / 1000, allow_inf_nan=False)
+        return Annotated[float, number] | text
     if row.many and not row.joined:
-        several = Annotated[list[text], Field(min_length=least, max_length=100)]
+        item: Any = Literal[row.choices] if row.choices else text
+        several: Any = Annotated[list[item], Field(min_length=least, max_length=row.most or NAMES)]
         return Annotated[several, BeforeValidator(lambda value: listed(value, row.separator))]
     return text
 

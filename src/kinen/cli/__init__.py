@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, NoReturn
 
-    from kinen.cli.fastargs import Option
+    from kinen.verbs.params import Rows
 
 MANY = 1 << 20
 FAST = {"search": (1, MANY), "recall": (0, MANY), "log": (1, 1), "mcp": (0, 0)}
@@ -65,7 +65,7 @@ def _run(words: list[str]) -> int:
     if not completing:
         words = _plain(words)
     if not completing and words in ([], ["--help"], ["--help", "all"]):
-        from kinen.cli.commands import overview
+        from kinen.cli.run import overview
 
         print(overview(everything=len(words) > 1))
         return 0
@@ -113,7 +113,7 @@ def _plain(words: list[str]) -> list[str]:
 def _run_fast(words: list[str]) -> int | None:
     """Run a plain command line of a fast command; None leaves it to click."""
     _without_garbage_collection()
-    from kinen.cli.fastargs import read
+    from kinen.verbs.params import read
 
     run, options = _fast_command(words[0])
     parsed = read(words[1:], options)
@@ -149,7 +149,7 @@ def _with_rare_garbage_collection() -> None:
     gc.set_threshold(GARBAGE)
 
 
-def _fast_command(name: str) -> tuple[Callable[..., int], tuple[Option, ...]]:
+def _fast_command(name: str) -> tuple[Callable[..., int], Rows]:
     """The function of a fast command, and its options. Its module has both."""
     module: Any = __import__(f"kinen.cli.{name}", fromlist=["OPTIONS"])
     return getattr(module, name), module.OPTIONS

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os.path import lexists
 from typing import Any
 
@@ -16,13 +16,10 @@ import click
 from click.core import ParameterSource
 
 from kinen.characters import visible_line
-from kinen.cli import options as shared
-from kinen.cli.clickargs import AliasedOption, click_options
 from kinen.cli.complete import FileName
 from kinen.cli.daemon_answer import show_work
-from kinen.cli.fastargs import Option
 from kinen.cli.output import file_name, write_raw
-from kinen.cli.run import FOUND, NOTHING, note
+from kinen.cli.run import FOUND, NOTHING, begin, note, screen
 from kinen.errors import QueryError
 from kinen.memory import Memory
 from kinen.model.records import Record
@@ -30,10 +27,17 @@ from kinen.paths import openable
 from kinen.render.json import to_json
 from kinen.render.text import counted
 from kinen.space.find import is_several
-from kinen.text import nearest, now, parse_time
+from kinen.text import nearest
+from kinen.verbs import params as shared
+from kinen.verbs.params import Param, items
+from kinen.verbs.verb import Output, View
 
 NAMED = 3
 """Spaces that a remark names."""
+FEW = 12
+"""The number of options that a help shows in any case."""
+EVERY_OPTION = "every option"
+"""The object of a context whose help shows options that are rare, too."""
 _HYPHEN_TEXT = re.compile(r"^-[^=]*\s")
 FILE_NAME = FileName()
 """Type of names of files, records and spaces: they may have bytes that are not UTF-8."""
@@ -57,6 +61,85 @@ class Texts(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return parse_texts(super().parse_args, ctx, args)
+
+
+class AliasedOption(click.Option):
+    """An option of click with further names that the help leaves out.
+
+    Of a command with more than a few options, help shows one that is `rare` with --all only.
+    """
+
+    def __init__(
+        self,
+        names: list[str],
+        aliases: tuple[str, ...] = (),
+        rare: bool = False,
+        **attributes: Any,
+    ) -> None:
+        super().__init__([*names[:-1], *aliases, names[-1]], **attributes)
+        self.aliases = aliases
+        self.rare = rare
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        if self.rare and ctx.obj != EVERY_OPTION:
+            options = [row for row in ctx.command.params if isinstance(row, click.Option)]
+            options_shown = [row for row in options if not row.hidden]
+            left_out = [row for row in options_shown if getattr(row, "rare", False)]
+            if len(options_shown) > FEW:
+                more = f"show {len(left_out)} more options"
+                return ("--help --all", more) if self is left_out[-1] else None
+        names = self.opts
+        self.opts = [name for name in names if name not in self.aliases]
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = names
+
+
+def click_param(key: str, row: Param) -> click.Parameter:
+    """A parameter as click has it."""
+    kind = _click_type(row)
+    if not row.names:
+        required = row.required and not row.piped and not row.editor
+        metavar = row.metavar or None
+        return click.Argument(
+            [key], nargs=-1 if row.many else 1, required=required, type=kind, metavar=metavar
+        )
+    about: dict[str, Any] = {"help": row.help, "hidden": row.hidden}
+    if not row.required:
+        about["default"] = None if row.many or (row.choices and not row.default) else row.default
+    if row.type is bool:
+        return AliasedOption([*row.names, key], rare=row.rare, is_flag=True, **about)
+    if row.many:
+        about["help"] += "; repeatable"
+    return AliasedOption(
+        [*row.names, key],
+        row.aliases,
+        row.rare,
+        callback=_split(row) if row.many and row.separator else None,
+        type=kind,
+        multiple=row.many,
+        show_default=bool(row.default) and row.default != -1,
+        metavar=row.metavar or None,
+        required=row.required,
+        **about,
+    )
+
+
+def _split(row: Param) -> Any:
+    return lambda _ctx, _param, texts: items(texts, row.separator)
+
+
+def _click_type(row: Param) -> Any:
+    if row.path:
+        return FILE_NAME
+    if row.dashed:
+        return click.UNPROCESSED
+    if row.choices:
+        return click.Choice(row.choices)
+    if row.type is int and row.least is not None:
+        return click.IntRange(row.least, None if row.unbounded else row.most)
+    return row.type
 
 
 class PartsGroup(click.Group):
@@ -135,7 +218,7 @@ def group(name: str | None = None, **attributes: Any) -> Callable[[Callable[...,
     return click.group(name, cls=PartsGroup, **attributes)
 
 
-def options(*rows: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def options(**rows: Param) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add shared options to a command. --days arrives as the `since` that it stands for."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -143,11 +226,12 @@ def options(*rows: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]]
         def run(*args: Any, **values: Any) -> Any:
             if "days" in values:
                 _check_given("since", values["since"])
-                values["since"] = shared.begin(values)
+                values["since"] = begin(values)
                 del values["days"]
             return function(*args, **values)
 
-        params = [*getattr(function, "__click_params__", ()), *reversed(click_options(rows))]
+        own = [click_param(key, row) for key, row in rows.items()]
+        params = [*getattr(function, "__click_params__", ()), *reversed(own)]
         run.__click_params__ = params  # type: ignore[attr-defined]
         return run
 
@@ -161,43 +245,10 @@ def _check_given(name: str, value: str) -> None:
         raise QueryError(f"--{name} is empty", f"give a time, or leave --{name} out")
 
 
-space_option = options(shared.SPACE)
-spaces_option = options(shared.SPACES)
-json_option = options(shared.JSON)
-dry_run_option = click.option("--dry-run", is_flag=True, help="show what would be done, do nothing")
-
-
-def text_option(
-    names: str, metavar: str, description: str, *key: str, rare: bool = False
-) -> Callable[[Any], Any]:
-    """An option with a text, by default an empty one."""
-    words = [*names.split(), *key]
-    return click.option(
-        *words, cls=AliasedOption, rare=rare, default="", metavar=metavar, help=description
-    )
-
-
-def list_option(
-    names: str, key: str, metavar: str, description: str, *, rare: bool = False
-) -> Callable[[Any], Any]:
-    """A repeatable option with a text."""
-    about = f"{description}; repeatable"
-    return click.option(
-        *names.split(),
-        key,
-        cls=AliasedOption,
-        rare=rare,
-        multiple=True,
-        metavar=metavar,
-        help=about,
-    )
-
-
-def path_option(names: str, metavar: str, description: str) -> Callable[[Any], Any]:
-    """An option with the name of a file or space, by default an empty one."""
-    return click.option(
-        *names.split(), type=FILE_NAME, default="", metavar=metavar, help=description
-    )
+space_option = options(space=shared.SPACE)
+spaces_option = options(spaces=shared.SPACES)
+json_option = options(as_json=shared.JSON)
+dry_run_option = options(dry_run=shared.DRY_RUN)
 
 
 def opener(memory: Memory) -> Callable[[str], str]:
@@ -216,81 +267,16 @@ def openable_records(memory: Memory, records: Iterable[Record]) -> list[Record]:
     ]
 
 
-def choice_option(
-    names: str, choices: Iterable[str], description: str, default: str | None = None, key: str = ""
-) -> Callable[[Any], Any]:
-    """An option with one of some values; a default is shown."""
-    return click.option(
-        *names.split(),
-        *filter(None, [key]),
-        type=click.Choice(list(choices)),
-        default=default,
-        show_default=bool(default),
-        help=description,
-    )
-
-
-def number_option(
-    names: str, description: str, default: int, least: int | None = None, most: int | None = None
-) -> Callable[[Any], Any]:
-    """An option with a number; a default other than 0 is shown."""
-    return click.option(
-        *names.split(),
-        type=int if least is None else click.IntRange(least, most),
-        default=default,
-        show_default=bool(default),
-        metavar="N",
-        help=description,
-    )
-
-
-def limit_option(default: int, noun: str = "entries") -> Callable[[Any], Any]:
-    """`--limit`, of which 0 means all."""
-    return number_option("--limit -n", f"maximum number of {noun} (0 = all)", default, least=0)
-
-
-def moment(phrase: str, *, end: bool = False) -> str:
-    """A time such as `3d` or `yesterday` in ISO form; an empty phrase stays empty."""
-    return parse_time(phrase, now(), end=end) if phrase else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """The result of a command, for people and for scripts."""
-
-    data: object
-    """Printed as JSON with --json. A function is called for it only then."""
-    text: str = ""
-    found: bool = True
-    """Whether there was a result; decides the exit code."""
-    notes: Sequence[str] = ()
-    """Printed on standard error, without --json only."""
-    paths: Sequence[str] = ()
-    """The files in the text, which `-l` prints; see `files_command`."""
-    raw: str | None = None
-    """Printed byte for byte in place of the text."""
-
-
-def listing(
-    data: object, text: str, items: Sequence[Any], empty: str = "", total: int = 0, cut: str = ""
-) -> Output:
-    """The output of a list, with a remark if it is empty, cut, or if there are more in total."""
-    notes = [empty] if empty and not items else []
-    notes += [cut] if cut else []
-    if items and total > len(items):
-        notes.append(f"{len(items):,} of {total:,}; --limit shows more")
-    return Output(data, text, found=bool(items), notes=notes)
-
-
 def emit(output: Output, as_json: bool) -> int:
     """Print the result of a command and return the exit code."""
     if as_json:
-        print(to_json(output.data() if callable(output.data) else output.data))
+        print(to_json(output.data))
     else:
+        text = output.rendered(View(screen()))
         if output.raw is not None:
             write_raw(output.raw)
-        elif output.text:
-            print(output.text)
+        elif text:
+            print(text)
         for remark in output.notes:
             note(remark)
     return FOUND if output.found else NOTHING
@@ -331,8 +317,7 @@ def spaces_command(function: Callable[..., Output]) -> Callable[..., int]:
         if is_several(spaces):
             return emit(_of_several(spaces, call), as_json)
         with opened(spaces[0] if spaces else None) as memory:
-            output = call(memory)
-            warn(memory)
+            output = rendered(call(memory), memory)
         return emit(output, as_json)
 
     return run
@@ -344,7 +329,9 @@ def _of_several(spaces: Sequence[str], call: Callable[[Memory], Output]) -> Outp
 
     notes: list[str] = []
     outputs = ask_spaces(
-        spaces, lambda memory: (memory.space.name, call(memory)), on_error=notes.append
+        spaces,
+        lambda memory: (memory.space.name, rendered(call(memory), memory)),
+        on_error=notes.append,
     )
     results = [(name, output) for name, output in outputs if output.found]
     remarks: dict[str, list[str]] = {}
@@ -368,8 +355,16 @@ def shortened(names: Sequence[str]) -> str:
 
 
 def _value(output: Output) -> dict[str, Any]:
-    value = output.data() if callable(output.data) else output.data
-    return value if isinstance(value, dict) else {"value": value}
+    return output.data if isinstance(output.data, dict) else {"value": output.data}
+
+
+def rendered(output: Output, memory: Memory) -> Output:
+    """An output with its text, while the memory is open."""
+    view = View(screen(), opener(memory))
+    paths = [view.place(path) for path in output.paths]
+    output = replace(output, text=output.rendered(view), paths=paths)
+    warn(memory)
+    return output
 
 
 def warn(memory: Memory) -> None:
@@ -389,8 +384,7 @@ def memory_command(function: Callable[..., Output]) -> Callable[..., int]:
     @functools.wraps(function)
     def run(*args: Any, space: str | None, as_json: bool, **options: Any) -> int:
         with opened(space) as memory:
-            output = function(memory, *args, **options)
-            warn(memory)
+            output = rendered(function(memory, *args, **options), memory)
         return emit(output, as_json)
 
     return run
@@ -411,8 +405,7 @@ def files_command(function: Callable[..., Output]) -> Callable[..., int]:
         *args: Any, space: str | None, as_json: bool, files_only: bool, null: bool, **options: Any
     ) -> int:
         with opened(space) as memory:
-            output = function(memory, *args, **options)
-            warn(memory)
+            output = rendered(function(memory, *args, **options), memory)
         if files_only and not as_json:
             paths = [path for path in dict.fromkeys(output.paths) if lexists(file_name(path))]
             _print_paths(paths, null)
@@ -430,3 +423,26 @@ def _print_paths(paths: Sequence[str], null: bool) -> None:
         write_raw("".join(file_name(path) + ("\0" if null else "\n") for path in paths))
     else:
         print("\n".join(paths))
+
+
+def quick_command(
+    function: Any, argument: dict[str, Any], rows: Mapping[str, Param], summary: str, epilog: str
+) -> click.Command:
+    """The click command of a function of a text; `argument` describes the text to click."""
+
+    def run(**options: Any) -> int:
+        text = options.pop(argument["param_decls"][0])
+        chosen = {
+            key: rows[key].default if value is None else value for key, value in options.items()
+        }
+        if function.__name__ == "search":
+            chosen["arguments"] = text
+        return int(function(text if isinstance(text, str) else " ".join(text), **chosen))
+
+    return click.Command(
+        function.__name__,
+        params=[click.Argument(**argument), *(click_param(*row) for row in rows.items())],
+        callback=run,
+        help=summary,
+        epilog="\b\n" + epilog,
+    )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
     Pairs = Iterable[tuple[str, str]]
     """Values, each with a description."""
+ENTRIES = ("capsules", "observations", "summaries", "pins", "memories")
 MOST = 50
 """Number of ids that are offered."""
 
@@ -141,12 +142,13 @@ OPTIONS = {
 }
 """Keys of shared options → what completes their values."""
 ARGUMENTS = {
+    ("", "plural"): completer(lambda _: [(name, "") for name in ENTRIES]),
     ("config", "key"): completer(_config_keys),
-    ("plan", "id_"): _completer_of_memory(_plans),
+    ("plan", "id"): _completer_of_memory(_plans),
     ("checkpoint", "name"): _completer_of_memory(_checkpoints),
     ("session", "name"): session_ids,
     ("memories", "name"): _completer_of_memory(lambda memory: _entries(memory, "memories")),
-    ("capsule", "name"): _completer_of_memory(lambda memory: _entries(memory, "capsules")),
+    ("capsule", "id"): _completer_of_memory(lambda memory: _entries(memory, "capsules")),
     ("space", "name"): space_names,
 }
 """Groups and the names of their arguments → what completes their values."""

@@ -11,7 +11,7 @@ import click
 
 from kinen import config as configuration
 from kinen import paths
-from kinen.cli.command import Output, group, json_command, space_option
+from kinen.cli.command import group, json_command, space_option
 from kinen.cli.run import NOTHING, colours, note, wrapped
 from kinen.config import former
 from kinen.config.keys import ADDED, HARMLESS, ROWS, Config
@@ -21,6 +21,7 @@ from kinen.memory import Memory
 from kinen.privacy.exclude import matching_glob
 from kinen.sources.git.tagging import KISTE, VARP, read_rules
 from kinen.space import find as spaces
+from kinen.verbs.verb import Output
 
 EXCLUDE = "privacy.exclude"
 """The paths that are never captured nor shown."""
@@ -198,3 +199,24 @@ def _value_text(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> int:
+    """Print the completion script for a shell.
+
+    \b
+    Examples:
+      eval "$(kinen completion bash)"               # in ~/.bashrc
+      eval "$(kinen completion zsh)"                # in ~/.zshrc
+      kinen completion fish > ~/.config/fish/completions/kinen.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    from kinen.cli.groups import root
+
+    script = get_completion_class(shell)
+    assert script is not None
+    print(script(root, {}, "kinen", "_KINEN_COMPLETE").source())
+    return 0

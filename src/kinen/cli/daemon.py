@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from kinen import paths
-from kinen.cli.command import Output, group, json_command, number_option, path_option, text_option
+from kinen.cli.command import group, json_command, options
 from kinen.cli.progress import working
 from kinen.cli.run import colours, note
 from kinen.errors import Busy, KinenError
@@ -19,6 +19,8 @@ from kinen.ipc.loopback import USUAL_PORT
 from kinen.render.daemon import daemon_text
 from kinen.space import find as spaces
 from kinen.storage import private
+from kinen.verbs.params import option, param
+from kinen.verbs.verb import Output
 
 POLL_SECONDS = 0.5
 """How often `logs --follow` looks for new lines."""
@@ -106,7 +108,7 @@ def run(stay: bool, auto: bool) -> int:
 
 
 @daemon.command()
-@number_option("--lines -n", "number of lines to show", 50, least=0)
+@options(lines=param("--lines -n", "number of lines to show", 50, least=0, metavar="N"))
 @click.option("--follow", "-f", is_flag=True, help="keep printing new lines")
 def logs(lines: int, follow: bool) -> int:
     """Show the log."""
@@ -172,9 +174,23 @@ def install(show: bool, remove: bool) -> int:
 
 
 @click.command()
-@number_option("--port", "port on loopback (0 = any free port)", USUAL_PORT, least=0, most=65535)
-@path_option(
-    "--space -s", "NAME", "space for requests that name none (default: that of the current folder)"
+@options(
+    port=param(
+        "--port",
+        "port on loopback (0 = any free port)",
+        USUAL_PORT,
+        least=0,
+        most=65535,
+        metavar="N",
+    )
+)
+@options(
+    space=option(
+        "--space -s",
+        "NAME",
+        "space for requests that name none (default: that of the current folder)",
+        path=True,
+    )
 )
 @click.option("--team", is_flag=True, help="serve a team from PostgreSQL, see docs/guides/team.md")
 @click.option(
@@ -184,10 +200,12 @@ def install(show: bool, remove: bool) -> int:
     envvar="DATABASE_URL",
     help="with --team: PostgreSQL of the team (or DATABASE_URL)",
 )
-@text_option("--host", "ADDRESS", "with --team: address to listen on (default: 127.0.0.1)")
-@number_option("--workers", "with --team: number of processes", 2, least=1)
-@path_option("--certificate", "FILE", "with --team: certificate for TLS, PEM")
-@path_option("--key", "FILE", "with --team: private key of the certificate, PEM")
+@options(host=option("--host", "ADDRESS", "with --team: address to listen on (default: 127.0.0.1)"))
+@options(workers=param("--workers", "with --team: number of processes", 2, least=1, metavar="N"))
+@options(
+    certificate=option("--certificate", "FILE", "with --team: certificate for TLS, PEM", path=True)
+)
+@options(key=option("--key", "FILE", "with --team: private key of the certificate, PEM", path=True))
 def serve(port: int, space: str, team: bool, **options: Any) -> int:
     """Serve the memory over HTTP on loopback, with a bearer token.
 

@@ -12,7 +12,7 @@ import click
 
 from kinen import config, paths
 from kinen.cli.agent_checks import check_activity, check_agents, prove
-from kinen.cli.command import Output, json_command
+from kinen.cli.command import json_command
 from kinen.cli.run import colours
 from kinen.config import former
 from kinen.errors import KinenError
@@ -26,6 +26,7 @@ from kinen.space import find as spaces
 from kinen.storage import private, tables
 from kinen.storage.database import has_full_text
 from kinen.transfer import seal
+from kinen.verbs.verb import Output
 
 
 def _check_text(check: Check, style: Style) -> str:

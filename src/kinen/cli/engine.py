@@ -43,8 +43,8 @@ def open_engine(address: str) -> Engine:
 
 def engine_hits(text: str, options: dict[str, Any], names: Sequence[str]) -> Hits:
     """The hits of a search; `names` are the options that a query has under the same name."""
-    from kinen.cli.options import mode_of
     from kinen.query import search_query
+    from kinen.verbs.params import mode_of
 
     with open_engine(options["engine"]) as engine:
         query = search_query(

@@ -6,17 +6,14 @@ import os
 from contextlib import suppress
 from copy import copy
 from functools import partial
-from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kinen.characters import storable
-from kinen.cli.clickargs import EVERY_OPTION
-from kinen.cli.command import PartsGroup, with_parts
-from kinen.cli.commands import overview
-from kinen.cli.run import ERROR, fail, guarded
+from kinen.cli.command import EVERY_OPTION, PartsGroup, with_parts
+from kinen.cli.run import ERROR, fail, guarded, overview
 from kinen.errors import KinenError
 from kinen.verbs import catalogue
 
@@ -61,8 +58,9 @@ class Root(PartsGroup):
 
 def load(name: str, path: str) -> click.Command:
     """The command with a name of the catalogue, for the help of the words that were typed."""
-    module, _, attribute = catalogue.target(name).partition(":")
-    command = copy(_command(name, getattr(import_module(module), attribute or "command")))
+    from kinen.cli import verbs
+
+    command = copy(verbs.load(catalogue.target(name), name))
     parts = catalogue.parts(name)
     if parts:
         loaders = {word: partial(load, other, f"{name} {word}") for word, other in parts.items()}
@@ -76,18 +74,6 @@ def load(name: str, path: str) -> click.Command:
 
         add_completion(command)
     return with_storable_text(command)
-
-
-def _command(name: str, value: Any) -> click.Command:
-    """What the table names: a command, a function that makes one, or a verb."""
-    if isinstance(value, click.Command):
-        return value
-    if isinstance(value, type):
-        from kinen.cli.verbs import command
-
-        return command(value, name)
-    result: click.Command = value()
-    return result
 
 
 class Text(click.types.StringParamType):

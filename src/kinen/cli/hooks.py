@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kinen.cli.command import Output, dry_run_option, group, json_command, space_option
+from kinen.cli.command import dry_run_option, group, json_command, space_option
 from kinen.space import find as spaces
+from kinen.verbs.verb import Output
 
 if TYPE_CHECKING:
     from kinen.hooks.git import Hook

@@ -10,16 +10,7 @@ import click
 
 from kinen import paths
 from kinen.characters import visible_line
-from kinen.cli.command import (
-    Output,
-    emit,
-    group,
-    json_option,
-    space_option,
-    spaces_option,
-    text_option,
-    warn,
-)
+from kinen.cli.command import emit, group, json_option, options, space_option, spaces_option, warn
 from kinen.cli.progress import bar
 from kinen.cli.run import ERROR, colours, fail, note
 from kinen.cli.verbs import command
@@ -29,6 +20,8 @@ from kinen.render.json import counts_json, to_json
 from kinen.render.text import counted, report_text
 from kinen.space.find import is_several, resolve_names
 from kinen.verbs.admin import IndexStatus, counts_line
+from kinen.verbs.params import option
+from kinen.verbs.verb import Output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,7 +125,7 @@ index.add_command(command(IndexStatus, "status"))
 
 
 @index.command()
-@text_option("--session", "ID", "only the files of this session")
+@options(session=option("--session", "ID", "only the files of this session"))
 @no_embed_option
 @space_option
 @json_option
@@ -176,7 +169,7 @@ def _run_several(names: Sequence[str], options: Options, *, as_json: bool) -> in
         try:
             with Memory.open(space=space.id) as memory:
                 output, failure = _index(memory, options)
-            objects.append({"name": space.name, **dict(output.data)})  # type: ignore[call-overload]
+            objects.append({"name": space.name, **dict(output.data)})
             if not as_json and not options.quiet:
                 emit(output, as_json=False)
         except KinenError as error:

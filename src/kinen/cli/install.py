@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from kinen.agents.client import Client
-from kinen.cli.command import Output, choice_option, dry_run_option, json_command
+from kinen.cli.command import dry_run_option, json_command, options
 from kinen.cli.run import note, screen
 from kinen.errors import KinenError, QueryError
 from kinen.hooks import slash
@@ -23,16 +23,20 @@ from kinen.hooks.install import install as connect
 from kinen.ipc import extras
 from kinen.memory import Memory
 from kinen.space import find as spaces
+from kinen.verbs.params import param
+from kinen.verbs.verb import Output
 
 SCOPES = ("user", "project", "local")
 ALL = "all"
 WIDTH = 80
 """Columns of the list of agents that are not here."""
-scope_option = choice_option(
-    "--scope",
-    SCOPES,
-    "for all your projects, for everybody in this project, or for you in this project",
-    default="user",
+scope_option = options(
+    scope=param(
+        "--scope",
+        "for all your projects, for everybody in this project, or for you in this project",
+        "user",
+        choices=(*SCOPES,),
+    )
 )
 
 
@@ -212,7 +216,7 @@ def _trusted(output: Output, agent: str) -> Output:
     from kinen.hooks.codex_trust import grant
 
     count = grant(folder_of(AGENTS[agent]))
-    text = output.text.replace(f"left to do: {by_hand(AGENTS[agent], 'user')}", "").rstrip()
+    text = output.rendered().replace(f"left to do: {by_hand(AGENTS[agent], 'user')}", "").rstrip()
     assert isinstance(output.data, dict)
     return Output({**output.data, "trusted": count}, f"{text}\nhooks approved: {count}")
 

@@ -2,66 +2,34 @@
 
 from __future__ import annotations
 
-import click
+from dataclasses import replace
 
-from kinen.cli.command import (
-    FILE_NAME,
-    Output,
-    emit,
-    group,
-    json_option,
-    limit_option,
-    listing,
-    memory_command,
-    space_option,
-    text_option,
-)
-from kinen.cli.run import FOUND, screen
 from kinen.memory import Memory
 from kinen.model.issues import Issue
 from kinen.render.issues import age_note, details_json, details_text, issue_json, issues_text
 from kinen.render.text import counted
+from kinen.verbs.params import limit, option, param
+from kinen.verbs.verb import Output, listing, verb
 
+NAME = param("", "an issue", required=True, metavar="ID")
 EMPTY = (
     "no issues: kinen reads .beads/issues.jsonl of the repository, and `kinen issues import FILE`"
     " reads an export, such as of `gh issue list --json`"
 )
 
 
-@group(invoke_without_command=True)
-@space_option
-@json_option
-@click.pass_context
-def issues(ctx: click.Context, space: str | None, as_json: bool) -> int:
-    """List the open issues of the space's tracker, the most urgent first. Exit 1 if none.
-
-    Issues of beads are read from .beads, those of other trackers from an imported export. kinen
-    changes neither: `bd`, `gh` and others do.
-
-    \b
-    Examples:
-      kinen issues ready
-      kinen issues show bd-a1b2
-      kinen issues list --status closed --label auth
-      kinen search --type issues 'login fails'
-    """
-    if ctx.invoked_subcommand:
-        return FOUND
-    with Memory.open(space=space) as memory:
-        return emit(_listed(memory, _open(memory.issues.all()), 50), as_json)
-
-
-@issues.command("list")
-@text_option(
-    "--status",
-    "NAME",
-    "only this status, such as closed; `all` for every one that is not deleted (tombstone)",
-)
-@text_option("--label", "NAME", "only issues with this label")
-@text_option("--type -t", "NAME", "only this type, such as bug", "type_")
-@limit_option(50, "issues")
-@memory_command
-def list_(memory: Memory, status: str, label: str, type_: str, limit: int) -> Output:
+@verb()
+def list_(
+    memory: Memory,
+    status: str = option(
+        "--status",
+        "NAME",
+        "only this status, such as closed; `all` for every one that is not deleted (tombstone)",
+    ),
+    label: str = option("--label", "NAME", "only issues with this label"),
+    type_: str = option("--type -t", "NAME", "only this type, such as bug"),
+    limit: int = limit(50, "issues"),
+) -> Output:
     """List issues, the most urgent first (default: those that are not closed)."""
     every = memory.issues.all(deleted=status == "tombstone")
     chosen = _open(every) if not status else every
@@ -72,18 +40,14 @@ def list_(memory: Memory, status: str, label: str, type_: str, limit: int) -> Ou
     return _listed(memory, chosen, limit)
 
 
-@issues.command()
-@limit_option(20, "issues")
-@memory_command
-def ready(memory: Memory, limit: int) -> Output:
+@verb()
+def ready(memory: Memory, limit: int = limit(20, "issues")) -> Output:
     """List the issues that can be begun: open, and nothing open blocks them. Exit 1 if none."""
     return _listed(memory, memory.issues.ready(), limit)
 
 
-@issues.command()
-@click.argument("name", metavar="ID")
-@memory_command
-def show(memory: Memory, name: str) -> Output:
+@verb()
+def show(memory: Memory, name: str = NAME) -> Output:
     """Show an issue: its text, what it depends on, and the commits and sessions that name it.
 
     \b
@@ -92,14 +56,11 @@ def show(memory: Memory, name: str) -> Output:
       kinen issues show '#123'
     """
     details = memory.issues.show(name)
-    return Output(details_json(details), details_text(details, screen()))
+    return Output(details_json(details), lambda view: details_text(details, view.screen))
 
 
-@issues.command()
-@click.argument("name", metavar="ID")
-@click.argument("ref")
-@memory_command
-def link(memory: Memory, name: str, ref: str) -> Output:
+@verb()
+def link(memory: Memory, name: str = NAME, ref: str = param("", "a ref", required=True)) -> Output:
     """Record that a commit, session, file or other record concerns an issue.
 
     The link is stored in the journal; the tracker is not changed.
@@ -114,10 +75,8 @@ def link(memory: Memory, name: str, ref: str) -> Output:
     return Output(data, f"{concerns} concerns {observation.provenance['issue']}")
 
 
-@issues.command("import")
-@click.argument("file", type=FILE_NAME)
-@memory_command
-def import_(memory: Memory, file: str) -> Output:
+@verb()
+def import_(memory: Memory, file: str = param("", "a file", required=True, path=True)) -> Output:
     """Import issues from a JSON or JSONL export; a later import of the same name replaces it.
 
     \b
@@ -130,8 +89,7 @@ def import_(memory: Memory, file: str) -> Output:
     return Output({"issues": count}, f"imported {counted(count, 'issues')}")
 
 
-@issues.command()
-@memory_command
+@verb()
 def refresh(memory: Memory) -> Output:
     """Run `bd export` and index what it prints: the file in .beads may be behind."""
     count = memory.issues.refresh()
@@ -143,13 +101,43 @@ def _open(issues: list[Issue]) -> list[Issue]:
 
 
 def _listed(memory: Memory, issues: list[Issue], limit: int) -> Output:
-    listed = issues[:limit] if limit > 0 else issues
-    data = {"issues": [issue_json(issue) for issue in listed], "total": len(issues)}
+    listed = issues[: limit or None]
     closed = len(memory.issues.all()) if not issues else 0
     empty = f"none of the {counted(closed, 'issues')}: `kinen issues list --status all` lists them"
-    output = listing(data, issues_text(listed, screen()), issues, empty if closed else EMPTY)
-    notes = [*output.notes]
-    if len(listed) < len(issues):
-        notes.append(f"{len(issues) - len(listed)} more: `-n 0` lists all")
-    age = age_note(memory.issues.age())
-    return Output(data, output.text, output.found, [*notes, age] if age else notes)
+    output = listing(
+        {"issues": [issue_json(issue) for issue in listed], "total": len(issues)},
+        lambda view: issues_text(listed, view.screen),
+        issues,
+        empty if closed else EMPTY,
+    )
+    more = (
+        f"{len(issues) - len(listed)} more: `-n 0` lists all" if len(listed) < len(issues) else ""
+    )
+    notes = [*output.notes, more, age_note(memory.issues.age())]
+    return replace(output, notes=[*filter(None, notes)])
+
+
+@verb(
+    parts={
+        "list": list_,
+        "ready": ready,
+        "show": show,
+        "link": link,
+        "import": import_,
+        "refresh": refresh,
+    }
+)
+def issues(memory: Memory) -> Output:
+    """List the open issues of the space's tracker, the most urgent first. Exit 1 if none.
+
+    Issues of beads are read from .beads, those of other trackers from an imported export. kinen
+    changes neither: `bd`, `gh` and others do.
+
+    \b
+    Examples:
+      kinen issues ready
+      kinen issues show bd-a1b2
+      kinen issues list --status closed --label auth
+      kinen search --type issues 'login fails'
+    """
+    return _listed(memory, _open(memory.issues.all()), 50)

@@ -2,23 +2,6 @@
 
 from __future__ import annotations
 
-import click
-
-from kinen.cli.command import (
-    Output,
-    emit,
-    group,
-    json_option,
-    limit_option,
-    listing,
-    memory_command,
-    options,
-    space_option,
-    text_option,
-)
-from kinen.cli.options import AGENT, BEGIN, SESSION
-from kinen.cli.output import write_raw
-from kinen.cli.run import FOUND, colours, screen
 from kinen.memory import Memory
 from kinen.render.ledger import (
     estimate_json,
@@ -29,35 +12,68 @@ from kinen.render.ledger import (
     totals_text,
 )
 from kinen.times import milliseconds
+from kinen.verbs.params import AGENT, SESSION, SINCE, limit, option, param
+from kinen.verbs.verb import Output, listing, verb
 
 EMPTY = (
     "nothing was sent to an agent yet: `kinen install` lists the agents that it can connect,"
     " hooks.budget sets how much a session starts with"
 )
-
 NO_MATCH = "nothing that was sent matches"
 
 
-@group(invoke_without_command=True)
-@options(SESSION, AGENT)
-@text_option(
-    "--event", "NAME", "only this event: SessionStart, UserPromptSubmit, PreToolUse or mcp"
-)
-@options(*BEGIN)
-@limit_option(20)
-@space_option
-@json_option
-@click.pass_context
+@verb()
+def show(memory: Memory, name: str = param("", "an id", required=True, metavar="ID")) -> Output:
+    """Print the text that was sent, byte for byte.
+
+    --json adds its entries, and what was left out and why.
+    """
+    injection = memory.ledger.injection(name)
+    return Output(injection_json(injection, whole=True), raw=injection.text)
+
+
+@verb()
+def totals(memory: Memory, agent: str = AGENT, since: str = SINCE) -> Output:
+    """Show how many tokens were sent to each session, latest first."""
+    totals = memory.ledger.totals(agent=agent, since=milliseconds(since))
+    tokens = sum(total.tokens for total in totals)
+    return listing(
+        {"sessions": [total_json(total) for total in totals], "tokens": tokens},
+        lambda view: totals_text(totals, view.style) if totals else "",
+        totals,
+        f"{NO_MATCH}: `kinen ledger totals` lists all sessions" if agent or since else EMPTY,
+    )
+
+
+@verb()
+def audit(memory: Memory, session: str = SESSION, agent: str = AGENT, since: str = SINCE) -> Output:
+    """Estimate whether what was sent was used.
+
+    Shows the share of entries whose files, symbols or commands were used afterwards, beside that
+    of entries that were found but not sent.
+    """
+    estimate = memory.ledger.audit(session=session, agent=agent, since=milliseconds(since))
+    found = bool(estimate.told.entries or estimate.dropped.entries)
+    empty = EMPTY
+    if session or agent or since:
+        empty = f"{NO_MATCH}: `kinen ledger` lists everything"
+    elif memory.ledger.injections(limit=1)[1]:
+        empty = "no entry can be traced yet: it takes a session that was recorded and continued"
+    text = estimate_text(estimate) if found else ""
+    return Output(estimate_json(estimate), text, found=found, notes=[] if found else [empty])
+
+
+@verb(parts={"show": show, "totals": totals, "audit": audit})
 def ledger(
-    ctx: click.Context,
-    session: str,
-    agent: str,
-    event: str,
-    since: str,
-    limit: int,
-    space: str | None,
-    as_json: bool,
-) -> int:
+    memory: Memory,
+    session: str = SESSION,
+    agent: str = AGENT,
+    event: str = option(
+        "--event", "NAME", "only this event: SessionStart, UserPromptSubmit, PreToolUse or mcp"
+    ),
+    since: str = SINCE,
+    limit: int = limit(20, "entries"),
+) -> Output:
     """List what kinen sent to agents: time, event, agent, tokens and first line.
 
     Newest first; exit 1 if there is nothing. The ledger has the last 90 days, at most 5,000
@@ -71,78 +87,15 @@ def ledger(
       kinen ledger totals
       kinen ledger audit
     """
-    if ctx.invoked_subcommand:
-        return FOUND
-    with Memory.open(space=space) as memory:
-        injections, count = memory.ledger.injections(
-            session=session,
-            agent=agent,
-            event=event,
-            since=milliseconds(since),
-            limit=max(0, limit),
-        )
-        names = memory.ledger.short_ids()
+    injections, count = memory.ledger.injections(
+        session=session, agent=agent, event=event, since=milliseconds(since), limit=limit
+    )
+    names = memory.ledger.short_ids()
     filtered = session or agent or event or since
-    output = listing(
+    return listing(
         {"injections": [injection_json(injection) for injection in injections], "count": count},
-        injections_table(injections, screen(), names),
+        lambda view: injections_table(injections, view.screen, names),
         injections,
         f"{NO_MATCH}: `kinen ledger` lists everything" if filtered else EMPTY,
         count,
     )
-    return emit(output, as_json)
-
-
-@ledger.command()
-@click.argument("name", metavar="ID")
-@space_option
-@json_option
-def show(name: str, space: str | None, as_json: bool) -> int:
-    """Print the text that was sent, byte for byte.
-
-    --json adds its entries, and what was left out and why.
-    """
-    with Memory.open(space=space) as memory:
-        injection = memory.ledger.injection(name)
-    if as_json:
-        return emit(Output(injection_json(injection, whole=True)), as_json)
-    write_raw(injection.text)
-    return FOUND
-
-
-@ledger.command()
-@options(AGENT)
-@options(*BEGIN)
-@memory_command
-def totals(memory: Memory, agent: str, since: str) -> Output:
-    """Show how many tokens were sent to each session, latest first."""
-    totals = memory.ledger.totals(agent=agent, since=milliseconds(since))
-    tokens = sum(total.tokens for total in totals)
-    return listing(
-        {"sessions": [total_json(total) for total in totals], "tokens": tokens},
-        totals_text(totals, colours()) if totals else "",
-        totals,
-        f"{NO_MATCH}: `kinen ledger totals` lists all sessions" if agent or since else EMPTY,
-    )
-
-
-@ledger.command()
-@options(SESSION, AGENT)
-@options(*BEGIN)
-@memory_command
-def audit(memory: Memory, session: str, agent: str, since: str) -> Output:
-    """Estimate whether what was sent was used.
-
-    Shows the share of entries whose files, symbols or commands were used afterwards, beside that
-    of entries that were found but not sent.
-    """
-    estimate = memory.ledger.audit(session=session, agent=agent, since=milliseconds(since))
-    found = bool(estimate.told.entries or estimate.dropped.entries)
-    empty = EMPTY
-    if session or agent or since:
-        empty = f"{NO_MATCH}: `kinen ledger` lists everything"
-    elif memory.ledger.injections(limit=1)[1]:
-        empty = "no entry can be traced yet: it takes a session that was recorded and continued"
-    notes = [] if found else [empty]
-    text = estimate_text(estimate) if found else ""
-    return Output(estimate_json(estimate), text, found=found, notes=notes)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from kinen.cli.fastargs import Option
-from kinen.cli.options import JSON, SPACE
-from kinen.model.kinds import EVENTS
+from kinen.verbs.params import JSON, LOG, SPACE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,17 +13,7 @@ if TYPE_CHECKING:
 
     import click
 
-OPTIONS = (
-    Option("--kind -k", "kind", "", "kind (default: message)", default="message", choices=EVENTS),
-    Option("--session", "session", "ID", "session it belongs to"),
-    Option("--agent", "agent", "NAME", "which agent did it"),
-    Option("--repo", "repo", "NAME", "repository it belongs to (default: this one)"),
-    Option("--user", "user", "NAME", "who did it"),
-    Option("--capsule", "capsule", "ID", "recorded session that it is a part of, by its ref"),
-    Option("--file -f", "files", "PATH", "file it concerns", many=True, path=True),
-    SPACE,
-    JSON,
-)
+OPTIONS = {**LOG, "space": SPACE, "as_json": JSON}
 SCOPE = ("session", "agent", "repo", "user")
 
 EPILOG = """Examples:
@@ -103,7 +91,7 @@ def _log_with_memory(text: str, options: dict[str, Any]) -> int:
 
 
 def command() -> click.Command:
-    from kinen.cli.clickargs import click_command
+    from kinen.cli.command import quick_command
 
     words = {"param_decls": ["text"], "metavar": "TEXT|-"}
-    return click_command(log, words, OPTIONS, str(log.__doc__), EPILOG)
+    return quick_command(log, words, OPTIONS, str(log.__doc__), EPILOG)

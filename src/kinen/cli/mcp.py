@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from kinen.cli.fastargs import Option, flag
+from kinen.verbs.params import flag, option, param
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,15 +13,13 @@ if TYPE_CHECKING:
     import click
 
 PORT = 7334
-OPTIONS = (
-    Option("--tools", "tools", "", "tools to list (default: mcp.tools)", choices=("main", "all")),
-    flag("--read-only", "read_only", "omit the tools that write"),
-    Option(
-        *("--space -s", "space", "NAME"),
-        "space to serve (default: that of the client's folder)",
-        path=True,
+OPTIONS = {
+    "tools": param("--tools", "tools to list (default: mcp.tools)", choices=("main", "all")),
+    "read_only": flag("--read-only", "omit the tools that write"),
+    "space": option(
+        "--space -s", "NAME", "space to serve (default: that of the client's folder)", path=True
     ),
-)
+}
 """The options for standard input and output, which must start fast; click has those for HTTP."""
 
 HELP = """Serve the memory to an agent over MCP, on standard input and output.
@@ -57,16 +55,19 @@ def mcp(_: str = "", http: bool = False, port: int = PORT, **options: Any) -> in
 def command() -> click.Command:
     import click
 
-    from kinen.cli.clickargs import click_options
-    from kinen.cli.command import number_option
+    from kinen.cli.command import click_param
 
-    command = click.Command(
-        "mcp", params=[*click_options(OPTIONS)], callback=mcp, help=HELP, epilog="\b\n" + EPILOG
-    )
-    number_option("--port", "port for --http (0 = any free port)", PORT, least=0, most=65535)(
-        command
-    )
-    click.option("--http", is_flag=True, help="serve over HTTP on loopback, with a bearer token")(
-        command
-    )
-    return command
+    rows = {
+        **OPTIONS,
+        "http": flag("--http", "serve over HTTP on loopback, with a bearer token"),
+        "port": param(
+            "--port",
+            "port for --http (0 = any free port)",
+            PORT,
+            metavar="N",
+            least=0,
+            most=65535,
+        ),
+    }
+    params = [click_param(key, row) for key, row in rows.items()]
+    return click.Command("mcp", params=params, callback=mcp, help=HELP, epilog="\b\n" + EPILOG)

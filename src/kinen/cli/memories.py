@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-import click
-
-from kinen.cli.command import (
-    Output,
-    choice_option,
-    dry_run_option,
-    memory_command,
-    moment,
-    options,
-    text_option,
-)
 from kinen.cli.editor import rewrite
-from kinen.cli.options import BEGIN
-from kinen.cli.progress import working
-from kinen.cli.run import colours, piped
+from kinen.cli.run import piped
 from kinen.memory import Memory
 from kinen.model.kinds import DISTILLERS
-from kinen.render.journal import (
-    consolidated_json,
-    consolidated_text,
-)
+from kinen.render.journal import consolidated_json, consolidated_text
+from kinen.verbs.params import DRY_RUN, SINCE, option, param
+from kinen.verbs.verb import Output, moment, verb
 
 EDIT_REMARK = "Save and close the editor to store the wording; an empty text changes nothing."
 EDIT_HINT = "`kinen memories edit ID TEXT` gives the new wording"
+NAME = param("", "a memory", required=True, metavar="ID")
 
 
-@click.command()
-@click.argument("name", metavar="ID")
-@memory_command
-def forget(memory: Memory, name: str) -> Output:
+@verb()
+def forget(memory: Memory, name: str = NAME) -> Output:
     """Hide a memory and do not extract it again.
 
     `kinen memories restore` shows it again.
@@ -40,20 +25,17 @@ def forget(memory: Memory, name: str) -> Output:
     return Output({"ref": record.ref}, f"{record.ref}  forgotten")
 
 
-@click.command()
-@click.argument("name", metavar="ID")
-@memory_command
-def restore(memory: Memory, name: str) -> Output:
+@verb()
+def restore(memory: Memory, name: str = NAME) -> Output:
     """Show a hidden memory again."""
     record = memory.consolidation.restore(name)
     return Output({"ref": record.ref}, f"{record.ref}  restored")
 
 
-@click.command()
-@click.argument("name", metavar="ID")
-@click.argument("text", metavar="[TEXT|-]", default="")
-@memory_command
-def edit(memory: Memory, name: str, text: str) -> Output:
+@verb()
+def edit(
+    memory: Memory, name: str = NAME, text: str = param("", "new wording", metavar="[TEXT|-]")
+) -> Output:
     """Put a memory into other words. Without TEXT, in your editor; `-` reads standard input.
 
     The former wording is hidden, and is not extracted again.
@@ -71,11 +53,10 @@ def edit(memory: Memory, name: str, text: str) -> Output:
     return Output({"ref": new.ref, "replaced": old.ref}, f"{new.ref}  {word}")
 
 
-@click.command()
-@click.argument("name", metavar="ID")
-@click.argument("into", metavar="INTO")
-@memory_command
-def merge(memory: Memory, name: str, into: str) -> Output:
+@verb()
+def merge(
+    memory: Memory, name: str = NAME, into: str = param("", "another", required=True)
+) -> Output:
     """Merge a memory into another one, which gets its sources. The first is hidden."""
     merged = memory.consolidation.get(name)
     other = memory.consolidation.merge(merged.ref, into)
@@ -84,11 +65,10 @@ def merge(memory: Memory, name: str, into: str) -> Output:
     )
 
 
-@click.command()
-@click.argument("name", metavar="ID")
-@click.argument("by", metavar="[NEWER]", default="")
-@memory_command
-def supersede(memory: Memory, name: str, by: str) -> Output:
+@verb()
+def supersede(
+    memory: Memory, name: str = NAME, by: str = param("", "a newer one", metavar="[NEWER]")
+) -> Output:
     """Mark a memory as superseded by a newer one; without NEWER, as valid again."""
     record = memory.consolidation.supersede(name, by)
     newer = f"memory:{record.superseded_by}" if record.superseded_by else ""
@@ -96,27 +76,25 @@ def supersede(memory: Memory, name: str, by: str) -> Output:
     return Output({"ref": record.ref, "superseded_by": newer or None}, f"{record.ref}  {text}")
 
 
-@click.command()
-@memory_command
+@verb()
 def undo(memory: Memory) -> Output:
     """Undo the last edit, merge, supersede, forget or restore; up to 20, one at a time."""
     action, record = memory.consolidation.undo()
     return Output({"undone": action, "ref": record.ref}, f"{record.ref}  {action} undone")
 
 
-@click.command()
-@text_option("--session", "NAME", "only this session, by the name of its folder")
-@text_option("--capsule", "ID", "only this recorded session, by its ref")
-@options(*BEGIN)
-@dry_run_option
-@choice_option(
-    "--distiller",
-    ("configured", "auto", *DISTILLERS),
-    "which engine reads sessions (default: consolidation.order)",
-)
-@memory_command
+@verb(working="reading sessions, files and commits")
 def consolidate(
-    memory: Memory, session: str, capsule: str, since: str, dry_run: bool, distiller: str | None
+    memory: Memory,
+    session: str = option("--session", "NAME", "only this session, by the name of its folder"),
+    capsule: str = option("--capsule", "ID", "only this recorded session, by its ref"),
+    since: str = SINCE,
+    dry_run: bool = DRY_RUN,
+    distiller: str = param(
+        "--distiller",
+        "which engine reads sessions (default: consolidation.order)",
+        choices=("configured", "auto", *DISTILLERS),
+    ),
 ) -> Output:
     """Draw memories from files, saved memories, commits and sessions.
 
@@ -130,14 +108,15 @@ def consolidate(
       kinen memories draw --session 20251206-01
       kinen memories draw --distiller ollama
     """
-    with working("reading sessions, files and commits"):
-        result = memory.consolidation.consolidate(
-            session=session,
-            capsule=capsule,
-            since=moment(since),
-            dry_run=dry_run,
-            distiller=distiller or "configured",
-        )
+    result = memory.consolidation.consolidate(
+        session=session,
+        capsule=capsule,
+        since=moment(since),
+        dry_run=dry_run,
+        distiller=distiller or "configured",
+    )
     return Output(
-        consolidated_json(result), consolidated_text(result, colours()), found=bool(result.learned)
+        consolidated_json(result),
+        lambda view: consolidated_text(result, view.style),
+        found=bool(result.learned),
     )

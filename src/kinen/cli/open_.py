@@ -1,24 +1,26 @@
-"""`kinen open`: a hit in the editor."""
+"""`kinen open` and `kinen checkpoint edit`: a file in the editor."""
 
 from __future__ import annotations
 
 import os
 
-import click
-
-from kinen.cli.command import FILE_NAME, Output, memory_command
 from kinen.cli.editor import edit
 from kinen.errors import NotFound
 from kinen.memory import Memory
 from kinen.query import place
+from kinen.render.journal import checkpoint_json
 from kinen.text import unspelled
+from kinen.verbs.params import flag, param
+from kinen.verbs.verb import Output, verb
+from kinen.verbs.worklog import NAME
 
 
-@click.command("open")
-@click.argument("name", type=FILE_NAME, metavar="REF|PATH[:LINE]")
-@click.option("--print", "show", is_flag=True, help="print the path and line, open nothing")
-@memory_command
-def open_(memory: Memory, name: str, show: bool) -> Output:
+@verb()
+def open_(
+    memory: Memory,
+    name: str = param("", "a hit", required=True, path=True, metavar="REF|PATH[:LINE]"),
+    show: bool = flag("--print", "print the path and line, open nothing"),
+) -> Output:
     """Open the file of a hit in your editor (VISUAL, EDITOR), at its line.
 
     \b
@@ -37,3 +39,15 @@ def open_(memory: Memory, name: str, show: bool) -> Output:
         edit(path, max(0, line))
     where = f"{path}:{line}" if line > 0 else path
     return Output({"path": path, "line": max(0, line) or None}, where if show else "")
+
+
+@verb()
+def edit_saved(memory: Memory, name: str = NAME) -> Output:
+    """Open a saved memory (default: the newest) in your editor."""
+    path = memory.worklog.saved_checkpoint(name).path
+    file = os.fsdecode(unspelled(path))
+    with memory.worklog.editing(file):
+        edit(os.path.join(memory.space.root, file))
+    memory.worklog.refresh()
+    saved = memory.worklog.saved_checkpoint(path)
+    return Output(checkpoint_json(saved), saved.ref)

@@ -6,58 +6,43 @@ import os
 import sys
 from collections.abc import Sequence
 
-import click
-
 from kinen.characters import visible_line
-from kinen.cli.command import (
-    Output,
-    Texts,
-    choice_option,
-    group,
-    listing,
-    memory_command,
-    options,
-    spaces_command,
-    text_option,
-)
 from kinen.cli.editor import edit as open_editor
-from kinen.cli.editor import text_or_editor
-from kinen.cli.options import AS_OF, tags
-from kinen.cli.run import colours, piped, screen
+from kinen.cli.editor import rewrite
+from kinen.cli.run import piped
 from kinen.errors import NotFound, QueryError
 from kinen.memory import Memory
 from kinen.model.journal import Plan
 from kinen.render.journal import plan_json, plans_text, progress_text
-from kinen.render.style import Style
+from kinen.verbs.params import AS_OF, flag, option, param, tags
+from kinen.verbs.verb import Output, Verb, View, group, listing, verb
 
 PLAN_HINT = "pass it: kinen plan save TITLE TEXT, or pipe it: kinen plan save TITLE < plan.md"
 NO_PLAN = (
     "no plan is active: `kinen plan activate ID` makes one active, `kinen plan list` lists all"
 )
-
-
-@group()
-def plan() -> None:
-    """Plans. The active plan comes first in every recall."""
+ID = param("", "a plan (default: the active one)", metavar="[ID]")
+GIVEN_ID = param("", "a plan", metavar="ID", required=True)
+TEXT = param("", "its text", None, metavar="[TEXT|-]")
 
 
 def _output(plan: Plan, notes: Sequence[str] = (), state: str = "") -> Output:
     return Output(plan_json(plan), f"{plan.ref}  {state or plan.status}", notes=notes)
 
 
-@plan.command(cls=Texts)
-@click.argument("title")
-@click.argument("text", metavar="[TEXT|-]", default="")
-@text_option("--id", "ID", "id (default: made from the title)", "id_")
-@options(tags("tag"))
-@click.option(
-    "--activate/--no-activate",
-    default=None,
-    help="make it the active plan (default: if no plan is active)",
-)
-@memory_command
+@verb()
 def save(
-    memory: Memory, title: str, text: str, id_: str, tags: tuple[str, ...], activate: bool | None
+    memory: Memory,
+    title: str = param("", "its title", required=True),
+    text: str | None = TEXT,
+    id_: str = option("--id", "ID", "id (default: made from the title)"),
+    tags: tuple[str, ...] = tags("tag"),
+    activate: bool | None = param(
+        "--activate/--no-activate",
+        "make it the active plan (default: if no plan is active)",
+        None,
+        type=bool,
+    ),
 ) -> Output:
     """Save a plan. `-` reads its text from standard input.
 
@@ -72,7 +57,7 @@ def save(
     """
     if text == "-" or (not text and not sys.stdin.isatty()):
         text = piped()
-    content = text_or_editor(text, f"the plan {title!r}; `- [ ] ...` is a step", PLAN_HINT)
+    content = text or rewrite("", f"the plan {title!r}; `- [ ] ...` is a step", PLAN_HINT)
     active = memory.worklog.plan()
     activates = active is None if activate is None else activate
     saved = memory.worklog.save_plan(title, content, id=id_, tags=tags, activate=activates)
@@ -81,76 +66,62 @@ def save(
     return _output(saved, notes, "" if saved.current else "saved")
 
 
-@plan.command()
-@click.argument("id_", metavar="[ID]", default="")
-@options(AS_OF)
-@memory_command
-def show(memory: Memory, id_: str, as_of: str) -> Output:
+@verb()
+def show(memory: Memory, id_: str = ID, as_of: str = AS_OF) -> Output:
     """Show a plan (default: the active one). Exit 1 if no plan is active.
 
     With --as-of, the plan that was active then, as git has it.
     """
+    notes = []
+    plan: Plan | None = None
     if as_of:
-        return _past_output(memory, id_, as_of)
-    plan = memory.worklog.plan(id_)
+        if id_:
+            hint = "omit the id; `kinen history` has the versions of a file"
+            raise QueryError("--as-of shows the plan that was active then", hint)
+        moment = memory.past.moment(as_of)
+        past = memory.past.plan(moment)
+        if past is None:
+            return Output(None, found=False, notes=[f"no plan: {memory.past.remark(moment)}"])
+        plan = past.plan
+        notes = [] if past.exact else ["git does not have its text of then: shown as it is today"]
+    else:
+        plan = memory.worklog.plan(id_)
     if plan is None:
         return Output(None, found=False, notes=[NO_PLAN])
-    return Output(plan_json(plan), _shown(plan))
+    about = f"{plan.status}{progress_text(plan)}, {plan.path}"
+
+    def text(view: View) -> str:
+        return f"{view.style('bold', plan.title)}  {about}\n\n{plan.text}"
+
+    return Output(plan_json(plan), text, notes=notes)
 
 
-def _shown(plan: Plan) -> str:
-    head = f"{colours()('bold', plan.title)}  {plan.status}{progress_text(plan)}, {plan.path}"
-    return f"{head}\n\n{plan.text}"
-
-
-def _past_output(memory: Memory, id_: str, as_of: str) -> Output:
-    """The plan that was active at an earlier time."""
-    if id_:
-        hint = "omit the id; `kinen history` has the versions of a file"
-        raise QueryError("--as-of shows the plan that was active then", hint)
-    moment = memory.past.moment(as_of)
-    past = memory.past.plan(moment)
-    if past is None:
-        return Output(None, found=False, notes=[f"no plan: {memory.past.remark(moment)}"])
-    notes = [] if past.exact else ["git does not have its text of then: shown as it is today"]
-    return Output(plan_json(past.plan), _shown(past.plan), notes=notes)
-
-
-@plan.command("list")
-@spaces_command
+@verb(several=True)
 def list_(memory: Memory) -> Output:
     """List all plans, the latest changed first; `*` marks the active one. Exit 1 if none."""
     plans = memory.worklog.plans()
     return listing(
         {"plans": [plan_json(plan) for plan in plans]},
-        plans_text(plans, screen()),
+        lambda view: plans_text(plans, view.screen),
         plans,
         "no plans yet: `kinen plan save TITLE TEXT` saves one",
     )
 
 
-@plan.command()
-@click.argument("id_", metavar="ID")
-@memory_command
-def activate(memory: Memory, id_: str) -> Output:
+@verb()
+def activate(memory: Memory, id_: str = GIVEN_ID) -> Output:
     """Make a plan the active one."""
     return _output(memory.worklog.activate_plan(id_))
 
 
-@plan.command(cls=Texts)
-@click.argument("id_", metavar="ID")
-@click.argument("text", metavar="[TEXT|-]", default=None, required=False)
-@click.option("--title", default=None, metavar="TEXT", help="new title")
-@options(tags("new tag, replacing all"))
-@choice_option("--status", ["active", "completed", "archived"], "new status")
-@memory_command
+@verb()
 def update(
     memory: Memory,
-    id_: str,
-    text: str | None,
-    title: str | None,
-    tags: tuple[str, ...],
-    status: str | None,
+    id_: str = GIVEN_ID,
+    text: str | None = TEXT,
+    title: str | None = param("--title", "new title", None, metavar="TEXT"),
+    tags: tuple[str, ...] = tags("new tag, replacing all"),
+    status: str = param("--status", "new status", choices=("active", "completed", "archived")),
 ) -> Output:
     """Change the text, title, tags or status of a plan; `-` reads the text from standard input.
 
@@ -160,16 +131,19 @@ def update(
     """
     content = piped() if text == "-" else text
     return _output(
-        memory.worklog.update_plan(id_, text=content, title=title, tags=tags or None, status=status)
+        memory.worklog.update_plan(
+            id_, text=content, title=title, tags=tags or None, status=status or None
+        )
     )
 
 
-@plan.command()
-@click.argument("number", metavar="[N]", type=click.IntRange(1), required=False)
-@click.argument("id_", metavar="[ID]", default="")
-@click.option("--undo", is_flag=True, help="clear the box")
-@memory_command
-def check(memory: Memory, number: int | None, id_: str, undo: bool) -> Output:
+@verb()
+def check(
+    memory: Memory,
+    number: int | None = param("", "a step", None, type=int, least=1, metavar="[N]"),
+    id_: str = ID,
+    undo: bool = flag("--undo", "clear the box"),
+) -> Output:
     """Tick off step N of a plan (default: the active one). Without N, list the steps.
 
     Steps are lines such as `- [ ] write tests`.
@@ -182,30 +156,26 @@ def check(memory: Memory, number: int | None, id_: str, undo: bool) -> Output:
     """
     from kinen.worklog.plans import steps
 
+    plan = memory.worklog.plan(id_)
     if number is not None:
-        updated = memory.worklog.check_plan(number, id_, done=not undo)
-        return Output(plan_json(updated), _steps_text(updated, colours()))
-    current = memory.worklog.plan(id_)
-    if current is None:
+        plan = memory.worklog.check_plan(number, id_, done=not undo)
+    if plan is None:
         return Output(None, found=False, notes=[NO_PLAN])
-    notes = [] if steps(current.text) else ["the plan has no steps: add lines such as `- [ ] ...`"]
-    return Output(plan_json(current), _steps_text(current, colours()), notes=notes)
+    rows = steps(plan.text)
+
+    def text(view: View) -> str:
+        lines = [f"{view.style('bold', visible_line(plan.title))}{progress_text(plan)}"]
+        for step in rows:
+            line = visible_line(f"{step.number:>3}. [{'x' if step.done else ' '}] {step.text}")
+            lines.append(view.style("dim", line) if step.done else line)
+        return "\n".join(lines)
+
+    notes = [] if rows else ["the plan has no steps: add lines such as `- [ ] ...`"]
+    return Output(plan_json(plan), text, notes=notes)
 
 
-def _steps_text(plan: Plan, style: Style) -> str:
-    from kinen.worklog.plans import steps
-
-    lines = [f"{style('bold', visible_line(plan.title))}{progress_text(plan)}"]
-    for step in steps(plan.text):
-        line = visible_line(f"{step.number:>3}. [{'x' if step.done else ' '}] {step.text}")
-        lines.append(style("dim", line) if step.done else line)
-    return "\n".join(lines)
-
-
-@plan.command()
-@click.argument("id_", metavar="[ID]", default="")
-@memory_command
-def edit(memory: Memory, id_: str) -> Output:
+@verb()
+def edit(memory: Memory, id_: str = ID) -> Output:
     """Open a plan (default: the active one) in your editor."""
     current = _existing(memory, id_)
     with memory.worklog.editing(current.path):
@@ -222,16 +192,23 @@ def _existing(memory: Memory, id_: str) -> Plan:
     return current
 
 
-def _set_status(name: str, status: str, description: str) -> None:
-    """Add a command that gives a plan another status."""
+def _with_status(status: str, description: str) -> type[Verb]:
+    def run(memory: Memory, id_: str = ID) -> Output:
+        return _output(memory.worklog.update_plan(_existing(memory, id_).id, status=status))
 
-    @plan.command(name, help=f"{description} (default: the active one).")
-    @click.argument("id_", metavar="[ID]", default="")
-    @memory_command
-    def run(memory: Memory, id_: str) -> Output:
-        current = _existing(memory, id_)
-        return _output(memory.worklog.update_plan(current.id, status=status))
+    run.__doc__ = f"{description} (default: the active one)."
+    return verb()(run)
 
 
-_set_status("complete", "completed", "Mark a plan as done")
-_set_status("archive", "archived", "Archive a plan")
+plan = group(
+    "Plans. The active plan comes first in every recall.",
+    save=save,
+    show=show,
+    list=list_,
+    activate=activate,
+    update=update,
+    check=check,
+    edit=edit,
+    complete=_with_status("completed", "Mark a plan as done"),
+    archive=_with_status("archived", "Archive a plan"),
+)

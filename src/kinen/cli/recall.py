@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from kinen.cli.fastargs import Option, flag
-from kinen.cli.options import AS_OF, FILE, HOW, JSON, PERIOD, SCOPE, SPACES, TAG, begin, mode_of
 from kinen.model.kinds import DISTILLERS
+from kinen.verbs.params import (
+    AS_OF,
+    HOW,
+    JSON,
+    PERIOD,
+    SCOPE,
+    SPACES,
+    TAG,
+    flag,
+    mode_of,
+    option,
+    param,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,41 +26,40 @@ if TYPE_CHECKING:
     from kinen.model.journal import Recall
     from kinen.model.records import Query
 
-OPTIONS = (
-    Option("--search", "search", "TEXT", "the query, as an option", hidden=True),
-    *HOW,
-    *PERIOD,
-    AS_OF,
-    Option("--type -t", "types", "TYPE", "type: decision, lesson, files, commits, ...", many=True),
-    TAG,
-    FILE,
-    Option("--issue", "issue", "ID", "this issue, such as bd-a1b2 or '#12', and what names it"),
-    Option("--symbol", "symbols", "NAME", "memories that name this symbol", many=True, rare=True),
-    *SCOPE,
-    Option("--limit -n", "limit", "N", "maximum number of entries", type=int, default=20),
-    flag("--full", "full", "show whole records, not only the relevant lines", rare=True),
-    Option("--budget", "budget", "N", "token limit (default: recall.budget)", type=int, default=0),
-    flag("--distill -d", "distill", "summarise the hits instead of listing them"),
-    Option(
+OPTIONS = {
+    "search": option("--search", "TEXT", "the query, as an option", hidden=True),
+    **HOW,
+    **PERIOD,
+    "as_of": AS_OF,
+    "types": option("--type -t", "TYPE", "type: decision, lesson, files, commits, ...", many=True),
+    "tags": TAG,
+    "files": option(
+        "--file -f",
+        "PATH",
+        "about this file: its path, or the end of it",
+        many=True,
+        path=True,
+        separator="",
+    ),
+    "issue": option("--issue", "ID", "this issue, such as bd-a1b2 or '#12', and what names it"),
+    "symbols": option("--symbol", "NAME", "memories that name this symbol", many=True, rare=True),
+    **SCOPE,
+    "limit": param("--limit -n", "maximum number of entries", 20, metavar="N"),
+    "full": flag("--full", "show whole records, not only the relevant lines", rare=True),
+    "budget": param("--budget", "token limit (default: recall.budget)", 0, metavar="N"),
+    "distill": flag("--distill -d", "summarise the hits instead of listing them"),
+    "distiller": param(
         "--distiller",
-        "distiller",
-        "",
         "which engine writes the digest (default: distill.order); auto: the first available",
         choices=("auto", *DISTILLERS, "none"),
         rare=True,
     ),
-    Option(
-        "--min-similarity",
-        "min_similarity",
-        "X",
-        "minimum similarity, 0 to 1 (default: 0)",
-        type=float,
-        default=0.0,
-        rare=True,
+    "min_similarity": param(
+        "--min-similarity", "minimum similarity, 0 to 1 (default: 0)", 0.0, metavar="X", rare=True
     ),
-    SPACES,
-    JSON,
-)
+    "spaces": SPACES,
+    "as_json": JSON,
+}
 QUERY_OPTIONS = (
     "types tags files symbols issue session repo agent user since until as_of limit budget"
     " min_similarity mode".split()
@@ -76,7 +86,10 @@ EPILOG = """Examples:
 
 def recall(text: str, **options: Any) -> int:
     """Print what an agent should know. Exit 1 if there is nothing."""
-    options["since"] = begin(options)
+    if options["days"]:
+        from kinen.cli.run import begin
+
+        options["since"] = begin(options)
     options["mode"] = mode_of(options)
     text = " ".join(filter(None, (text, options["search"])))
     code, output, remarks = _from_daemon(text, options) or _from_here(text, options)
@@ -153,6 +166,6 @@ def query_of(text: str, options: dict[str, Any]) -> Query:
 
 
 def command() -> click.Command:
-    from kinen.cli.clickargs import click_command
+    from kinen.cli.command import quick_command
 
-    return click_command(recall, {"param_decls": ["query"], "nargs": -1}, OPTIONS, HELP, EPILOG)
+    return quick_command(recall, {"param_decls": ["query"], "nargs": -1}, OPTIONS, HELP, EPILOG)

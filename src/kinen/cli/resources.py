@@ -6,42 +6,28 @@ import os
 
 import click
 
-from kinen.cli.command import (
-    FILE_NAME,
-    Output,
-    group,
-    listing,
-    memory_command,
-    number_option,
-    openable_records,
-    options,
-    text_option,
-)
-from kinen.cli.options import tags
-from kinen.cli.run import colours, screen
+from kinen.cli.command import openable_records
 from kinen.memory import Memory
 from kinen.model.records import Query
 from kinen.render.json import hits_json, record_json
 from kinen.render.text import hits_text, records_text
+from kinen.verbs.params import option, param, tags, words
+from kinen.verbs.verb import Output, group, listing, verb
 
 EMPTY = "no resources yet: `kinen resources add FILE` adds one"
 NO_MATCH = "no resource matches: `kinen resources list` lists them"
 
 
-@group()
-def resources() -> None:
-    """Papers, docs, examples and data of a space."""
-
-
-@resources.command()
-@click.argument("file", type=FILE_NAME, metavar="FILE|URL")
-@text_option(
-    "--to", "FOLDER", "folder below resources/ (default: by the type of the file)", "folder"
-)
-@options(tags("tag"))
-@text_option("--note", "TEXT", "searchable note on the file")
-@memory_command
-def add(memory: Memory, file: str, folder: str, tags: tuple[str, ...], note: str) -> Output:
+@verb()
+def add(
+    memory: Memory,
+    file: str = param("", "what to add", required=True, path=True, metavar="FILE|URL"),
+    folder: str = option(
+        "--to", "FOLDER", "folder below resources/ (default: by the type of the file)"
+    ),
+    tags: tuple[str, ...] = tags("tag"),
+    note: str = option("--note", "TEXT", "searchable note on the file"),
+) -> Output:
     """Copy a file into resources/, save its tags and note, and index it.
 
     Of an address (http or https), what it answers is downloaded and kept as a file. This is the
@@ -63,10 +49,8 @@ def add(memory: Memory, file: str, folder: str, tags: tuple[str, ...], note: str
     return Output(record_json(record), f"added {record.path}")
 
 
-@resources.command()
-@click.argument("file", type=FILE_NAME)
-@memory_command
-def remove(memory: Memory, file: str) -> Output:
+@verb()
+def remove(memory: Memory, file: str = param("", "a file", required=True, path=True)) -> Output:
     """Delete a file of resources/, with its tags and note.
 
     \b
@@ -77,26 +61,35 @@ def remove(memory: Memory, file: str) -> Output:
     return Output({"removed": path}, f"removed {path}")
 
 
-@resources.command("list")
-@memory_command
+@verb()
 def list_(memory: Memory) -> Output:
     """List the resources of the space with their tags. Exit 1 if there are none."""
     records = memory.records.select(["resource"])
     return listing(
         {"resources": [record_json(record) for record in records]},
-        records_text(openable_records(memory, records), colours()),
+        lambda view: records_text(openable_records(memory, records), view.style),
         records,
         EMPTY,
     )
 
 
-@resources.command()
-@click.argument("query", nargs=-1, required=True)
-@number_option("--limit -n", "maximum number of hits", 10, least=1)
-@memory_command
-def search(memory: Memory, query: tuple[str, ...], limit: int) -> Output:
+@verb()
+def search(
+    memory: Memory,
+    query: str = words("what to look for"),
+    limit: int = param("--limit -n", "maximum number of hits", 10, least=1, metavar="N"),
+) -> Output:
     """Search the resources only. `kinen search --type resources` has more options."""
-    hits = memory.search(Query(" ".join(query), limit=limit, kinds=("resource",)))
+    hits = memory.search(Query(query, limit=limit, kinds=("resource",)))
     notes = [] if hits else [NO_MATCH if memory.records.select(["resource"]) else EMPTY]
-    text = hits_text(hits, screen())
-    return Output(hits_json(hits), text, found=bool(hits), notes=notes)
+    value = hits_json(hits)
+    return Output(value, lambda view: hits_text(hits, view.screen), bool(hits), notes)
+
+
+resources = group(
+    "Papers, docs, examples and data of a space.",
+    add=add,
+    remove=remove,
+    list=list_,
+    search=search,
+)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from kinen.cli.fastargs import Option, flag
-from kinen.cli.options import (
+from kinen.cli.output import coloured, file_name, print_rendered, terminal_width, write_raw
+from kinen.verbs.params import (
     AGENT,
     AS_OF,
     HOW,
@@ -17,12 +17,12 @@ from kinen.cli.options import (
     SESSION,
     SPACES,
     TAG,
-    begin,
+    flag,
     hit_limit,
-    limit,
     mode_of,
+    option,
+    param,
 )
-from kinen.cli.output import coloured, file_name, print_rendered, terminal_width, write_raw
 
 # A process that prints an answer of the daemon imports little more than this.
 TYPE_CHECKING = False
@@ -35,89 +35,91 @@ if TYPE_CHECKING:
     from kinen.memory import Memory
     from kinen.model.records import Hits, Query
 
-OPTIONS = (
-    *HOW,
-    flag("--exact", "exact", "match the words as one phrase, as if quoted"),
-    Option(
+OPTIONS = {
+    **HOW,
+    "exact": flag("--exact", "match the words as one phrase, as if quoted"),
+    "types": option(
         "--type -t",
-        "types",
         "TYPE",
         "type of record: files, commits, memories, notes, ... or all",
         many=True,
     ),
-    Option(
+    "events": option(
         "--kind -k",
-        "events",
         "KIND",
         "kind of event: error, command, ...; with --type commits: fix, feat, ...",
         many=True,
         rare=True,
     ),
-    Option("--by", "by", "NAME", "only what this colleague wrote (see kinen team sync)", rare=True),
-    flag("--mine", "mine", "without what colleagues wrote", rare=True),
-    Option(
+    "by": option("--by", "NAME", "only what this colleague wrote (see kinen team sync)", rare=True),
+    "mine": flag("--mine", "without what colleagues wrote", rare=True),
+    "meta": option(
         "--meta",
-        "meta",
         "KEY=VALUE",
         "value in the frontmatter, such as draft=true",
         many=True,
+        separator="",
         rare=True,
     ),
-    AGENT,
-    Option(
-        "--author", "author", "NAME", f"author of commits ({PREFIX})", aliases="--user", rare=True
+    "agent": AGENT,
+    "author": option(
+        "--author", "NAME", f"author of commits ({PREFIX})", aliases=("--user",), rare=True
     ),
-    Option(
+    "near": option(
         "--near",
-        "near",
         "PATH",
         "rank commits that touched this file higher",
         many=True,
         path=True,
+        separator="",
         rare=True,
     ),
-    REPO,
-    SESSION,
-    TAG,
-    Option("--path -p", "paths", "PATH", "folder or glob of the files", many=True, path=True),
-    *PERIOD,
-    AS_OF,
-    limit("hits", None, "search.default_limit"),
-    Option(
-        "--context -C",
-        "context",
-        "N",
-        "chunks to show before and after each hit (default: search.context_chunks)",
+    "repo": REPO,
+    "session": SESSION,
+    "tags": TAG,
+    "paths": option(
+        "--path -p", "PATH", "folder or glob of the files", many=True, path=True, separator=""
+    ),
+    **PERIOD,
+    "as_of": AS_OF,
+    "limit": param(
+        "--limit -n",
+        "maximum number of hits (0 = all, default: search.default_limit)",
+        None,
         type=int,
-        default=-1,
+        metavar="N",
+    ),
+    "context": param(
+        "--context -C",
+        "chunks to show before and after each hit (default: search.context_chunks)",
+        -1,
+        metavar="N",
         rare=True,
     ),
-    Option(
+    "min_score": param(
         "--min-score",
-        "min_score",
-        "X",
         "minimum score, 0 to 1; 0 shows everything (default: what is close enough)",
+        None,
         type=float,
-        default=None,
+        metavar="X",
         rare=True,
     ),
-    SPACES,
-    Option(
+    "spaces": SPACES,
+    "engine": option(
         "--engine",
-        "engine",
         "URL",
         "search a PostgreSQL database: postgresql://…, or config for engine.url",
         rare=True,
     ),
-    flag("--verbose -v", "verbose", "show the whole passage of each hit"),
-    flag("--explain -e", "explain", "show the votes behind each score", rare=True),
-    flag("--files -l", "files", "print the paths of files only, one per line"),
-    JSON,
-    flag(
-        "--null -0", "null", "with -l, end each path with a NUL character, for xargs -0", rare=True
+    "verbose": flag("--verbose -v", "show the whole passage of each hit"),
+    "explain": flag("--explain -e", "show the votes behind each score", rare=True),
+    "files": flag("--files -l", "print the paths of files only, one per line"),
+    "as_json": JSON,
+    "null": flag(
+        "--null -0", "with -l, end each path with a NUL character, for xargs -0", rare=True
     ),
-    flag("--jsonl", "as_lines", "print one JSON object per hit and line", rare=True),
-)
+    "as_lines": flag("--jsonl", "print one JSON object per hit and line", rare=True),
+}
 QUERY_OPTIONS = (
     "types agent author repo session tags meta paths since until as_of limit context"
     " min_score files".split()
@@ -158,7 +160,10 @@ def search(text: str, arguments: Sequence[str] = (), **options: Any) -> int:
 
     Arguments at the end that are paths with a slash select files: `kinen search deploy docs/`.
     """
-    options["since"] = begin(options)
+    if options["days"]:
+        from kinen.cli.run import begin
+
+        options["since"] = begin(options)
     options["limit"] = hit_limit(options["limit"])
     options["meta"] = (*options["meta"], *_written_by(options))
     words = [*arguments]
@@ -168,10 +173,8 @@ def search(text: str, arguments: Sequence[str] = (), **options: Any) -> int:
     if len(words) < len(arguments):
         text = " ".join(words)
     if options["as_lines"] or (options["null"] and options["files"]):
-        from kinen.cli.search_lines import print_lines
-
         code, output, notes = _answer(text, {**options, "as_json": True})
-        return print_lines(output, code, files=options["files"])
+        return _print_lines(output, code, files=options["files"])
     code, output, notes = _answer(text, options)
     if code and not any("nothing" in remark for remark in notes):
         notes = [*notes, _nothing(text, options)]
@@ -187,6 +190,31 @@ def search(text: str, arguments: Sequence[str] = (), **options: Any) -> int:
     elif output:
         print_rendered(output)
     return code
+
+
+def _print_lines(answer: str, code: int, *, files: bool) -> int:
+    """Print an answer in JSON as a line for each hit, or with `files` as paths that end in NUL."""
+    import json
+
+    from kinen.characters import visible_json
+    from kinen.cli.run import FOUND, NOTHING, note, with_options
+    from kinen.paths import openable
+
+    data = json.loads(answer)
+    for remark in data["notes"]:
+        note(with_options(remark))
+    if not files:
+        for hit in data["results"]:
+            print(visible_json(json.dumps(hit, ensure_ascii=False)))
+        return code
+    sources = [hit["source"] for hit in data["results"]]
+    present = [source for source in sources if source["metadata"].get("alive") is not False]
+    folder = os.getcwd()
+    names = dict.fromkeys(
+        openable(source["root"], source["path"], folder) for source in present if source["path"]
+    )
+    write_raw("".join(f"{file_name(name)}\0" for name in names))
+    return FOUND if names else NOTHING
 
 
 def _written_by(options: dict[str, Any]) -> list[str]:
@@ -324,7 +352,7 @@ def query_of(text: str, options: dict[str, Any], memory: Memory) -> Query:
 
 
 def command() -> click.Command:
-    from kinen.cli.clickargs import click_command
+    from kinen.cli.command import quick_command
 
     summary = "Search by word and by meaning. Exit 0 with hits, 1 without, 2 on an error."
     words = {
@@ -333,4 +361,4 @@ def command() -> click.Command:
         "required": True,
         "metavar": "QUERY... [PATH/]...",
     }
-    return click_command(search, words, OPTIONS, summary, EPILOG)
+    return quick_command(search, words, OPTIONS, summary, EPILOG)

@@ -2,24 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import click
-
-from kinen.cli.command import (
-    Output,
-    group,
-    limit_option,
-    listing,
-    memory_command,
-    moment,
-    options,
-    path_option,
-    text_option,
-)
-from kinen.cli.options import AGENT, PERIOD, REPO, USER
-from kinen.cli.progress import working
-from kinen.cli.run import colours, screen
 from kinen.errors import Ambiguous, NotFound
 from kinen.memory import Memory
 from kinen.render.journal import consolidated_json, consolidated_text
@@ -31,8 +13,11 @@ from kinen.render.sessions import (
     timeline_text,
 )
 from kinen.text import spelled
+from kinen.verbs.params import AGENT, REPO, SINCE, UNTIL, USER, flag, limit, option, param, words
+from kinen.verbs.verb import Output, group, listing, moment, verb
 
 KINDS = ("prompts", "edits", "commands", "errors", "messages")
+TITLE = param("", "its title", required=True)
 EMPTY = (
     "no sessions yet: `kinen install claude-code` records them,"
     " `kinen import transcripts` imports past ones,"
@@ -40,15 +25,10 @@ EMPTY = (
 )
 
 
-@group()
-def session() -> None:
-    """Sessions of agents, recorded or imported, and sessions written by hand in sessions/."""
-
-
-@session.command()
-@click.argument("words", nargs=-1, required=True, metavar="ID|WORDS...")
-@memory_command
-def resume(memory: Memory, words: tuple[str, ...]) -> Output:
+@verb()
+def resume(
+    memory: Memory, text: str = words("an id, or what was said", metavar="ID|WORDS...")
+) -> Output:
     """Print the command that resumes a session in its agent: by its id, or by what was said.
 
     Exit 1 if no session matches, or its agent has no such command.
@@ -59,11 +39,11 @@ def resume(memory: Memory, words: tuple[str, ...]) -> Output:
       $(kinen session resume last)
     """
     try:
-        overview = memory.sessions.timeline(" ".join(words)).overview
+        overview = memory.sessions.timeline(text).overview
     except Ambiguous:
         raise
     except NotFound:
-        refs = memory.sessions.matching(" ".join(words))
+        refs = memory.sessions.matching(text)
         if not refs:
             return Output(None, found=False, notes=["no session matches: `kinen session list`"])
         overview = memory.sessions.timeline(refs[0]).overview
@@ -74,11 +54,16 @@ def resume(memory: Memory, words: tuple[str, ...]) -> Output:
     return Output(session_json(overview), command, found=bool(command), notes=notes)
 
 
-@session.command("list")
-@limit_option(20, "sessions")
-@options(AGENT, REPO, USER, *PERIOD)
-@memory_command
-def list_(memory: Memory, limit: int, since: str, until: str, **scope: Any) -> Output:
+@verb()
+def list_(
+    memory: Memory,
+    limit: int = limit(20, "sessions"),
+    agent: str = AGENT,
+    repo: str = REPO,
+    user: str = USER,
+    since: str = SINCE,
+    until: str = UNTIL,
+) -> Output:
     """List sessions, newest first, with duration, intent and outcome. Exit 1 if there are none.
 
     \b
@@ -88,27 +73,28 @@ def list_(memory: Memory, limit: int, since: str, until: str, **scope: Any) -> O
       kinen session list --json | jq -r '.sessions[].title'
     """
     end = moment(until, end=True)
-    sessions = memory.sessions.overviews(limit, since=moment(since), until=end, **scope)
-    filtered = since or until or any(scope.values())
+    sessions = memory.sessions.overviews(
+        limit, since=moment(since), until=end, agent=agent, repo=repo, user=user
+    )
+    filtered = since or until or agent or repo or user
     return listing(
         {"sessions": [session_json(session) for session in sessions]},
-        sessions_text(sessions, screen()) if sessions else "",
+        lambda view: sessions_text(sessions, view.screen) if sessions else "",
         sessions,
         "no session matches: `kinen session list` lists all" if filtered else EMPTY,
     )
 
 
-@session.command()
-@click.argument("name", default="last", metavar="[ID]")
-@click.option(
-    "--only", type=click.Choice(KINDS), multiple=True, help="only steps of this kind; repeatable"
-)
-@path_option("--file -f", "PATH", "only steps that concern this file")
-@click.option("--failed", is_flag=True, help="only steps that failed")
-@click.option("--full", is_flag=True, help="all steps, with whole prompts and messages")
-@memory_command
+@verb()
 def show(
-    memory: Memory, name: str, only: tuple[str, ...], file: str, failed: bool, full: bool
+    memory: Memory,
+    name: str = param("", "a session", "last", metavar="[ID]"),
+    only: tuple[str, ...] = param(
+        "--only", "only steps of this kind", many=True, choices=KINDS, separator=""
+    ),
+    file: str = option("--file -f", "PATH", "only steps that concern this file", path=True),
+    failed: bool = flag("--failed", "only steps that failed"),
+    full: bool = flag("--full", "all steps, with whole prompts and messages"),
 ) -> Output:
     """Show a session as a timeline: prompts, edits, commands with ✓ or ✗, errors, outcome.
 
@@ -126,14 +112,12 @@ def show(
     timeline = memory.sessions.timeline(name)
     return Output(
         timeline_json(timeline, only, path, failed),
-        timeline_text(timeline, only, path, failed, full, colours()),
+        lambda view: timeline_text(timeline, only, path, failed, full, view.style),
     )
 
 
-@session.command()
-@click.argument("title")
-@memory_command
-def new(memory: Memory, title: str) -> Output:
+@verb()
+def new(memory: Memory, title: str = TITLE) -> Output:
     """Create the folder and files of a session and print its path.
 
     \b
@@ -144,10 +128,8 @@ def new(memory: Memory, title: str) -> Output:
     return Output({"ref": f"note:{path}/init.md", "path": path}, path)
 
 
-@session.command()
-@click.argument("name", default="", metavar="[NAME]")
-@memory_command
-def close(memory: Memory, name: str) -> Output:
+@verb(working="summarising the session and drawing its memories")
+def close(memory: Memory, name: str = param("", "a session", metavar="[NAME]")) -> Output:
     """Mark a session as complete, summarise it and extract its memories.
 
     NAME defaults to the newest open session. An existing summary is kept.
@@ -156,22 +138,34 @@ def close(memory: Memory, name: str) -> Output:
     Examples:
       kinen session close 20251206-01
     """
-    with working("summarising the session and drawing its memories"):
-        closed, result = memory.worklog.close_session(name)
-    lines = [f"{closed.path}  {closed.status}", consolidated_text(result, colours())]
-    return Output({**_session_json(closed), **consolidated_json(result)}, "\n".join(lines))
+    closed, result = memory.worklog.close_session(name)
+    fields = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in closed._asdict().items()
+    }
+    head = f"{closed.path}  {closed.status}"
+    return Output(
+        {"name": closed.name, "path": closed.path, **fields, **consolidated_json(result)},
+        lambda view: f"{head}\n{consolidated_text(result, view.style)}",
+    )
 
 
-@group("round")
-def round_() -> None:
-    """Rounds of a session: questions, options and answers."""
+session = group(
+    "Sessions of agents, recorded or imported, and sessions written by hand in sessions/.",
+    resume=resume,
+    list=list_,
+    show=show,
+    new=new,
+    close=close,
+)
 
 
-@round_.command("new")
-@click.argument("title")
-@text_option("--session", "NAME", "session (default: the newest open one)")
-@memory_command
-def new_round(memory: Memory, title: str, session: str) -> Output:
+@verb()
+def new_round(
+    memory: Memory,
+    title: str = TITLE,
+    session: str = option("--session", "NAME", "session (default: the newest open one)"),
+) -> Output:
     """Create the next round of a session, ready to be filled in, and print its path.
 
     \b
@@ -182,9 +176,4 @@ def new_round(memory: Memory, title: str, session: str) -> Output:
     return Output({"ref": f"round:{path}", "path": path}, path)
 
 
-def _session_json(session: Any) -> dict[str, Any]:
-    fields = {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in session._asdict().items()
-    }
-    return {"name": fields.pop("name"), "path": session.path, **fields}
+round_ = group("Rounds of a session: questions, options and answers.", new=new_round)

@@ -5,65 +5,42 @@ from __future__ import annotations
 import click
 
 from kinen import paths
-from kinen.cli.command import (
-    Output,
-    dry_run_option,
-    group,
-    json_command,
-    listing,
-    memory_command,
-    number_option,
-)
+from kinen.cli.command import dry_run_option, json_command
 from kinen.cli.progress import working
-from kinen.cli.run import screen
 from kinen.memory import Memory
 from kinen.memory.garbage import collect, garbage
 from kinen.render.history import snapshot_json, snapshot_text, snapshots_table
 from kinen.render.json import counts_json
 from kinen.render.text import size_text
+from kinen.verbs.params import flag, param
+from kinen.verbs.verb import Output, group, listing, verb
 
 
-@group()
-def snapshot() -> None:
-    """Copies of the index, made by hand or every git.snapshot_frequency commits.
-
-    The index can always be rebuilt; restoring a copy is faster if the history is long.
-
-    \b
-    Examples:
-      kinen snapshot create
-      kinen snapshot restore a43f9c1
-      kinen snapshot prune --keep 1
-    """
-
-
-@snapshot.command()
-@memory_command
+@verb(working="copying the index")
 def create(memory: Memory) -> Output:
     """Copy the index in its current state."""
-    with working("copying the index"):
-        snapshot = memory.snapshots.create()
+    snapshot = memory.snapshots.create()
     return Output(snapshot_json(snapshot), snapshot_text(snapshot))
 
 
-@snapshot.command("list")
-@memory_command
+@verb()
 def list_(memory: Memory) -> Output:
     """List the snapshots, newest first. Exit 1 if there are none."""
     snapshots = memory.snapshots.list_all()
     return listing(
         {"snapshots": [snapshot_json(snapshot) for snapshot in snapshots]},
-        snapshots_table(snapshots, screen()),
+        lambda view: snapshots_table(snapshots, view.screen),
         snapshots,
         "no snapshots yet: `kinen snapshot create` makes one",
     )
 
 
-@snapshot.command()
-@click.argument("name", default="", metavar="[NAME|COMMIT]")
-@click.option("--no-embed", is_flag=True, help="full text only, no vectors for now")
-@memory_command
-def restore(memory: Memory, name: str, no_embed: bool) -> Output:
+@verb()
+def restore(
+    memory: Memory,
+    name: str = param("", "a snapshot", metavar="[NAME|COMMIT]"),
+    no_embed: bool = flag("--no-embed", "full text only, no vectors for now"),
+) -> Output:
     """Restore the index from a snapshot (default: the newest), then update it."""
     snapshot = memory.snapshots.restore(name, embed=not no_embed)
     counts = memory.index.counts()
@@ -73,10 +50,11 @@ def restore(memory: Memory, name: str, no_embed: bool) -> Output:
     )
 
 
-@snapshot.command()
-@number_option("--keep", "number of snapshots to keep", 3, least=0)
-@memory_command
-def prune(memory: Memory, keep: int) -> Output:
+@verb()
+def prune(
+    memory: Memory,
+    keep: int = param("--keep", "number of snapshots to keep", 3, least=0, metavar="N"),
+) -> Output:
     """Delete all snapshots except the newest."""
     deleted = memory.snapshots.prune(keep)
     lines = [f"removed {snapshot.name}" for snapshot in deleted]
@@ -90,6 +68,24 @@ def _nothing_to_remove(count: int, keep: int) -> str:
     if not count:
         return "nothing to remove: there are no snapshots"
     return f"nothing to remove: there are {count:,}, and --keep {keep} keeps the newest {keep:,}"
+
+
+snapshot = group(
+    """Copies of the index, made by hand or every git.snapshot_frequency commits.
+
+    The index can always be rebuilt; restoring a copy is faster if the history is long.
+
+    \b
+    Examples:
+      kinen snapshot create
+      kinen snapshot restore a43f9c1
+      kinen snapshot prune --keep 1
+    """,
+    create=create,
+    list=list_,
+    restore=restore,
+    prune=prune,
+)
 
 
 @click.command()

@@ -8,15 +8,7 @@ from typing import Any
 import click
 
 from kinen import config, paths
-from kinen.cli.command import (
-    FILE_NAME,
-    Output,
-    choice_option,
-    group,
-    json_command,
-    listing,
-    space_option,
-)
+from kinen.cli.command import FILE_NAME, group, json_command, options, space_option
 from kinen.cli.run import colours
 from kinen.config import trust as store
 from kinen.errors import SpaceError
@@ -28,6 +20,8 @@ from kinen.space import find as spaces
 from kinen.space.registry import Space
 from kinen.storage import inside
 from kinen.text import iso
+from kinen.verbs.params import param
+from kinen.verbs.verb import Output, listing
 
 
 @group()
@@ -143,8 +137,12 @@ TEMPLATES = {
 @click.command()
 @click.argument("path", default=".", type=click.Path(file_okay=False))
 @click.option("--name", metavar="NAME", help="name of the space (default: name of the folder)")
-@choice_option(
-    "--template", list(TEMPLATES), "create these folders below resources/ (default: none)"
+@options(
+    template=param(
+        "--template",
+        "create these folders below resources/ (default: none)",
+        choices=(*TEMPLATES,),
+    )
 )
 def init(path: str, name: str | None, template: str | None) -> int:
     """Make a folder a space: register it and write a short .kinen/config.yml.

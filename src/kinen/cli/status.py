@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import click
-
 from kinen.characters import visible_line
-from kinen.cli.command import Output, spaces_command
 from kinen.cli.progress import progress_line
 from kinen.cli.run import colours, screen, synced_text
 from kinen.memory import Memory, erasing
@@ -18,10 +15,10 @@ from kinen.render.json import status_json
 from kinen.render.text import counted, status_text
 from kinen.storage import tables
 from kinen.text import now
+from kinen.verbs.verb import Output, verb
 
 
-@click.command()
-@spaces_command
+@verb(several=True)
 def status(memory: Memory) -> Output:
     """Show what is in this space, its model, and what needs attention."""
     from kinen.daemon import control

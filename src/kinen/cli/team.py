@@ -10,20 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kinen.characters import visible_line
-from kinen.cli.command import (
-    Output,
-    group,
-    json_command,
-    list_option,
-    listing,
-    memory_command,
-    number_option,
-    text_option,
-)
+from kinen.cli.command import group, json_command, memory_command, options
 from kinen.errors import QueryError
 from kinen.ipc.extras import require
 from kinen.render.text import counted
 from kinen.team.merge import to_json
+from kinen.verbs.params import option, param
+from kinen.verbs.verb import Output, listing
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
@@ -250,9 +243,19 @@ database_option = click.option(
 
 @token.command("create")
 @click.argument("name")
-@list_option("--allow", "spaces", "SPACE", "a space that it opens, * for all")
-@list_option("--right", "rights", "RIGHT", "read, write, admin or metrics (default: read, write)")
-@number_option("--valid-days", "days until it expires", 90, least=1)
+@options(
+    spaces=option("--allow", "SPACE", "a space that it opens, * for all", many=True, separator="")
+)
+@options(
+    rights=option(
+        "--right",
+        "RIGHT",
+        "read, write, admin or metrics (default: read, write)",
+        many=True,
+        separator="",
+    )
+)
+@options(valid_days=param("--valid-days", "days until it expires", 90, least=1, metavar="N"))
 @database_option
 @json_command
 def create_token(
@@ -307,11 +310,13 @@ def revoke_token(id_: str, database: str) -> Output:
 
 
 @team.command()
-@text_option("--name", "NAME", "only requests of this person")
-@text_option("--allow", "SPACE", "only requests of this space", "space_name")
-@number_option("--last-days", "how far to look back", 7, least=1)
-@number_option("--limit", "lines at most", 100, least=1)
-@number_option("--keep-days", "first remove what is older; 0 removes nothing", 0)
+@options(
+    name=option("--name", "NAME", "only requests of this person"),
+    space_name=option("--allow", "SPACE", "only requests of this space"),
+    last_days=param("--last-days", "how far to look back", 7, least=1, metavar="N"),
+    limit=param("--limit", "lines at most", 100, least=1, metavar="N"),
+    keep_days=param("--keep-days", "first remove what is older; 0 removes nothing", 0, metavar="N"),
+)
 @database_option
 @json_command
 def audit(
@@ -350,8 +355,8 @@ def member() -> None:
 
 @member.command("add")
 @click.argument("role")
-@text_option("--allow", "SPACE", "the space that the login may read", "space_name")
-@text_option("--name", "NAME", "the person's name in the team (default: the login)")
+@options(space_name=option("--allow", "SPACE", "the space that the login may read"))
+@options(name=option("--name", "NAME", "the person's name in the team (default: the login)"))
 @database_option
 @json_command
 def add_member(role: str, space_name: str, name: str, database: str) -> Output:
@@ -371,7 +376,7 @@ def add_member(role: str, space_name: str, name: str, database: str) -> Output:
 
 @member.command("remove")
 @click.argument("role")
-@text_option("--allow", "SPACE", "the space that the login may no longer read", "space_name")
+@options(space_name=option("--allow", "SPACE", "the space that the login may no longer read"))
 @database_option
 @json_command
 def remove_member(role: str, space_name: str, database: str) -> Output:

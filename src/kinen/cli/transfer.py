@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kinen.characters import visible_json
-from kinen.cli.command import (
-    CommandGroup,
-    Output,
-    choice_option,
-    dry_run_option,
-    memory_command,
-    options,
-    space_option,
-)
-from kinen.cli.options import PERIOD, SCOPE
+from kinen.cli.command import CommandGroup, dry_run_option, memory_command, options
 from kinen.cli.output import raw
 from kinen.cli.progress import bar
 from kinen.cli.run import note
@@ -25,6 +16,8 @@ from kinen.memory import Memory
 from kinen.render.journal import loaded_json, loaded_notes, loaded_text
 from kinen.render.text import counts_text
 from kinen.times import milliseconds
+from kinen.verbs.params import DRY_RUN, PERIOD, SCOPE, SPACE, flag, param
+from kinen.verbs.verb import Output
 
 if TYPE_CHECKING:
     from kinen.transfer.bundle import Loaded
@@ -32,13 +25,15 @@ if TYPE_CHECKING:
 
 @click.group("import", cls=CommandGroup)
 @click.argument("file", type=click.Path(), default="")
-@choice_option(
-    "--on-conflict",
-    ["skip", "overwrite", "error"],
-    "what to do with an entry whose id exists already",
-    default="skip",
+@options(
+    on_conflict=param(
+        "--on-conflict",
+        "what to do with an entry whose id exists already",
+        "skip",
+        choices=("skip", "overwrite", "error"),
+    ),
+    dry_run=DRY_RUN,
 )
-@dry_run_option
 @memory_command
 def import_(memory: Memory, file: str, on_conflict: Any, dry_run: bool) -> Output:
     """Import a bundle of kinen or Kindling, or a Kindling database: all of it or nothing.
@@ -107,17 +102,19 @@ def _output(loaded: Loaded, dry_run: bool) -> Output:
 
 @click.command()
 @click.argument("file", default="-", type=click.Path(dir_okay=False))
-@options(*SCOPE, *PERIOD)
-@choice_option(
-    "--format",
-    ["json", "jsonl", "html"],
-    "one JSON document, one JSON object per line, or a page",
-    default="json",
-    key="form",
+@options(
+    **SCOPE,
+    **PERIOD,
+    form=param(
+        "--format",
+        "one JSON document, one JSON object per line, or a page",
+        "json",
+        choices=("json", "jsonl", "html"),
+    ),
+    html=flag("--html", "write a page that opens in a browser, without a server"),
+    compress=flag("--gzip", "compress FILE (also by a name in .gz)"),
+    space=SPACE,
 )
-@click.option("--html", is_flag=True, help="write a page that opens in a browser, without a server")
-@click.option("--gzip", "compress", is_flag=True, help="compress FILE (also by a name in .gz)")
-@space_option
 def export(
     file: str,
     since: str,

@@ -10,24 +10,23 @@ from typing import Any
 
 import click
 
-from kinen.cli.clickargs import AliasedOption, split
 from kinen.cli.command import (
-    FILE_NAME,
     CommandGroup,
-    Output,
     PartsGroup,
     Texts,
+    click_param,
     files_command,
     memory_command,
-    opener,
     options,
     spaces_command,
 )
 from kinen.cli.daemon_answer import daemon_started
-from kinen.cli.options import DAYS
-from kinen.cli.run import note, piped, screen
+from kinen.cli.editor import rewrite
+from kinen.cli.progress import working
+from kinen.cli.run import note, piped
 from kinen.memory import Memory
-from kinen.verbs.verb import Param, Verb, View, plain
+from kinen.verbs.params import DAYS, Param
+from kinen.verbs.verb import Output, Verb
 
 
 class TextCommand(click.Command):
@@ -48,9 +47,11 @@ class TextCommand(click.Command):
 
 def command(verb: type[Verb], name: str) -> click.Command:
     """The command of a verb, with the options that all commands of its kind have."""
-    parts = {word: _part(part, word) for word, part in verb.parts.items()}
-    if verb.run is Verb.run:
+    parts = {word: load(part, word) for word, part in verb.parts.items()}
+    if verb.is_group():
         return PartsGroup(name, commands=parts, help=verb.__doc__)
+
+    rows = {key: row for key, row in verb.params.items() if row.is_on("command")}
 
     def call(memory: Memory, **values: Any) -> Output:
         return _output(verb(**values), memory)
@@ -58,18 +59,18 @@ def command(verb: type[Verb], name: str) -> click.Command:
     runner: Any = _surround(verb)(call)
 
     def run(**values: Any) -> Any:
-        for key, row in verb.params.items():
-            if row.joined or row.piped:
+        for key, row in rows.items():
+            if row.joined or row.piped or row.editor:
                 values[key] = _text(row, values[key])
         return runner(**values)
 
     run.__doc__ = verb.__doc__
     run.__click_params__ = [  # type: ignore[attr-defined]
         *runner.__click_params__,
-        *reversed([_click_param(key, row) for key, row in verb.params.items()]),
+        *reversed([click_param(key, row) for key, row in rows.items()]),
     ]
     if "since" in verb.params:
-        run = options(DAYS)(run)
+        run = options(days=DAYS)(run)
     if parts:
         group: click.Command = click.command(name, cls=CommandGroup, commands=parts)(run)
         return group
@@ -87,11 +88,14 @@ def _with_dashes(command: click.Command) -> click.Command:
     return command
 
 
-def _part(part: type[Verb] | str, word: str) -> click.Command:
-    if not isinstance(part, str):
-        return command(part, word)
-    module, _, attribute = part.partition(":")
-    result: click.Command = getattr(import_module(module), attribute)
+def load(part: Any, word: str) -> click.Command:
+    """A command from a verb, a command, a function that makes one, or its `module:name`."""
+    if isinstance(part, str):
+        module, _, attribute = part.partition(":")
+        part = getattr(import_module(module), attribute or "command")
+    if isinstance(part, click.Command):
+        return part
+    result: click.Command = command(part, word) if isinstance(part, type) else part()
     return result
 
 
@@ -105,63 +109,21 @@ def _output(verb: Verb, memory: Memory) -> Output:
     if sys.stdout.isatty() and not click.get_current_context().params["as_json"]:
         verb.on_line = partial(print, flush=True)
     verb.on_wait = lambda who: note(f"{who}; waiting for it")
-    with daemon_started(memory) if verb.embeds else contextlib.nullcontext():
-        result = verb.run(memory)
-    view = View(screen(), opener(memory))
-    return Output(
-        lambda: plain(result),
-        verb.text(result, view),
-        found=not verb.empty(result),
-        notes=[*verb.notes(result)],
-        paths=[view.place(path) for path in verb.files_in(result)] if verb.lists_files else (),
-        raw=verb.raw(result),
-    )
+    with contextlib.ExitStack() as stack:
+        if verb.embeds:
+            stack.enter_context(daemon_started(memory))
+        if verb.working:
+            stack.enter_context(working(verb.working))
+        return verb.answer(memory)
 
 
 def _text(row: Param, value: Any) -> Any:
-    """A text argument: of words, or of standard input where it is missing."""
-    text = " ".join(value) if row.joined else value
+    """A text argument: of words, of standard input, or written in the editor."""
+    text = " ".join(value or ()) if row.joined else value or ""
     if row.piped and not text and not sys.stdin.isatty():
         text = piped()
+    if row.editor:
+        return piped() if text == "-" else text or rewrite("", *row.editor)
     if row.piped and not text.strip():
         raise click.UsageError(row.piped)
     return text
-
-
-def _click_param(key: str, row: Param) -> click.Parameter:
-    kind = _click_type(row)
-    if not row.names:
-        required = row.required and not row.piped
-        metavar = row.metavar or None
-        return click.Argument(
-            [key], nargs=-1 if row.many else 1, required=required, type=kind, metavar=metavar
-        )
-    if row.type is bool:
-        about: dict[str, Any] = {"is_flag": True, "help": row.help, "hidden": row.hidden}
-        return AliasedOption([*row.names, key], rare=row.rare, **about)
-    return AliasedOption(
-        [*row.names, key],
-        row.aliases,
-        row.rare,
-        callback=split if row.many and row.separator else None,
-        type=kind,
-        multiple=row.many,
-        default=None if row.choices or row.many else row.default,
-        show_default=bool(row.default) and not row.choices,
-        metavar=row.metavar or None,
-        required=row.required,
-        hidden=row.hidden,
-        help=f"{row.help}; repeatable" if row.many else row.help,
-    )
-
-
-def _click_type(row: Param) -> Any:
-    if row.path:
-        return FILE_NAME
-    if row.dashed:
-        return click.UNPROCESSED
-    if row.choices:
-        return click.Choice(row.choices)
-    if row.type is int and row.least is not None:
-        return click.IntRange(row.least, None if row.unbounded else row.most)
-    return row.type

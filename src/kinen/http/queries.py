@@ -16,14 +16,14 @@ def search_of(memory: Memory, request: requests.Search) -> Query:
     drop = {"query", "explain", "verbose", "colour", "width", "space", "folder"}
     fields = request.model_dump(exclude=drop)
     fields["near"] = [memory.git.current_name(memory.git.inside(path)) for path in request.near]
-    fields |= period(request)
+    fields |= _period(request)
     return search_query(request.query, memory.config.search, **fields)
 
 
 def recall_of(request: requests.Recall) -> Query:
     fields = request.model_dump(exclude={"query", "full", "distill", "distiller", "space"})
-    return recall_query(request.query, **(fields | period(request)))
+    return recall_query(request.query, **(fields | _period(request)))
 
 
-def period(request: requests.Search | requests.Recall | requests.Retrieve) -> dict[str, Any]:
+def _period(request: requests.Search | requests.Recall) -> dict[str, Any]:
     return {"since": moment(request.since), "until": moment(request.until, end=True)}

@@ -11,7 +11,7 @@ from kinen import __version__
 from kinen.api import requests, responses
 from kinen.errors import QueryError
 from kinen.http.guard import Refused
-from kinen.http.queries import period, recall_of, search_of
+from kinen.http.queries import recall_of, search_of
 from kinen.http.space import (
     CurrentSpace,
     LastEvent,
@@ -23,21 +23,18 @@ from kinen.http.space import (
 )
 from kinen.memory import Memory
 from kinen.memory.federation import recall_spaces, search_spaces
-from kinen.model.records import JOURNAL_KINDS
 from kinen.model.records import Query as MemoryQuery
-from kinen.query import recall_query
 from kinen.render.journal import recall_json, recall_text
 from kinen.render.json import hits_json, status_json
 from kinen.render.screen import Screen
 from kinen.render.style import Style
 from kinen.render.text import search_text
-from kinen.text import estimate, now
+from kinen.text import now
 from kinen.verbs.search import Recalled
 
 router = APIRouter()
 PLAIN = "text/plain"
 BYTES = "application/octet-stream"
-TIERS = ("plan", "pins", "summary", "hits")
 Accept = Annotated[str, Header(description="`text/plain` for what the command prints")]
 AS_TEXT: Any = {
     200: {
@@ -125,64 +122,6 @@ def _headers(hits: bool, notes: Any) -> dict[str, str]:
 
 def _wants_text(accept: str) -> bool:
     return PLAIN in accept.lower() and "json" not in accept.lower()
-
-
-@router.post("/retrieve", response_model=responses.TieredRecall)
-@with_memory()
-def retrieve(memory: OpenMemory, request: requests.Retrieve) -> Any:
-    """A recall from the journal, tier by tier: Kindling's recall."""
-    scope = request.scope
-    query = recall_query(
-        request.query,
-        types=JOURNAL_KINDS,
-        session=scope.session,
-        limit=request.limit,
-        budget=request.budget,
-        **period(request),
-    )
-    query = query._replace(repo=scope.repo, agent=scope.agent, user=scope.user)
-    answer = recall_json(memory.recall(query, summary=True))
-    tiers: dict[str, list[Any]] = {tier: [] for tier in TIERS}
-    for item in answer["items"]:
-        tiers[item["tier"]].append(item)
-    return {
-        **{name: answer[name] for name in ("query", "budget", "tokens", "dropped", "notes")},
-        **tiers,
-        "plan": next(iter(tiers["plan"]), None),
-        "summary": next(iter(tiers["summary"]), None),
-    }
-
-
-@router.post("/context/session-start", response_model=responses.Brief)
-@with_memory()
-def session_start(memory: OpenMemory, request: requests.SessionStart) -> Any:
-    """Context for an agent that begins: plan, pins, the last summary, memories."""
-    return _brief(memory.journal.brief(request.session, request.agent, request.budget))
-
-
-@router.post("/context/pre-compact", response_model=responses.Brief)
-@with_memory()
-def pre_compact(memory: OpenMemory, request: requests.SessionStart) -> Any:
-    """Context that must survive when an agent compacts its session: plan and pins."""
-    journal = memory.journal
-    return _brief(journal.brief(request.session, request.agent, request.budget, compacting=True))
-
-
-@router.post("/context/prompt", response_model=responses.PromptContext)
-@with_memory()
-def prompt(memory: OpenMemory, request: requests.Prompt) -> Any:
-    """Context for a prompt, from other sessions and files."""
-    budget = request.budget or memory.config.hooks.budget
-    try:
-        related = memory.searcher.related(request.prompt, request.session, budget, request.known)
-    except QueryError:  # the prompt has no words to search for
-        return {**_brief(""), "entries": [], "dropped": []}
-    dropped = [{"ref": ref, "reason": reason} for ref, reason in related.dropped]
-    return {**_brief(related.text), "entries": list(related.entries), "dropped": dropped}
-
-
-def _brief(text: str) -> dict[str, Any]:
-    return {"text": text, "tokens": estimate(text)}
 
 
 @router.post("/vectors", response_model=None, responses={200: {"content": {BYTES: {"schema": {}}}}})

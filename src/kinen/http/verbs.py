@@ -12,8 +12,9 @@ from kinen.api import verbs as requests
 from kinen.api.requests import Request
 from kinen.http.space import CurrentSpace, RequestSpace, json_response
 from kinen.memory import Memory
+from kinen.memory.memory import ASK, JOURNAL
 from kinen.verbs.catalogue import verbs
-from kinen.verbs.verb import Verb, plain
+from kinen.verbs.verb import Verb
 
 
 def router() -> APIRouter:
@@ -30,8 +31,10 @@ def _add(routes: APIRouter, name: str, verb: type[Verb]) -> None:
     title = "".join(word.capitalize() for word in name.split())
     model = requests.request_model(verb, f"{title}Request", Request, omit=in_path)
     key = re.sub(r"\W+", "_", name)
-    description = (verb.__doc__ or "").partition("\b")[0].strip()
-    about: dict[str, Any] = {"response_model": verb.result, "description": description}
+    about: dict[str, Any] = {
+        "response_model": requests.schema(verb.result),
+        "description": requests.summary(verb),
+    }
     for method in verb.methods or (("POST",) if verb.writes else ("POST", "GET")):
         endpoint = _endpoint(verb)
         rows = [("space", CurrentSpace), *((name, _in_path(verb, name)) for name in in_path)]
@@ -56,12 +59,11 @@ def _endpoint(verb: type[Verb]) -> Any:
         values = requests.values_of(verb, request) if request is not None else {}
 
         def call(memory: Memory) -> Response:
-            _, result = requests.answer(verb, {**values, **in_path}, memory)
-            value = plain(result)
+            value = requests.answer(verb, {**values, **in_path}, memory).data
             if verb.writes:
                 space.publish(verb.event or verb.route, memory, value)
             return json_response(value)
 
-        return await space.call(call, apart=verb.slow, lane=verb.lane)
+        return await space.call(call, apart=verb.slow, lane=JOURNAL if verb.journal_only else ASK)
 
     return endpoint

@@ -21,19 +21,8 @@ from kinen.errors import KinenError
 from kinen.journal.brief import HEAD
 from kinen.mcp.protocol import InputRequired, Refused
 from kinen.mcp.sampling import ClientModel
-from kinen.mcp.tool import Answer, Tool
-from kinen.mcp.tools import (
-    Checkpoint,
-    IndexRebuild,
-    Observe,
-    Pin,
-    Plan,
-    Recall,
-    Remember,
-    Search,
-    report_progress,
-)
-from kinen.mcp.verbs import VERB_TOOLS, Fix, History, Status
+from kinen.mcp.tools import IndexRebuild, Recall, Remember, Search, report_progress
+from kinen.mcp.verbs import VERB_TOOLS, Answer, Fix, History, Status, Tool
 from kinen.memory import Memory
 from kinen.memory.pool import MemoryPool
 from kinen.privacy.quote import marked, quoted, quoted_values
@@ -51,7 +40,7 @@ JOINED: dict[str, type[Tool]] = {
     "kinen_history": History,
     "kinen_fix": Fix,
     "kinen_remember": Remember,
-    "kinen_plan": Plan,
+    "kinen_plan": VERB_TOOLS["kinen_plan"],
     "kinen_status": Status,
 }
 """The tools that are listed by default (`protocol.MAIN`)."""
@@ -60,9 +49,6 @@ TOOLS: dict[str, type[Tool]] = {
     **{name: tool for name, tool in VERB_TOOLS.items() if name not in JOINED},
     "kinen_get_artifact": VERB_TOOLS["kinen_read"],
     "kinen_index_rebuild": IndexRebuild,
-    "kinen_checkpoint": Checkpoint,
-    "kinen_observe": Observe,
-    "kinen_pin": Pin,
 }
 """Every tool by name."""
 VALUE_READERS = frozenset(("claude-code", "visual studio code", "vscode"))

@@ -1,50 +1,108 @@
-"""Verbs as tools, and the tools that join them."""
+"""What a tool is, verbs as tools, and the tools that join them."""
 
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from dataclasses import is_dataclass
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, TypeAdapter
 
 from kinen.api import verbs as requests
 from kinen.api.requests import Request
 from kinen.errors import QueryError
-from kinen.mcp.tool import Answer, Limit, Offset, Part, Tool
 from kinen.memory import Memory
+from kinen.memory.memory import ASK, JOURNAL
+from kinen.model.tuples import NamedTuple
 from kinen.verbs.catalogue import verbs
-from kinen.verbs.verb import Verb, plain
+from kinen.verbs.verb import Verb
+
+
+class Answer(NamedTuple):
+    """The result of a tool: as a value, and as text for clients that read no values."""
+
+    value: Any
+    """A response, or the JSON values of a verb's result."""
+    text: str
+
+
+class Tool(BaseModel):
+    """One call of a tool. The docstring of each tool tells agents when to use it."""
+
+    model_config = ConfigDict(str_strip_whitespace=True)
+    tool_name: ClassVar[str]
+    tool_title: ClassVar[str]
+    writes: ClassVar[bool] = False
+    lane: ClassVar[str] = ASK
+    """Which of the space's memories answers; JOURNAL for what must not wait for a search."""
+    idempotent: ClassVar[bool] = True
+    unlisted: ClassVar[tuple[str, ...]] = ()
+    """Parameters that are accepted, and left out of the definition to keep it short."""
+    _client: str = PrivateAttr("")
+
+    @classmethod
+    def part(cls, arguments: dict[str, Any]) -> Part:
+        """The tool that answers, and its arguments: of one that joins several, one of these."""
+        return cls, arguments
+
+    def parameters(self, *names: str) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in names}
+
+    def answer(self, memory: Memory) -> Answer:
+        raise NotImplementedError
+
+
+Part = tuple[type[Tool], dict[str, Any]]
+"""A tool and its arguments."""
+Names = Annotated[list[str], BeforeValidator(lambda value: requests.listed(value, ","))]
+Texts = Annotated[list[str], BeforeValidator(lambda value: requests.listed(value, ""))]
+AsOf = Annotated[str, Field(description="what was known at a time, or in a commit")]
+Limit = Annotated[int, Field(ge=1, le=500)]
+Offset = Annotated[int, Field(ge=0)]
 
 
 def _tool(verb: type[Verb]) -> type[Tool]:
-    values = TypeAdapter(verb.result)
+    typed = is_dataclass(verb.result) or isinstance(verb.result, UnionType)
+    shape = TypeAdapter(verb.result) if typed else None
 
     class VerbTool(Tool, Request):
         tool_name = verb.tool
         tool_title = verb.title
         writes = verb.writes
-        lane = verb.lane
+        lane = JOURNAL if verb.journal_only else ASK
         idempotent = verb.idempotent
         unlisted = tuple(name for name, row in verb.params.items() if row.unlisted)
 
         def answer(self, memory: Memory) -> Answer:
             given = requests.values_of(verb, self)
-            call, result = requests.answer(verb, given, memory, self._client)
-            notes = (in_parameters(note) for note in call.notes(result))
-            text = call.agent_text(result)
-            value = compact(values, plain(result), verb.tool_fields)
-            return Answer(value, "\n".join(filter(None, (text, *notes))))
+            output = requests.answer(verb, given, memory, self._client)
+            notes = map(in_parameters, output.notes)
+            text = output.agent_text() if output.agent_text else output.rendered()
+            data = output.data
+            value = compact(shape, data) if shape else without_empty(data) or data
+            names = verb.tool_fields or [*value]
+            chosen = {name: value[name] for name in names if name in value}
+            return Answer(chosen, "\n".join(filter(None, (text, *notes))))
 
     model = requests.request_model(verb, verb.__name__, VerbTool, for_tool=True)
     model.__doc__ = verb.guide
     return model
 
 
-def compact(shape: TypeAdapter[Any], value: Any, names: tuple[str, ...] = ()) -> Any:
+def compact(shape: TypeAdapter[Any], value: Any) -> Any:
     """A result as JSON values, without what equals its default: that saves tokens."""
     result = shape.validate_python(value)
-    values = shape.dump_python(result, mode="json", exclude_defaults=True, exclude_none=True)
-    return {name: values[name] for name in names if name in values} if names else values
+    return shape.dump_python(result, mode="json", exclude_defaults=True, exclude_none=True)
+
+
+def without_empty(value: Any) -> Any:
+    """The same for entries, which have no defaults: without what is empty."""
+    if isinstance(value, list):
+        return [without_empty(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: without_empty(item) for name, item in value.items() if item}
 
 
 def in_parameters(remark: str) -> str:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from kinen.render.json import counts_json
 from kinen.render.text import counted, counts_text, status_text
-from kinen.verbs.verb import Result, Verb, View, limit
+from kinen.verbs.params import limit
+from kinen.verbs.verb import Result, Verb, View
 
 if TYPE_CHECKING:
     from kinen.memory import Memory

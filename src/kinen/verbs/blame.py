@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from kinen.characters import visible_line
 from kinen.ids import short_id
-from kinen.verbs.verb import Result, Verb, View, limit, next_offset, offset, param
+from kinen.verbs.params import limit, offset, param
+from kinen.verbs.verb import Result, Verb, View, next_offset
 
 if TYPE_CHECKING:
     from kinen.memory import Memory

@@ -1,6 +1,6 @@
-"""The table of commands. Those of `kinen.verbs` are also tools of MCP and endpoints of HTTP.
+"""The table of commands.
 
-Reading it imports no command.
+Commands of `kinen.verbs` are also tools of MCP and endpoints of HTTP. Reading this imports none.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ COMMANDS = (
     ("Ask", "show", "kinen.verbs.records:Show", "show a record, a file or a part of it"),
     ("Ask", "related", "kinen.verbs.search:Related", "files related by link, meaning and tag"),
     ("Ask", "open", "kinen.cli.open_:open_", "open a hit in your editor"),
-    ("Ask", "tui", "kinen.cli.tui:tui", "browse the memory in the terminal"),
-    ("Ask", "web", "kinen.cli.web:web", "look at the memory in a browser"),
+    ("Ask", "tui", "kinen.cli.surfaces:tui", "browse the memory in the terminal"),
+    ("Ask", "web", "kinen.cli.surfaces:web", "look at the memory in a browser"),
     ("Work", "session", "kinen.cli.session:session", "list, show, start and close sessions"),
     ("Work", "handoff", "kinen.verbs.reports:Handoff", "what the next person or agent needs"),
     ("Work", "standup", "kinen.verbs.reports:Standup", "what was done, decided and comes next"),
-    ("Work", "save", "kinen.cli.checkpoint:save", "save what was done and why"),
+    ("Work", "save", "kinen.verbs.worklog:save", "save what was done and why"),
     ("Work", "memories", "kinen.verbs.memories:Memories", "decisions, lessons, patterns, insights"),
     ("Work", "plan", "kinen.cli.plan:plan", "save and follow plans; issues"),
-    ("Work", "forget", "kinen.cli.journal:forget", "erase an entry, or hide a file or commit"),
+    ("Work", "forget", "kinen.verbs.journal:forget", "erase an entry, or hide a file or commit"),
     ("Files", "files", "kinen.verbs.git:Files", "list the repository's files by tag"),
     ("Files", "history", "kinen.verbs.git:History", "commits of a file, across renames"),
     ("Files", "cochange", "kinen.verbs.git:Cochange", "files that usually change with others"),
@@ -50,18 +50,18 @@ COMMANDS = (
 OTHER_NAMES = (
     ("query", "search", "kinen.cli.search"),
     ("context", "recall --around", "kinen.verbs.reports:Context"),
-    ("pick", "tui --pick", "kinen.cli.tui:pick"),
-    ("checkpoint", "save", "kinen.cli.checkpoint:checkpoint"),
-    ("checkpoint list", "save --list", "kinen.cli.checkpoint:list_"),
-    ("checkpoint show", "save --show", "kinen.cli.checkpoint:show"),
-    ("checkpoint edit", "save --edit", "kinen.cli.checkpoint:edit"),
+    ("pick", "tui --pick", "kinen.cli.surfaces:pick"),
+    ("checkpoint", "save", "kinen.verbs.worklog:checkpoint"),
+    ("checkpoint list", "save --list", "kinen.verbs.worklog:list_saved"),
+    ("checkpoint show", "save --show", "kinen.verbs.worklog:show_saved"),
+    ("checkpoint edit", "save --edit", "kinen.cli.open_:edit_saved"),
     ("log", "save --event", "kinen.cli.log"),
-    ("pin", "save --pin", "kinen.cli.journal:pin"),
-    ("unpin", "forget --pin", "kinen.cli.journal:unpin"),
-    ("redact", "forget --redact", "kinen.cli.journal:redact"),
-    ("capsule", "session capsule", "kinen.cli.journal:capsule"),
+    ("pin", "save --pin", "kinen.verbs.journal:pin"),
+    ("unpin", "forget --pin", "kinen.verbs.journal:unpin"),
+    ("redact", "forget --redact", "kinen.verbs.journal:redact"),
+    ("capsule", "session capsule", "kinen.verbs.journal:capsule"),
     ("round", "session round", "kinen.cli.session:round_"),
-    ("list", "session entries", "kinen.cli.journal:list_"),
+    ("list", "session entries", "kinen.verbs.journal:list_"),
     ("consolidate", "memories draw", "kinen.cli.memories:consolidate"),
     ("issues", "plan issues", "kinen.cli.issues:issues"),
     ("graph", "files graph", "kinen.verbs.records:Graph"),
@@ -79,8 +79,8 @@ OTHER_NAMES = (
     ("demo", "space demo", "kinen.cli.demo:demo"),
     ("init", "space init", "kinen.cli.space:init"),
     ("trust", "space trust", "kinen.cli.space:trust"),
-    ("completion", "config completion", "kinen.cli.completion:completion"),
-    ("lsp", "serve lsp", "kinen.cli.lsp:lsp"),
+    ("completion", "config completion", "kinen.cli.config:completion"),
+    ("lsp", "serve lsp", "kinen.cli.surfaces:lsp"),
     ("mcp", "serve mcp", "kinen.cli.mcp"),
     ("sync", "team sync", "kinen.cli.team:sync"),
 )
@@ -93,6 +93,18 @@ is an option where the listed command takes words of its own, which could be the
 REQUESTS = (
     ("read", "kinen.verbs.records:Read"),
     ("links", "kinen.verbs.records:BrowseLinks"),
+    ("observe", "kinen.verbs.journal:observe"),
+    ("list observations", "kinen.verbs.journal:list_observations"),
+    ("forget observation", "kinen.verbs.journal:forget_observation"),
+    ("list capsules", "kinen.verbs.journal:list_capsules"),
+    ("list open capsules", "kinen.verbs.journal:list_open_capsules"),
+    ("list pins", "kinen.verbs.journal:list_pins"),
+    ("remove pin", "kinen.verbs.journal:remove_pin"),
+    ("retrieve", "kinen.verbs.reports:retrieve"),
+    ("session start", "kinen.verbs.reports:session_start"),
+    ("pre compact", "kinen.verbs.reports:pre_compact"),
+    ("prompt", "kinen.verbs.reports:prompt_context"),
+    ("change plan", "kinen.verbs.worklog:change_plan"),
     ("correct memory", "kinen.verbs.memories:CorrectMemory"),
     ("index status", "kinen.verbs.admin:IndexStatus"),
 )
@@ -127,12 +139,10 @@ def also(path: str) -> list[str]:
 
 def verbs() -> Iterator[tuple[str, type[Verb]]]:
     """Every verb with the words of its command, or of a request that has none, each once."""
-    from kinen.verbs.verb import Verb
-
     rows = [*((name, target) for _, name, target, _ in COMMANDS), *REQUESTS]
     seen = set()
     for name, verb in _classes([*rows, *((name, target) for name, _, target in OTHER_NAMES)]):
-        if verb not in seen and verb.run is not Verb.run:
+        if verb not in seen and not verb.is_group():
             seen.add(verb)
             yield name, verb
 

@@ -13,7 +13,8 @@ from kinen.memory.experience import nearest
 from kinen.render.json import hits_json
 from kinen.render.text import counted, hits_text
 from kinen.text import excerpt, iso
-from kinen.verbs.verb import Result, Verb, View, limit, param, words
+from kinen.verbs.params import limit, param, words
+from kinen.verbs.verb import Result, Verb, View
 
 if TYPE_CHECKING:
     from kinen.memory import Memory

@@ -10,7 +10,8 @@ from kinen.errors import QueryError
 from kinen.model.kinds import MEMORY_TYPES
 from kinen.privacy.injected import without_injected
 from kinen.render.journal import learned_text, memories_table, memory_json, origin_text
-from kinen.verbs.verb import PartialResult, Result, Verb, View, limit, param
+from kinen.verbs.params import limit, param
+from kinen.verbs.verb import PartialResult, Result, Verb, View
 
 if TYPE_CHECKING:
     from kinen.journal.origin import Origin

@@ -29,9 +29,10 @@ from kinen.render.history import revision_json, revisions_text
 from kinen.render.json import record_json, tag_json, to_json
 from kinen.render.text import record_text, records_text
 from kinen.text import QUARTERS, estimate, weight
+from kinen.verbs.params import limit, offset, param
 from kinen.verbs.refs import resolve
 from kinen.verbs.search import Relation
-from kinen.verbs.verb import PartialResult, Result, Verb, View, limit, next_offset, offset, param
+from kinen.verbs.verb import PartialResult, Result, Verb, View, next_offset
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
@@ -135,7 +136,7 @@ class Show(Verb):
         "--line", "the part at this line", -1, least=-1, most=LARGEST_LINE - 1, hidden=True
     )
     as_is: bool = param(
-        "--raw", "print the text only, without escaping it", default=False, local=True
+        "--raw", "print the text only, without escaping it", default=False, only="command"
     )
     record: Record
     chunks: list[Chunk]
@@ -404,7 +405,7 @@ class Tags(Verb):
         "with --staged: add the line to this commit message file",
         metavar="FILE",
         path=True,
-        local=True,
+        only="command",
     )
     limit: int = limit(0, "tags", tool=100, hidden=True)
     offset: int = offset("tags", hidden=True)
@@ -718,10 +719,10 @@ class ExportGraph(Verb):
 
     form: str = param(
         "--format",
-        "output format (default: dot)",
+        "output format",
         "dot",
         choices=("dot", "mermaid", "json"),
-        local=True,
+        only="command",
     )
     links: Sequence[Edge]
 

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from kinen.errors import QueryError
 from kinen.memory.report_text import Report, handoff_text, standup_text
+from kinen.model.journal import Scope
+from kinen.model.records import JOURNAL_KINDS
+from kinen.query import MOST, recall_query
 from kinen.render.journal import recall_json, recall_text
-from kinen.text import now, parse_time
-from kinen.verbs.search import Recalled
-from kinen.verbs.verb import Result, Verb, View, param, since
+from kinen.text import estimate, now, parse_time
+from kinen.verbs.params import SINCE, UNTIL, param, since
+from kinen.verbs.search import DroppedItem, Omission, Recalled, RecallItem
+from kinen.verbs.verb import Output, Result, Shape, Verb, View, moment, verb
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
     from kinen.model.journal import Recall
 
-SINCE = "1d"
+BEGIN = "1d"
 """Where a standup begins by default."""
 
 
@@ -58,14 +63,14 @@ class Standup(MarkdownReport, Verb):
     title = "Standup"
     guide = "What was done, decided, comes next and is open since a time."
 
-    since: str = since(SINCE, guide="1d, 1w", example="1w")
+    since: str = since(BEGIN, guide="1d, 1w", example="1w")
 
     def run(self, memory: Memory) -> WorkReport:
         report = memory.reports.standup_report(self._begin())
         return WorkReport(**asdict(report), markdown=standup_text(report))
 
     def _begin(self) -> str:
-        return parse_time(self.since or SINCE, now())
+        return parse_time(self.since or BEGIN, now())
 
     def notes(self, result: WorkReport) -> Iterable[str]:
         if not result.markdown:
@@ -183,3 +188,106 @@ class Context(Verb):
                 f"nothing recorded about {subject} yet: `kinen install` records sessions of agents,"
                 " `kinen save` saves what was done"
             )
+
+
+WHOSE = {name: param(f"--{name}", name, longest=500) for name in Scope._fields}
+BUDGET = param("--budget", "most tokens; 0: as configured", 0, least=0, most=MOST["budget"])
+BRIEF = Shape("Brief", None, {"text": str, "tokens": int})
+
+
+@verb(
+    params=WHOSE,
+    result=Shape(
+        "TieredRecall",
+        None,
+        {
+            "query": str,
+            "budget": int,
+            "tokens": int,
+            "dropped": [DroppedItem],
+            "notes": list[str],
+            "plan": RecallItem | None,
+            "pins": [RecallItem],
+            "summary": RecallItem | None,
+            "hits": [RecallItem],
+        },
+    ),
+    route="retrieve",
+    methods=("POST",),
+)
+def retrieve(
+    memory: Memory,
+    query: str = param("--query", "what to look for", longest=20_000, example="flaky test"),
+    since: str = SINCE,
+    until: str = UNTIL,
+    limit: int = param("--limit", "most hits", 10, least=1, most=1000),
+    budget: int = BUDGET,
+    *,
+    session: str,
+    repo: str,
+    agent: str,
+    user: str,
+    task: str,  # noqa: ARG001 - a part of every scope
+) -> Output:
+    """A recall from the journal, tier by tier: Kindling's recall."""
+    end = moment(until, end=True)
+    fields: dict[str, Any] = {"since": moment(since), "until": end, "session": session}
+    journal_query = recall_query(query, types=JOURNAL_KINDS, limit=limit, budget=budget, **fields)
+    journal_query = journal_query._replace(repo=repo, agent=agent, user=user)
+    answer = recall_json(memory.recall(journal_query, summary=True))
+    tiers: dict[str, list[Any]] = {tier: [] for tier in ("plan", "pins", "summary", "hits")}
+    for item in answer["items"]:
+        tiers[item["tier"]].append(item)
+    one = {name: next(iter(tiers[name]), None) for name in ("plan", "summary")}
+    names = ("query", "budget", "tokens", "dropped", "notes")
+    return Output({**{name: answer[name] for name in names}, **tiers, **one})
+
+
+@verb(params=WHOSE, result=BRIEF, route="context/session-start", methods=("POST",))
+def session_start(memory: Memory, budget: int = BUDGET, **scope: str) -> Output:
+    """Context for an agent that begins: plan, pins, the last summary, memories."""
+    return _brief(memory.journal.brief(scope["session"], scope["agent"], budget))
+
+
+@verb(params=WHOSE, result=BRIEF, route="context/pre-compact", methods=("POST",))
+def pre_compact(memory: Memory, budget: int = BUDGET, **scope: str) -> Output:
+    """Context that must survive when an agent compacts its session: plan and pins."""
+    journal = memory.journal
+    return _brief(journal.brief(scope["session"], scope["agent"], budget, compacting=True))
+
+
+@verb(
+    params=WHOSE,
+    result=Shape(
+        "PromptContext", None, {**BRIEF.fields, "entries": list[str], "dropped": [Omission]}
+    ),
+    route="context/prompt",
+    methods=("POST",),
+)
+def prompt_context(
+    memory: Memory,
+    budget: int = BUDGET,
+    prompt: str = param(
+        "--prompt", "the prompt", required=True, least=0, longest=None, example="make the test pass"
+    ),
+    known: list[str] = param(
+        "--known",
+        "refs that are in the agent's context already",
+        many=True,
+        most=10_000,
+        separator="",
+    ),
+    **scope: str,
+) -> Output:
+    """Context for a prompt, from other sessions and files."""
+    most = budget or memory.config.hooks.budget
+    try:
+        related = memory.searcher.related(prompt, scope["session"], most, known)
+    except QueryError:  # the prompt has no words to search for
+        return _brief("", entries=[], dropped=[])
+    dropped = [Omission(ref, reason) for ref, reason in related.dropped]
+    return _brief(related.text, entries=list(related.entries), dropped=dropped)
+
+
+def _brief(text: str, **more: Any) -> Output:
+    return Output({"text": text, "tokens": estimate(text), **more}, text)

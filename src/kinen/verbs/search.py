@@ -14,7 +14,8 @@ from kinen.query import kinds_of
 from kinen.recall.floor import UNKNOWN
 from kinen.render.graph import related_text
 from kinen.render.json import record_json
-from kinen.verbs.verb import Result, Verb, View, limit, param, words
+from kinen.verbs.params import limit, param, words
+from kinen.verbs.verb import Result, Verb, View
 
 if TYPE_CHECKING:
     from kinen.memory import Memory

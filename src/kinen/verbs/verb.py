@@ -1,37 +1,36 @@
 """What a verb is: one declaration, from which the command, the tool, the endpoint and their
 reference are made.
 
-A verb is a class. Its parameters are attributes made by `param`, `run` answers with a dataclass,
-and the fields of that are the JSON of every surface; a docstring below a field describes it in the
-API. The docstring of a verb is the help of its command. `kinen.verbs.catalogue` lists the verbs.
+A verb is a function of a memory that answers with an `Output`: the value that is the JSON of every
+surface, and its text. Its other arguments are its parameters (`kinen.verbs.params`), its docstring
+is the help of its command. `kinen.verbs.catalogue` lists the verbs.
 
-    class Greet(Verb):
-        result = Greeting
-        name: str = param("", "whom to greet")
+    @verb(result=Greeting, route="greet", tool="kinen_greet")
+    def greet(memory: Memory, name: str = param("", "whom to greet")) -> Output:
+        "Greet somebody."
+        return Output(Greeting(name), f"hello {name}")
 
-        def run(self, memory: Memory) -> Greeting:
-            return Greeting(f"hello {self.name}")
-
-        def text(self, result: Greeting, view: View) -> str:
-            return result.text
+`result` is a dataclass: its annotations are the schema, and a docstring below a field describes it
+in the API. A verb whose text, remarks and value need much of the same is a class with a method for
+each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from kinen.memory.memory import ASK
+from kinen.model.tuples import NamedTuple
 from kinen.render.screen import Screen
 from kinen.render.style import Style
+from kinen.text import now, parse_time
+from kinen.verbs.params import Param
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
 
-MOST = 1000
-"""The largest limit of a request; a command may ask for all."""
-TIMES = "2026-03-01, 2h, 3d, 1w, today, yesterday or epoch seconds"
 EXAMPLES: dict[str, Any] = {
     "at": "2026-03-01T09:30:00.000Z",
     "code": "not_found",
@@ -47,94 +46,6 @@ EXAMPLES: dict[str, Any] = {
     "tokens": 214,
 }
 """Examples of fields for the reference of the API, by name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Param:
-    """A parameter of a verb, on every surface."""
-
-    names: tuple[str, ...]
-    """Its options on the command line; none for an argument."""
-    help: str
-    default: Any = ""
-    aliases: tuple[str, ...] = ()
-    """Further options, which the help leaves out."""
-    type: type = str
-    many: bool = False
-    """A repeatable option, or an argument that takes all words that are left."""
-    joined: bool = False
-    """An argument of many words that are one text, which may begin with dashes."""
-    required: bool = False
-    choices: tuple[str, ...] = ()
-    metavar: str = ""
-    path: bool = False
-    """The name of a file: its bytes stay as they are, and of a request it is inside the space."""
-    ref: bool = False
-    """With `path`: the name of any record."""
-    end: bool = False
-    """With `path`: the end of one is enough."""
-    line: bool = False
-    """With `ref`: a line or the number of a chunk may follow."""
-    time: bool = False
-    """A time in words; a request may send epoch milliseconds."""
-    local: bool = False
-    """Only the command line has it."""
-    hidden: bool = False
-    """The help leaves it out."""
-    dashed: bool = False
-    """Words that may begin with a dash: the command has no one-letter options."""
-    separator: str = ","
-    """What separates several values that a request sends as one text."""
-    least: int | None = None
-    most: int | None = None
-    longest: int = 4096
-    """Characters of each text in a request."""
-    unbounded: bool = False
-    """A limit of which 0 means all, which a request may not ask for."""
-    guide: str = ""
-    """Its description for agents, where its name does not say enough."""
-    tool_default: Any = None
-    request_default: Any = None
-    """Of an endpoint, where all would be too much."""
-    unlisted: bool = False
-    """Whether the tool accepts it without listing it, which saves tokens."""
-    piped: str = ""
-    """Standard input is taken where the argument is missing; the error if that is empty."""
-    rare: bool = False
-    """Of a command with many options, help shows it with --all only."""
-    example: Any = None
-    """A value for the reference of the API."""
-
-
-def param(names: str, help: str, default: Any = "", **more: Any) -> Any:  # noqa: A002
-    """A parameter by the names of its option, or for "" an argument; see `Param`."""
-    kind = str if more.get("many") or default is None else type(default)
-    return Param(tuple(names.split()), help, default, **{"type": kind, **more})
-
-
-def words(help: str, **more: Any) -> Any:  # noqa: A002
-    """The text of a verb: all words of the command line that are no options."""
-    return param("", help, many=True, joined=True, **{"required": True, **more})
-
-
-def offset(noun: str, **more: Any) -> Any:
-    """`--offset`, which skips the first entries of a list."""
-    about = {"least": 0, "most": 1 << 31, "metavar": "N", "unlisted": True}
-    return param("--offset", f"skip the first N {noun}", 0, **about | more)
-
-
-def since(default: str = "", **more: Any) -> Any:
-    """`--since`, and with it `--days`."""
-    about = f"only since this time: {TIMES}" + (f" (default: {default})" if default else "")
-    aliases = ("--after", "--from")
-    return param("--since", about, aliases=aliases, metavar="TIME", time=True, **more)
-
-
-def limit(default: int, noun: str, *, tool: int = 0, least: int = 0, **more: Any) -> Any:
-    """`--limit`, of which 0 means all on the command line, unless `least` is more."""
-    description = f"maximum number of {noun}{'' if least else ' (0 = all)'}"
-    bounds = {"least": least, "most": MOST, "unbounded": True, "metavar": "N", "unlisted": True}
-    return param("--limit -n", description, default, tool_default=tool or None, **bounds | more)
 
 
 def add_examples(schema: dict[str, Any]) -> None:
@@ -168,6 +79,22 @@ class PartialResult:
     }
 
 
+class Shape(NamedTuple):
+    """The schema of a result that is made of entries of the journal."""
+
+    name: str
+    base: Any
+    """A type of entry whose fields it has (`kinen.render.journal.entry_json`), or None."""
+    fields: Mapping[str, Any]
+    """Further fields: types, entries, or `[entry]` for a list of them."""
+
+
+def page(plural: str, entry: Any) -> Shape:
+    """A page of entries, with the position of the next."""
+    title = plural.removesuffix("s").capitalize()
+    return Shape(f"{title}Page", None, {plural: [entry], "next": str | None})
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """Where a result is shown."""
@@ -184,15 +111,56 @@ class View:
 PLAIN_VIEW = View()
 
 
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The answer of a verb, for people and for programs."""
+
+    value: Any
+    """A result or the JSON values of one. A function is called for it only where it is needed."""
+    text: str | Callable[[View], str] = ""
+    found: bool = True
+    """Whether there was a result; decides the exit code."""
+    notes: Sequence[str] = ()
+    """Remarks: what is missing, what to do. Options are written `--name`."""
+    paths: Sequence[str] = ()
+    """The files in the text, as the space has them."""
+    raw: str | None = None
+    """Printed byte for byte in place of the text."""
+    agent_text: Callable[[], str] | None = None
+    """Makes the text for agents that read no JSON, where it differs."""
+
+    @property
+    def data(self) -> Any:
+        """The value as JSON values."""
+        return plain(self.value() if callable(self.value) else self.value)
+
+    def rendered(self, view: View = PLAIN_VIEW) -> str:
+        return self.text(view) if callable(self.text) else self.text
+
+
+def listing(
+    value: Any,
+    text: str | Callable[[View], str],
+    items: Sequence[Any],
+    empty: str = "",
+    total: int = 0,
+) -> Output:
+    """The output of a list, with a remark if it is empty, or if there are more in total."""
+    notes = [empty] if empty and not items else []
+    if items and total > len(items):
+        notes.append(f"{len(items):,} of {total:,}; --limit shows more")
+    return Output(value, text, found=bool(items), notes=notes)
+
+
 class Verb:
     """One thing that kinen does; an object is one call of it.
 
-    `run` may keep on the object what `text` and `notes` need beyond the result. It answers with a
-    `result`, or with the JSON values of one.
+    A class has `answer`, or the methods that it is made of: `run` may keep on the object what
+    `text` and `notes` need beyond the result.
     """
 
-    result: ClassVar[Any]
-    """The type of the answer, or a union of several."""
+    result: ClassVar[Any] = None
+    """The type of the answer, or a union of several; None where no surface needs its schema."""
     parts: ClassVar[Mapping[str, type[Verb] | str]] = {}
     """Its subcommands: verbs, or `module:function` of what only the command line has. A class with
     parts and without `run` is a group of them."""
@@ -211,13 +179,16 @@ class Verb:
     idempotent: ClassVar[bool] = True
     """Whether a second call with the same arguments changes nothing more."""
     writes: ClassVar[bool] = False
-    lane: ClassVar[str] = ASK
+    journal_only: ClassVar[bool] = False
+    """Whether it uses the journal alone: it does not wait for a search."""
     lists_files: ClassVar[bool] = False
     """Whether the command has -l, which prints `files_in` only."""
     slow: ClassVar[bool] = False
     """Whether it takes so long that other requests should not wait for it."""
     several: ClassVar[bool] = False
     """Whether the command can ask several spaces at once."""
+    working: ClassVar[str] = ""
+    """What the command says meanwhile, if it takes long."""
     embeds: ClassVar[bool] = False
     """Whether it asks by meaning: a daemon, which has the model loaded, is started for the next."""
     params: ClassVar[dict[str, Param]] = {}
@@ -246,6 +217,24 @@ class Verb:
     def accept(values: dict[str, Any]) -> dict[str, Any]:
         """The fields of a request, where it may have another form."""
         return values
+
+    @classmethod
+    def is_group(cls) -> bool:
+        """Whether it has parts only."""
+        return cls.run is Verb.run and cls.answer is Verb.answer
+
+    def answer(self, memory: Memory) -> Output:
+        """The answer that every surface shows."""
+        result = self.run(memory)
+        return Output(
+            result,
+            partial(self.text, result),
+            found=not self.empty(result),
+            notes=[*self.notes(result)],
+            paths=[*self.files_in(result)] if self.lists_files else (),
+            raw=self.raw(result),
+            agent_text=partial(self.agent_text, result),
+        )
 
     def run(self, memory: Memory) -> Any:
         raise NotImplementedError
@@ -281,6 +270,43 @@ class Verb:
         raise NotImplementedError
 
 
+def verb(
+    params: Mapping[str, Param] | None = None, **facts: Any
+) -> Callable[[Callable[..., Output]], type[Any]]:
+    """Declare a verb by a function; `facts` are the attributes of a `Verb`.
+
+    An argument is a parameter of the same name, without the underscore that a name of Python gets;
+    further ones are in `params`. An argument by keyword alone is an attribute of the call.
+    """
+
+    def declare(function: Callable[..., Output]) -> type[Any]:
+        code: Any = function.__code__
+        names = code.co_varnames[1 : code.co_argcount]
+        rows = {**dict(zip(names, function.__defaults__ or (), strict=True)), **(params or {})}
+        by_keyword = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
+        rest = rows.keys() - {name.rstrip("_") for name in by_keyword}
+
+        def answer(self: Verb, memory: Memory) -> Output:
+            arguments = {name: getattr(self, name.rstrip("_")) for name in (*rest, *by_keyword)}
+            return function(memory, **arguments)
+
+        about = {
+            "__doc__": function.__doc__,
+            "__module__": function.__module__,
+            "answer": answer,
+            "params": {name.rstrip("_"): row for name, row in rows.items()},
+        }
+        return type(function.__name__.rstrip("_"), (Verb,), {**facts, **about})
+
+    return declare
+
+
+def group(about: str, **parts: type[Verb] | str) -> type[Verb]:
+    """A command that has only parts."""
+    named = {name.rstrip("_"): part for name, part in parts.items()}
+    return type("Group", (Verb,), {"__doc__": about, "parts": named})
+
+
 def plain(value: Any) -> Any:
     """A result as JSON values."""
     if is_dataclass(value):
@@ -290,6 +316,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     return value
+
+
+def moment(phrase: str, *, end: bool = False) -> str:
+    """A time such as `3d` or `yesterday` in ISO form; an empty phrase stays empty."""
+    return parse_time(phrase, now(), end=end) if phrase else ""
 
 
 def next_offset(total: int, offset: int, size: int) -> int:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from kinen.characters import visible, visible_line
 from kinen.ids import short_id
-from kinen.verbs.verb import Result, Verb, View, param
+from kinen.verbs.params import param
+from kinen.verbs.verb import Result, Verb, View
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
