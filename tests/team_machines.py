@@ -14,9 +14,9 @@ from kinen.journal.migrate import create
 from kinen.journal.store import Journal
 from kinen.journal.write import row
 from kinen.model.journal import Learned, Scope
-from kinen.model.team import Page, Pushed, Version
+from kinen.model.team import Comparison, Page, Pushed, Version
 from kinen.team.accept import accept
-from kinen.team.merge import encode, to_json, withdraw
+from kinen.team.merge import encode, fingerprint, range_digest, range_of, to_json, withdraw
 from kinen.team.replica import Replica
 from kinen.team.rows import only_valid
 from kinen.team.share import Policy
@@ -101,6 +101,20 @@ class Member:
         page = rest[:limit]
         cursor = page[-1][0] if page else after
         return Page(tuple(version for _, version in page), cursor, len(rest) > limit)
+
+    def fetch(self, refs: Sequence[str]) -> Page:
+        return Page(tuple(version for version in self._team.pages() if version.ref in refs))
+
+    def compare(self) -> Comparison:
+        ranges: dict[str, list[str]] = {}
+        for version in self._team.pages():
+            ranges.setdefault(range_of(*version.key), []).append(fingerprint(version))
+        digests = {name: range_digest(prints) for name, prints in ranges.items()}
+        return Comparison("", self._team.sequence, digests)
+
+    def prints(self, range_: str) -> dict[str, str]:
+        versions = self._team.pages()
+        return {v.ref: fingerprint(v) for v in versions if range_of(*v.key) == range_}
 
     def withdraw(self, machine: str) -> int:
         own = [entry for _, entry in self._team.entries.values() if entry.author == self.person]

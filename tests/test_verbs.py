@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from pydantic import TypeAdapter
 from starlette.testclient import TestClient
 
 from kinen.api.verbs import schema
@@ -198,7 +197,9 @@ def test_a_request_without_a_command_has_its_fields(
     if not verb.route:
         return
     for answer in requested(client, verb, asked(folder, REQUESTED[name])):
-        TypeAdapter(schema(verb.result)).validate_python(answer)
+        model = schema(verb.result)
+        fields = getattr(model, "model_fields", None) or model.__dataclass_fields__
+        assert answer.keys() == fields.keys()
 
 
 @pytest.mark.parametrize("name", [name for name, verb in VERBS.items() if verb.tool])

@@ -307,7 +307,8 @@ def test_colours_are_for_terminals_only(ready, space: Path) -> None:
 
 def test_overview_lists_every_command_and_version_is_told(kinen) -> None:
     from kinen import __version__
-    from kinen.verbs.catalogue import COMMANDS, DAILY, names
+    from kinen.cli.run import DAILY
+    from kinen.verbs.catalogue import COMMANDS, names
 
     overview = kinen("help", "all").out
     listed = [

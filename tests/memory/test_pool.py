@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kinen.memory import Memory
-from kinen.memory.pool import ASK, JOURNAL, MemoryPool
+from kinen.memory.memory import ASK, JOURNAL
+from kinen.memory.pool import MemoryPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -70,9 +70,9 @@ class Restore(Verb):
 
     path: str = param("", "the file", required=True, path=True, example="src/auth.py")
     show: str = param("--show", "compare version N with the file as it is", metavar="N")
-    write: str = param("--write", "write version N", metavar="N", local=True)
+    write: str = param("--write", "write version N", metavar="N", only="command")
     force: bool = param(
-        "--force", "write over changes that are not committed", default=False, local=True
+        "--force", "write over changes that are not committed", default=False, only="command"
     )
     limit: int = limit(20, "versions")
     offset: int = offset("versions")
