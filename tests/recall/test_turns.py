@@ -251,3 +251,23 @@ def test_turns_end_where_the_user_speaks_after_the_agent() -> None:
     assert [found[str(n)] for n in range(6)] == [first] * 3 + [second] * 3
     assert found["6"] == Turn("5", ("6",))
     assert turns([("0", "assistant"), ("1", "user")])["0"] == Turn("", (), "0", "1")
+
+
+def test_a_handoff_has_a_choice_and_a_lesson_once(kinen: Runner, space: Path) -> None:
+    imported(
+        kinen,
+        space,
+        ("user", "Which cache should the catalogue use?"),
+        (
+            "assistant",
+            "Three options:\n\nA) memcached\nB) a dict\nC) Valkey with a TTL\n\nWhich one?",
+        ),
+        ("user", "option C"),
+        ("assistant", "The catalogue uses it.\n\nLesson: The old discount was rounded twice."),
+    )
+    kinen("consolidate")
+    text = kinen("handoff").out
+    decided = text.partition("## Decided\n")[2].partition("\n\n")[0]
+    assert decided.startswith("- Which cache should the catalogue use? Valkey with a TTL")
+    assert decided.count("Valkey") == 1
+    assert text.count("rounded twice") == 1

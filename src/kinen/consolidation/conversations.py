@@ -12,15 +12,21 @@ from dataclasses import dataclass
 from kinen.consolidation.claims import Claim, claim, overlap, share
 from kinen.consolidation.failures import from_repeated, is_ours
 from kinen.journal import events
-from kinen.journal.choices import CHOOSING, WHICH, Choice, accepted, words_of
+from kinen.journal.choices import accepted
+from kinen.journal.statements import (
+    LEAST,
+    STRUCTURED,
+    TYPED,
+    choice_about,
+    request_of,
+    telling_words,
+)
 from kinen.markdown.labels import Labelled, labelled
 from kinen.markdown.sentences import (
-    joined,
     paragraphs,
     sentences,
     size,
     statement,
-    weight,
 )
 from kinen.model.journal import Finding, Observation, Summary
 from kinen.privacy.injected import own_words, without_reminders
@@ -28,16 +34,12 @@ from kinen.text import STOP_WORDS, iso, lazy_pattern
 
 LONGEST = {"user": 4_000, "assistant": 12_000}
 """Characters of a message; a longer one was pasted or generated."""
-TYPED = 1_500
-"""Characters of a prompt that somebody typed; a longer one holds rules of a template."""
 LABELLED = 0.85
 RULED = 0.85
 CHOSEN = 0.8
 AGREED = 0.6
 """How sure a mere yes to a question is: most of those questions are about the next step. So is an
 option that nothing says the subject of."""
-LEAST = 3
-"""Words with a meaning of their own from which on a text says what a choice is about."""
 NEARLY = 0.75
 """The share of the fewer terms from which on two statements of one session are the same."""
 _ROLES = {"user_only": ("user",), "assistant_only": ("assistant",), "hybrid": ("user", "assistant")}
@@ -73,10 +75,6 @@ _PARTICLES = frozenset("ne no do not don't n'".split())
 _WORD = lazy_pattern(r"[^\W_]+(?:['’-][^\W_]+)*|`[^`]+`")
 _CLAUSE = lazy_pattern(r"[,;:–—]\s+|\s-\s|[，、；：]")
 _CJK = lazy_pattern("[\u3040-\u30ff\u3400-\u9fff]")
-_STRUCTURED = lazy_pattern(
-    r"(?m)^(?:#{1,6} |```|~~~|\s*(?:[-*+] |\d+[.)] )?\*\*[^*\n]{2,80}\*\*|<\w)"
-)
-"""Headings, code, bold paragraphs and tags: a prompt that has them was not typed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +113,7 @@ def from_session(
         if message.role in roles:
             findings += _stated(message, before, request)
         before = message.text if message.role == "assistant" else ""
-        request = (message.role == "user" and _request(message.text)) or request
+        request = (message.role == "user" and request_of(message.text)) or request
     for summary in summaries:
         if summary.written and not (summary.redacted or summary.forgotten_at):
             at = iso(summary.created_at / 1000)
@@ -142,48 +140,18 @@ def _stated(message: Message, before: str, request: str) -> Iterator[Finding]:
         yield Finding("pattern", rule, RULED, (ref,), at)
     choice = accepted(before, message.text) if before else None
     if choice and choice.option:
-        option = f"{choice.option} ({choice.rest})" if choice.rest else choice.option
-        about = _about(choice, request)
-        sure = CHOSEN if about or _tells(choice.option) >= LEAST else AGREED
+        about = choice_about(choice, request)
+        sure = CHOSEN if about or telling_words(choice.option) >= LEAST else AGREED
         # Only a question that says itself what it is about is the same when it is asked again.
-        topic = choice.question if _tells(choice.question) >= LEAST else ""
-        yield Finding("decision", statement(about, option), sure, (ref,), at, topic)
+        topic = choice.question if telling_words(choice.question) >= LEAST else ""
+        yield Finding("decision", statement(about, choice.taken), sure, (ref,), at, topic)
     elif choice:
         yield Finding("decision", f"{choice.question} Yes.", AGREED, (ref,), at)
 
 
-def _about(choice: Choice, request: str) -> str:
-    """What a choice is about: its question, if that leads to the options and says so.
-
-    A question after the options points back to what leads to them, or to the user's request.
-    """
-    if not choice.lead and _tells(choice.question) >= LEAST:
-        return choice.question
-    lead = choice.lead.rstrip(":： ")
-    context = lead if size(lead) > 2 * LEAST and _tells(lead) >= LEAST else request
-    says = _tells(choice.question) >= LEAST - 1
-    return joined([context, choice.question]) if says else context.rstrip(".")
-
-
-def _request(prompt: str) -> str:
-    """The sentence of a prompt that says what it is about: its last question, else its first."""
-    if len(prompt) > TYPED or _STRUCTURED.search(prompt):
-        return ""
-    every = [each for text in paragraphs(prompt) for each in sentences(text)]
-    telling = [sentence for sentence in every if _tells(sentence) > 1 and len(sentence) <= 200]
-    asked = [sentence for sentence in telling if sentence.endswith(("?", "？"))]
-    return asked[-1] if asked else telling[0] if telling else ""
-
-
-def _tells(text: str) -> int:
-    """The number of words that say what a question is about: `Which option?` has none."""
-    own = (word for word in words_of(text) if word not in CHOOSING and word not in WHICH)
-    return weight(" ".join(own))
-
-
 def rules_of(prompt: str) -> Iterator[str]:
     """The standing rules that a user types: `Never …`, `From now on …`, `Remember that …`."""
-    if len(prompt) > TYPED or _STRUCTURED.search(prompt):
+    if len(prompt) > TYPED or STRUCTURED.search(prompt):
         return
     for paragraph in paragraphs(prompt):
         for sentence in sentences(paragraph):
@@ -200,12 +168,15 @@ def _rule(sentence: str) -> str:
     if len(clauses) > 1 and size(clauses[0]) == 1:
         sentence = sentence[len(clauses[0]) :].lstrip(" ,;:–—-，、")
         clauses = clauses[1:]
-    low = sentence.casefold().replace("’", "'")
     if size(sentence) < 4:
         return ""
+    order = sentence
+    while (first := _WORD.match(order)) and first[0].casefold() in _COURTESY:
+        order = order[first.end() :].lstrip(" ,，")
+    low = order.casefold().replace("’", "'")
     beginning = next((phrase for phrase in REMEMBER if low.startswith(phrase)), "")
     if beginning:
-        return sentence[len(beginning) :].lstrip(" ,:，：、")
+        return order[len(beginning) :].lstrip(" ,:，：、")
     if low.startswith(HENCEFORTH) or low.rstrip(" .!。！").endswith(HENCEFORTH):
         return sentence
     return sentence if any(map(_orders, clauses)) or _contrasts(clauses) else ""

@@ -116,10 +116,9 @@ class Choice(NamedTuple):
         return self.option or f"{self.lead} {self.question}".strip()
 
     @property
-    def text(self) -> str:
-        """The choice on one line: what it is about, and what was chosen."""
-        option = f"{self.option} ({self.rest})" if self.rest else self.option
-        return f"{self.lead or self.question} {option}".strip()
+    def taken(self) -> str:
+        """The option with what the reply adds to it."""
+        return f"{self.option} ({self.rest})" if self.rest else self.option
 
 
 def options(message: str) -> dict[str, str]:

@@ -9,7 +9,16 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Literal
 
-from kinen.markdown.sentences import is_certain, paragraphs, sentences, size, stands_alone
+from kinen.journal.choices import CHOOSING, WHICH, Choice, words_of
+from kinen.markdown.sentences import (
+    is_certain,
+    joined,
+    paragraphs,
+    sentences,
+    size,
+    stands_alone,
+    weight,
+)
 from kinen.model.tuples import NamedTuple
 from kinen.text import excerpt, lazy_pattern
 
@@ -17,12 +26,20 @@ Role = Literal["user", "assistant"]
 
 LONGEST = {"user": 4_000, "assistant": 10_000}
 """Characters of a message; a longer one was pasted."""
+TYPED = 1_500
+"""Characters of a prompt that somebody typed; a longer one holds rules of a template."""
+LEAST = 3
+"""Words with a meaning of their own from which on a text says what a choice is about."""
 SHORT_CUE = 40
 LENGTH = 400
 """Characters of a statement."""
 WORDS = range(4, 60)
 """Words of a sentence that states one thing."""
 
+STRUCTURED = lazy_pattern(
+    r"(?m)^(?:#{1,6} |```|~~~|\s*(?:[-*+] |\d+[.)] )?\*\*[^*\n]{2,80}\*\*|<\w)"
+)
+"""Headings, code, bold paragraphs and tags: a prompt that has them was not typed."""
 _FILLER = lazy_pattern(
     r"(?i)^(?:(?:no|nope|ok|okay|yes|yeah|yep|right|also|and|but|so(?! far)|well|actually|please"
     r"|great|good|perfect"
@@ -188,3 +205,34 @@ def _without_cue(claim: str, cue: str) -> str:
 def _is_stated(claim: str) -> bool:
     """Is it certain, whatever the code in it looks like?"""
     return is_certain(_CODE.sub("`code`", claim)) and not claim.endswith(":")
+
+
+def choice_about(choice: Choice, request: str) -> str:
+    """What a choice is about: its question, if that leads to the options and says so.
+
+    A question after the options points back to what leads to them, or to the user's request.
+    """
+    if not choice.lead and telling_words(choice.question) >= LEAST:
+        return choice.question
+    lead = choice.lead.rstrip(":： ")
+    context = lead if size(lead) > 2 * LEAST and telling_words(lead) >= LEAST else request
+    says = telling_words(choice.question) >= LEAST - 1
+    return joined([context, choice.question]) if says else context.rstrip(".")
+
+
+def request_of(prompt: str) -> str:
+    """The sentence of a prompt that says what it is about: its last question, else its first."""
+    if len(prompt) > TYPED or STRUCTURED.search(prompt):
+        return ""
+    every = [each for text in paragraphs(prompt) for each in sentences(text)]
+    telling = [
+        sentence for sentence in every if telling_words(sentence) > 1 and len(sentence) <= 200
+    ]
+    asked = [sentence for sentence in telling if sentence.endswith(("?", "？"))]
+    return asked[-1] if asked else telling[0] if telling else ""
+
+
+def telling_words(text: str) -> int:
+    """The number of words that say what a question is about: `Which option?` has none."""
+    own = (word for word in words_of(text) if word not in CHOOSING and word not in WHICH)
+    return weight(" ".join(own))

@@ -36,8 +36,9 @@ from kinen.journal.closing import (
 )
 from kinen.journal.recent import STOPPED, UNANSWERED, UNFINISHED, meaning
 from kinen.journal.shell import without_filters
+from kinen.journal.statements import choice_about, request_of
 from kinen.journal.timeline import headline
-from kinen.markdown.sentences import size
+from kinen.markdown.sentences import size, statement
 from kinen.model.journal import Capsule, Observation
 from kinen.model.tuples import NamedTuple
 from kinen.text import estimate, excerpt, iso, terms
@@ -189,12 +190,15 @@ def _answer_before_last(account: Account) -> str:
 def _choices(account: Account) -> list[Line]:
     """What the user chose among options that the agent had put, the latest first."""
     chosen: list[Line] = []
+    request = ""
     for before, turn in pairwise(account.turns):
+        request = (before.prompt and request_of(before.prompt.text)) or request
         if before.last_words and turn.prompt:
             choice = accepted(before.last_words.text, turn.prompt.text)
             if choice and choice.option:
                 sources = (before.last_words.source, turn.prompt.source)
-                chosen.append(Line(_short(choice.text, 300, 60), sources))
+                text = statement(choice_about(choice, request), choice.taken)
+                chosen.append(Line(_short(text, 300, 60), sources))
     return chosen[::-1]
 
 

@@ -169,7 +169,11 @@ def handoff_text(report: Report) -> str:
     where = where or report.branch
     state = [f"{report.space}{f', {where}' if where else ''}", *_changed(report)]
     decided = [*_sourced(report.decisions)]
-    listed = plain_lines("\n".join([*report.next, *(point.text for point in report.decisions)]))
+    points = [point.text for point in (*report.decisions, *report.lessons)]
+    # What is next is signed if an older session left it.
+    left = (point for session in report.sessions for point in session.next)
+    points += [point for point in left if any(each.startswith(point) for each in report.next)]
+    listed = plain_lines("\n".join([*report.next, *points]))
     sessions = [
         replace(session, outcome=fresh(session.outcome, listed) or session.outcome)
         for session in _with_intents_once(report.sessions)
