@@ -11,7 +11,7 @@ import pytest
 from kinen.consolidation import conversations, documents
 from kinen.distill import relevance
 from kinen.hooks import git
-from kinen.journal import choices
+from kinen.journal import choices, statements
 from kinen.markdown import labels
 from kinen.privacy import names, shapes, words
 from kinen.privacy.injected import asks_kinen, own_words, without_reminders
@@ -166,7 +166,7 @@ OTHERS: tuple[tuple[re.Pattern[str] | re.Pattern[bytes], str], ...] = (
     (choices._ITEM, "- [ ] "),
     (choices._ITEM, "1. "),
     (choices._FENCE, "~~~\n"),
-    (conversations._STRUCTURED, "** "),
+    (statements.STRUCTURED, "** "),
     (conversations._CLAUSE, " - "),
     (goldfish._COMMENT, "<!--\n"),
     (goldfish._COMMENT, "<!--\na\n"),

@@ -18,7 +18,8 @@ from kinen.api.verbs import schema as shape
 from kinen.errors import QueryError
 from kinen.mcp.calls import TOOLS
 from kinen.memory import Memory
-from kinen.memory.memory import JOURNAL, MemoryPool
+from kinen.memory.memory import JOURNAL
+from kinen.memory.pool import MemoryPool
 from kinen.model.journal import Pin
 from kinen.verbs import journal
 from kinen.verbs.catalogue import verbs
