@@ -37,7 +37,7 @@ OPTIONAL = (
     "uvicorn",
     "watchfiles",
 )
-TEAM_DATABASE = ("audit", "members", "postgres", "schema", "tokens")
+TEAM_DATABASE = ("audit", "members", "postgres", "roles", "schema", "tokens")
 SERVERS = (
     *(f"kinen.team.{name}" for name in TEAM_DATABASE),
     *("kinen.api", "kinen.daemon", "kinen.http", "kinen.httpserver", "kinen.mcp", "kinen.web"),

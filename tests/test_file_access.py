@@ -23,7 +23,6 @@ ALLOWED = {
     "storage/private.py": "the one way to a file of kinen's own",
     "storage/atomic.py": "how a file is replaced as a whole",
     "cli/output.py": "standard output and error",
-    "recall/spelling.py": "a file of the package",
     "ipc/loopback.py": HOME,
     "ipc/client.py": HOME,
     "config/file.py": "the cache in kinen's folder, and the user's own config file",

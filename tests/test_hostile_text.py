@@ -171,6 +171,7 @@ def words_of(hostile: Hostile) -> dict[str, list[list[str]]]:
         "friction": [["--sessions", "2"], ["--sessions", "2", "--json"]],
         "how": [["alpha"], ["Bash", "--json"]],
         "blame": [[note], [note, "--json"]],
+        "restore": [[note], [note, "--json"]],
         "why": [["HEAD"], ["HEAD", "--json"], [f"{note}:1"], [f"{note}:1", "--json"], [EVIL]],
         "ledger": [[], ["--json"]],
         "ledger show": [["01"], ["01", "--json"]],
@@ -264,6 +265,8 @@ def words_of(hostile: Hostile) -> dict[str, list[list[str]]]:
         "team status": [[], ["--json"]],
         "team login": [[]],
         "team leave": [[]],
+        "team check": [[EVIL], [EVIL, "--json"]],
+        "team audit": [["--database", EVIL], ["--name", EVIL, "--database", "x"]],
         "team join": [[], ["--json"]],
         "team token create": [
             ["x", "--allow", EVIL, "--database", EVIL],

@@ -65,7 +65,7 @@ def test_what_would_take_long_is_refused_before_it_begins() -> None:
 
 @pytest.mark.parametrize(
     ("parameter", "value"),
-    [("budget", -1), ("limit", 0), ("min_similarity", 1.5), ("files", [" "])],
+    [("budget", -1), ("limit", -1), ("min_similarity", 1.5), ("files", [" "])],
 )
 def test_a_recall_refuses_values_out_of_range_by_name(parameter: str, value: object) -> None:
     with pytest.raises(QueryError) as refused:

@@ -20,7 +20,8 @@ from kinen.agents.client import clients
 from kinen.cli.command import EVERY_OPTION
 from kinen.cli.groups import root
 from kinen.config import keys
-from kinen.verbs.catalogue import COMMANDS, OTHER_NAMES, overview
+from kinen.cli.run import overview
+from kinen.verbs.catalogue import COMMANDS, OTHER_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -173,7 +173,7 @@ def recall_query(
     events = _told_types(types)
     return Query(
         text,
-        limit=limit,
+        limit=limit or MOST_HITS,
         kinds=("checkpoint", "memory") if events else kinds_of(types),
         events=events,
         session=_stored(session),
@@ -212,8 +212,8 @@ def _check_numbers(limit: int, budget: int, min_similarity: float) -> None:
     """Refuse numbers of a recall that mean nothing."""
     if budget < 0:
         raise QueryError(f"{budget} is negative", "use 1 or more", parameter="budget")
-    if limit < 1:
-        raise QueryError(f"invalid value {limit}", "use 1 or more", parameter="limit")
+    if limit < 0:
+        raise QueryError(f"{limit} is negative", "use 1 or more, 0 for all", parameter="limit")
     if not 0 <= min_similarity <= 1:
         raise QueryError(
             f"invalid value {min_similarity}",

@@ -73,7 +73,7 @@ def summaries(day: Day) -> None:
             time.sleep(0.1)
 
 
-PASSED = "Tests: 9 passed, 9 total"
+PASSED = "Test Suites: 2 passed, 2 total\nTests: 9 passed, 9 total"
 PIPED = ran("pytest -q 2>&1 | tail -5", "FAILED tests/test_net.py::test_retry\n1 failed, 8 passed")
 
 
@@ -318,5 +318,5 @@ def test_what_the_user_chose_is_a_decision_after_a_compaction(day: Day) -> None:
         day.send(**event, session="s1")
     summaries(day)
     own = day.start("s1", "compact").partition("## This session so far")[2].partition("##")[0]
-    assert "Decided: Which one? a Pratt parser" in own
+    assert "Decided: Write the parser: a Pratt parser" in own
     assert "the second one" not in own

@@ -77,7 +77,7 @@ class Day:
         self.run_hook("", "claude-code", "--close", id_, cwd=self.root)
 
     def commit(self, subject: str) -> None:
-        now = f"{time.time():.0f} +0000"
+        now = f"{int(time.time())} +0000"  # as git does
         self.repo.commit(subject, {}, GIT_AUTHOR_DATE=now, GIT_COMMITTER_DATE=now)
 
     def edit(self, path: str) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def body_of(schema: dict[str, Any], whole: dict[str, Any]) -> Any:
 LESS: tuple[dict[str, Any], ...] = (
     {},
     {"capsule": "", "parent": "", "at": "", "since": "", "until": "", "cursor": "", "kinds": []},
-    {"target": NOTE, "target_type": "", "target_id": "", "types": [], "near": []},
+    {"ref": NOTE, "ttl": "", "types": [], "near": []},
 )
 
 

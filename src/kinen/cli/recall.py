@@ -44,7 +44,7 @@ OPTIONS = {
     "issue": option("--issue", "ID", "this issue, such as bd-a1b2 or '#12', and what names it"),
     "symbols": option("--symbol", "NAME", "memories that name this symbol", many=True, rare=True),
     **SCOPE,
-    "limit": param("--limit -n", "maximum number of entries", 20, metavar="N"),
+    "limit": param("--limit -n", "maximum number of entries (0 = all)", 20, metavar="N"),
     "full": flag("--full", "show whole records, not only the relevant lines", rare=True),
     "budget": param("--budget", "token limit (default: recall.budget)", 0, metavar="N"),
     "distill": flag("--distill -d", "summarise the hits instead of listing them"),

@@ -314,7 +314,7 @@ def revoke_token(id_: str, database: str) -> Output:
     name=option("--name", "NAME", "only requests of this person"),
     space_name=option("--allow", "SPACE", "only requests of this space"),
     last_days=param("--last-days", "how far to look back", 7, least=1, metavar="N"),
-    limit=param("--limit", "lines at most", 100, least=1, metavar="N"),
+    limit=param("--limit -n", "lines at most", 100, least=1, metavar="N"),
     keep_days=param("--keep-days", "first remove what is older; 0 removes nothing", 0, metavar="N"),
 )
 @database_option

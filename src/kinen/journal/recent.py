@@ -372,6 +372,7 @@ def entries(
     ordered = in_order(latest, branch)
     left = _Left(db, latest, commits, now)
     chosen: list[Entry] = []
+    failing: set[tuple[str, str]] = set()
     for place, session in enumerate(ordered):
         near = session.branch == branch
         common = (session.ref, session.who, session.at, session.capsule)
@@ -380,6 +381,10 @@ def entries(
         if not place:  # the outcome of one that stopped says where it failed
             outcome = session.outcome.replace("` failed: ", "`: ")
             failures = [point for point in failures if point not in outcome]
+        # A command that failed again later is told by what it said last.
+        commands = {point: (session.branch, *_commands(point)[:1]) for point in failures}
+        failures = [point for point in failures if commands[point] not in failing]
+        failing.update(names for names in commands.values() if len(names) == 2)
         chosen += [Entry("failed", point, *common, near=near) for point in failures]
         if place and session.outcome.startswith(STOPPED):
             # Who it was says that it stopped, and what failed is told by itself.
