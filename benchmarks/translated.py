@@ -84,7 +84,7 @@ def measured(
     """The facts of one language that each surface has, by kind."""
     from kinen import Memory
     from kinen.journal.summary import parse_summary
-    from kinen.memory.report_text import handoff_text
+    from kinen.memory.reports import handoff_text
     from kinen.recall.tiers import shown
 
     counts: dict[str, Counter[str]] = {name: Counter() for name in ("all", *SURFACES)}

@@ -33,7 +33,7 @@ from kinen.http.app import create_app
 from kinen.http.events import Hub
 from kinen.http.guard import Access, failure
 from kinen.memory.pool import MemoryPool
-from kinen.web.layout import layout
+from kinen.web.graph import layout
 from record import save
 from speed import Row, prose
 

@@ -149,7 +149,7 @@ def _probe(url: str) -> None:
     try:
         from kinen.errors import KinenError
         from kinen.postgres.connection import Database
-        from kinen.postgres.vector_probe import require_vectors
+        from kinen.postgres.schema import require_vectors
     except ModuleNotFoundError as error:
         raise NoServer(f"no driver: {error.name}; pip install 'kinen[postgres]'") from error
     try:

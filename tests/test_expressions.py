@@ -44,11 +44,7 @@ COMPOSED = {
     ("markdown/chunks.py", "re.finditer"): "a run of a fixed length",
     ("markdown/frontmatter.py", "re.split"): "a comma, or a comma and white space",
     ("markdown/frontmatter.py", "re.compile"): "the rules of YAML for plain scalars",
-    (
-        "sources/files/globs.py",
-        "re.compile",
-    ): "a glob: tests/sources/test_ignore.py has its worst cases",
-    ("sources/files/ignore.py", "re.compile"): "globs, as alternatives",
+    ("sources/files/ignore.py", "re.compile"): "globs: tests/sources/test_ignore.py has the worst",
     ("text.py", "re.findall"): "one set of characters",
     ("text.py", "re.compile"): "a lazy pattern, which its module has as a global",
 }

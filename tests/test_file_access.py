@@ -18,7 +18,7 @@ METHODS = {
 
 HOME = "a file in kinen's own folder, or of the user, that no clone brings"
 ALLOWED = {
-    "storage/folder.py": "the one way to a file inside a space",
+    "storage/inside.py": "the one way to a file inside a space",
     "storage/regular.py": "the one way to a regular file anywhere",
     "storage/private.py": "the one way to a file of kinen's own",
     "storage/atomic.py": "how a file is replaced as a whole",
@@ -39,7 +39,6 @@ ALLOWED = {
     "index/metafile.py": HOME,
     "index/snapshots.py": HOME,
     "index/vectors.py": HOME,
-    "daemon/inotify.py": "/proc",
     "http/team_server.py": "names in the temporary folder",
     "http/routes_web.py": "scripts and styles of the package",
     "daemon/logs.py": "its log in kinen's folder, by a private opener",

@@ -605,9 +605,9 @@ def plain_words(node: ast.List | ast.Tuple) -> bool:
 STARTERS = {
     *(
         "space/gitcommand.py",
-        "cli/agent_checks.py",
+        "cli/doctor.py",
         "cli/editor.py",
-        "daemon/handover.py",
+        "daemon/process.py",
         "distill/process.py",
         "extract/child.py",
         "hooks/detached.py",

@@ -19,8 +19,8 @@ import kinen
 from kinen.agents.client import clients
 from kinen.cli.command import EVERY_OPTION
 from kinen.cli.groups import root
-from kinen.config import keys
 from kinen.cli.run import overview
+from kinen.config import keys
 from kinen.verbs.catalogue import COMMANDS, OTHER_NAMES
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from kinen import Memory
 from kinen.journal import ledger, memories
 from kinen.model.journal import Learned, Observation
 from kinen.privacy.quote import MARK
+from kinen.recall.errors import remedies
 from kinen.recall.prompts import Candidate, asks_something, choose
-from kinen.recall.remedies import remedies
 from kinen.recall.usefulness import Trial, estimate_use, names_in
 from kinen.text import estimate
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kinen import Memory
-from kinen.memory.report_text import Commits, standup_text
+from kinen.memory.reports import Commits, standup_text
 from sources.repositories import Repository
 
 if TYPE_CHECKING:

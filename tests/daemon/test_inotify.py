@@ -12,12 +12,12 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("inotify is Linux's", allow_module_level=True)
 
-from kinen.daemon.inotify import COMING, CREATE, FOLDER, ITSELF, MOVE_SELF, OVERFLOW, Inotify
+from kinen.daemon.watch import COMING, CREATE, FOLDER, ITSELF, MOVE_SELF, OVERFLOW, Inotify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kinen.daemon.inotify import Event
+    from kinen.daemon.watch import Event
 
 
 @pytest.fixture

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from kinen.errors import Unreadable
 from kinen.extract import outline
-from kinen.extract.decode import decode
+from kinen.extract.decode import DOCUMENTS, PAGES, decode, suffix_of
 from kinen.extract.formats import extractor_for
-from kinen.extract.suffixes import DOCUMENTS, PAGES, suffix_of
 
 
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"])))

@@ -17,8 +17,8 @@ from selectolax.lexbor import LexborHTMLParser
 import kinen.render
 from kinen.errors import Conflict, StoreError
 from kinen.memory import Memory
-from kinen.transfer import page
-from kinen.transfer.unpack import bundle_in
+from kinen.transfer import bundle
+from kinen.transfer.bundle import bundle_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -198,12 +198,12 @@ def test_a_document_cannot_be_written_elsewhere(tmp_path: Path, memory: Memory, 
 
 
 def cut(data: bytes) -> bytes:
-    end = data.index(b"</script>", data.index(page.START))
+    end = data.index(b"</script>", data.index(bundle.START))
     return data[: end - 40]
 
 
 def changed(data: bytes) -> bytes:
-    at = data.index(page.START) + len(page.START) + 200
+    at = data.index(bundle.START) + len(bundle.START) + 200
     return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
 
 
@@ -212,7 +212,7 @@ def emptied(data: bytes) -> bytes:
 
 
 def invalid(data: bytes) -> bytes:
-    at = data.index(page.START) + len(page.START) + 200
+    at = data.index(bundle.START) + len(bundle.START) + 200
     return data[:at] + b"<b>" + data[at:]
 
 
@@ -274,7 +274,7 @@ def test_large_bundles_are_written_in_blocks(tmp_path: Path) -> None:
     import random
 
     out: list[str] = ['<!doctype html>\n<meta name="generator" content="kinen export 1">\n']
-    writer = page.BundleWriter(out.append)
+    writer = bundle.BundleWriter(out.append)
     text = random.Random(7).randbytes(2_000_000).hex()
     for start in range(0, len(text), 10_000):
         writer.write(text[start : start + 10_000])

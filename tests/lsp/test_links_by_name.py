@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pygls")
 
-from kinen.lsp import rename
+from kinen.lsp import features
 from kinen.lsp.vault import Vault, path_of, ref_of
 from kinen.markdown.links import Names
 
@@ -85,7 +85,7 @@ def test_every_link_leads_where_it_led_after_a_rename(
     with tempfile.TemporaryDirectory() as root:
         vault = vault_of(texts, root)
         before = leads(vault)
-        edits = rename.link_edits(vault, {path: target})
+        edits = features.link_edits(vault, {path: target})
         for edit in sorted(edits, key=lambda edit: (edit.path, edit.line, -edit.start)):
             lines = texts[edit.path].split("\n")
             line = lines[edit.line - 1]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kinen import Memory, Query
 from kinen.errors import NotFound, QueryError
 from kinen.memory.federation import recall_spaces
-from kinen.memory.report_text import handoff_text
+from kinen.memory.reports import handoff_text
 from kinen.recall.clip import compact, cut
 from kinen.recall.tiers import shown
 from kinen.text import estimate, iso, now

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kinen import Memory
-from kinen.memory.report_text import (
+from kinen.memory.reports import (
     SAME,
     SessionReport,
     _block,

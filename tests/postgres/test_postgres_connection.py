@@ -9,7 +9,7 @@ import pytest
 from kinen.errors import Busy, KinenError, StoreError
 from kinen.postgres.connection import Database, is_address, place
 from kinen.postgres.migrations import Migration, migrate, version
-from kinen.postgres.vector_probe import require_vectors
+from kinen.postgres.schema import require_vectors
 
 SECRET = "hunter2"
 STEPS = (

@@ -21,9 +21,7 @@ from kinen.privacy.masking import mask
 from kinen.render.export import ExportPage
 from kinen.storage.database import statements
 from kinen.transfer import stream
-from kinen.transfer.bundle import Filter, export, load, write_lines
-from kinen.transfer.page import BundleWriter
-from kinen.transfer.unpack import bundle_in
+from kinen.transfer.bundle import BundleWriter, Filter, bundle_in, export, load, write_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

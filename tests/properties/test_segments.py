@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinen.model.kinds import EVENTS
-from kinen.sources.journal.segments import Event, cut
+from kinen.sources.journal.documents import Event, cut
 
 sizes = st.sampled_from([0, 1, 20, 60, 100, 150, 300, 1200])
 events = st.lists(

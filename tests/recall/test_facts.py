@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kinen import Memory
-from kinen.memory.report_text import handoff_text
+from kinen.memory.reports import handoff_text
 from kinen.model.journal import Item
 from kinen.recall.order import arranged, with_later
 from tools.tool import load

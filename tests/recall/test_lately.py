@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kinen.model.records import Chunk, Hit, Hits, Query, Record
-from kinen.recall.lately import prose, with_work, without_routine
+from kinen.recall.candidates import prose, with_work, without_routine
 
 
 def latest(*refs: str) -> Hits:

@@ -13,7 +13,7 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from kinen.cli import doctor
-from kinen.consolidation.rivals import rivals
+from kinen.consolidation.fold import rivals
 from kinen.journal import memories as learn
 from kinen.memory import Memory, checks
 from kinen.model.journal import Learned

@@ -10,7 +10,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from kinen.model.records import KINDS, Edge
 from kinen.web import graph as graphs
-from kinen.web.layout import layout
+from kinen.web.graph import layout
 
 if TYPE_CHECKING:
     from web.conftest import Site

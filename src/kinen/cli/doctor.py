@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import shlex
 import shutil
 import sqlite3
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import click
 
-from kinen import config, paths
-from kinen.cli.agent_checks import check_activity, check_agents, prove
+from kinen import config, ids, paths
+from kinen.agents.client import Client
 from kinen.cli.command import json_command
-from kinen.cli.run import colours
+from kinen.cli.install import by_hand, is_connected, is_here
+from kinen.cli.run import colours, screen
 from kinen.config import former
-from kinen.errors import KinenError
+from kinen.errors import KinenError, NotFound, QueryError
+from kinen.hooks import codex_trust, folder_trust
+from kinen.hooks.entries import calls_kinen
+from kinen.hooks.forms import FORMS, value_at
+from kinen.hooks.install import AGENTS, folder_of, places_of
 from kinen.ipc import extras
 from kinen.memory import Memory
 from kinen.memory.checks import Check, check_memory
@@ -23,10 +35,18 @@ from kinen.render.style import Style
 from kinen.render.text import counted
 from kinen.space import early, registry
 from kinen.space import find as spaces
-from kinen.storage import private, tables
+from kinen.storage import private, regular, tables
 from kinen.storage.database import has_full_text
-from kinen.transfer import seal
+from kinen.transfer import bundle
 from kinen.verbs.verb import Output
+
+VERSION_SECONDS = 5
+"""How long a program may take to print its version."""
+HOOK_SECONDS = 30
+"""How long the hook of a proof may take; clients wait 3 to 10 s."""
+LARGEST = 1 << 20
+COLUMNS = 80
+NUMBER = re.compile(r"\d{1,9}\.\d{1,9}[\w.+-]{0,60}")
 
 
 def _check_text(check: Check, style: Style) -> str:
@@ -127,8 +147,8 @@ def _check_data_folder(home: str) -> Check:
         return Check("data folder", False, f"{home}: {error}", fix)
     if links:
         return Check("data folder", False, f"{links[0]} is a link", f"rm {links[0]}")
-    key = os.path.join(home, seal.FILE)
-    if os.path.exists(key) and not seal.own_key(home):
+    key = os.path.join(home, bundle.FILE)
+    if os.path.exists(key) and not bundle.own_key(home):
         detail = f"{key} is damaged: no bundle counts as exported here"
         return Check("data folder", False, detail, f"rm {key}; the next export makes a new one")
     closed = f"; made {tightened} files and folders private" if tightened else ""
@@ -164,3 +184,194 @@ def _check_space(root: str) -> Iterator[Check]:
             yield from check_activity(memory)
     except KinenError as error:
         yield Check("index", False, error.message, error.hint)
+
+
+def check_agents() -> Iterator[Check]:
+    """The agents on this machine: connected, in which version, and what is left to do by hand."""
+    here = [agent for agent in AGENTS.values() if is_here(agent)]
+    with ThreadPoolExecutor(4) as pool:
+        versions = list(pool.map(version, here))
+    for agent, number in zip(here, versions, strict=True):
+        try:
+            yield _check(agent, f" {number}" if number else "")
+        except KinenError as error:
+            yield Check(agent.name, False, error.message, error.hint)
+
+
+def _check(agent: Client, number: str) -> Check:
+    name = agent.name
+    scopes = [scope for scope in agent.scopes if is_connected(agent, scope)]
+    if not scopes:
+        return Check(name, True, f"found{number}, not connected: run `kinen install {name}`")
+    waiting = codex_trust.waiting(folder_of(agent)) if name == "codex" else []
+    if waiting:
+        fix = f"{by_hand(agent, 'user')}, or run `kinen install {name} --trust`"
+        return Check(name, False, f"connected{number}, {len(waiting)} hooks not approved", fix)
+    switch, file = _switch_off(agent)
+    if switch:
+        return Check(
+            name, False, f"connected{number}, hooks are off: {switch} in {file}", "remove it"
+        )
+    connected = f"connected{number} ({', '.join(scopes)})"
+    if folder_trust.waiting(agent, scopes, os.getcwd()):
+        return Check(name, False, f"{connected}, folder not trusted", by_hand(agent, "project"))
+    return Check(name, True, connected)
+
+
+def _switch_off(agent: Client) -> tuple[str, str]:
+    """A setting that turns off all hooks of an agent, and its file; empty if there is none.
+
+    The settings of a project count, too, wherever our hooks are.
+    """
+    places = (
+        place
+        for scope in agent.scopes
+        for place in places_of(agent.name, scope, os.getcwd())
+        if any(part.part == "hooks" for part in place.parts)
+    )
+    for place in places:
+        stem, dot, suffix = place.file.rpartition(".")
+        for file in (place.file, f"{stem}.local{dot}{suffix}"):  # Claude Code reads both
+            try:
+                settings = FORMS[place.form].parse(regular.read(file, LARGEST).decode(), file)
+            except (OSError, ValueError, KinenError):
+                continue
+            for keys, off in agent.switches.items():
+                if value_at(settings, keys) is off:
+                    return f"{'.'.join(keys)} is {str(off).lower()}", file
+    return "", ""
+
+
+def version(agent: Client) -> str:
+    """The version that an agent's program prints; empty if there is none, or not in time."""
+    program = shutil.which(agent.program) if agent.program else None
+    if not program:
+        return ""
+    try:
+        printed = subprocess.run(
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=VERSION_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    number = NUMBER.search(printed.stdout)
+    return number[0] if number else ""
+
+
+def check_activity(memory: Memory) -> Iterator[Check]:
+    """The last event of each agent in this space, and what it was told last."""
+    view = screen()._replace(width=COLUMNS)
+    for agent in memory.journal.recent_activity().agents:
+        detail = f"last event here {view.time(agent.at / 1000)}"
+        injections, _ = memory.ledger.injections(agent=agent.agent, limit=1)
+        if injections:
+            last = injections[0]
+            detail += f"; told last {view.time(last.at / 1000)}, {last.tokens:,} tokens"
+        yield Check(agent.agent, True, detail)
+
+
+def prove(name: str) -> Check:
+    """Send a prompt through the hook that stands in an agent's settings; it has to arrive.
+
+    The command is run with a payload in the client's own shape; the client itself is not started,
+    so whatever is known to keep it from running hooks counts too. What was recorded is removed
+    again.
+    """
+    agent = AGENTS.get(name)
+    if agent is None or not agent.events:
+        able = ", ".join(client.name for client in AGENTS.values() if client.events)
+        raise QueryError(f"{name!r} has no hooks", f"use one of {able}")
+    event = next(own for own, shared in agent.events.items() if shared == "UserPromptSubmit")
+    line, file = _installed_line(agent, event)
+    if not line:
+        raise NotFound(f"{agent.title} is not connected", f"run `kinen install {name}`")
+    known = _check(agent, "")
+    if not known.ok:
+        return known
+    session = f"kinen-proof-{ids.ulid()}"
+    payload = _payload(agent, event, session)
+    started = time.monotonic()
+    try:
+        ran = subprocess.run(
+            shlex.split(line),
+            input=json.dumps(payload).encode(),
+            capture_output=True,
+            timeout=HOOK_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Check(name, False, f"the hook in {file} did not end in {HOOK_SECONDS} s", line)
+    except OSError as error:
+        detail = f"the hook in {file} cannot run: {error.strerror}"
+        return Check(name, False, detail, f"run `kinen install {name}` to repair it")
+    seconds = time.monotonic() - started
+    if ran.returncode:
+        reason = ran.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        detail = f"the hook in {file} failed: {' '.join(reason) or ran.returncode}"
+        return Check(name, False, detail, f"run `kinen install {name}` to repair it")
+    if not _arrived(session):
+        detail = f"the hook in {file} ran, and no event arrived in this space"
+        return Check(name, False, detail, f"run `kinen hook {name}` with KINEN_DEBUG=1")
+    detail = f"the command in {file} works: an event arrived in {seconds:.2f} s"
+    return Check(name, True, f"{detail} ({agent.title} itself was not started)")
+
+
+def _installed_line(agent: Client, event: str) -> tuple[str, str]:
+    """The command that stands in an agent's settings for an event, and the file."""
+    for scope in agent.scopes:
+        for place in places_of(agent.name, scope, os.getcwd()):
+            try:
+                text = regular.read(place.file, LARGEST).decode()
+            except (OSError, ValueError):
+                continue
+            for part in place.parts:
+                line = ""
+                if part.part == "hooks":
+                    settings = FORMS[place.form].parse(text, place.file)
+                    line = _hook_line(value_at(settings, (*part.keys, event)))
+                elif part.part == "plugin":
+                    written = text.partition("KINEN: string[] = ")[2].partition("\n")[0]
+                    try:
+                        line = shlex.join([*json.loads(written), "hook", agent.name])
+                    except (ValueError, TypeError):
+                        hint = f"run `kinen install {agent.name}` to repair it"
+                        raise KinenError(f"{place.file} is damaged", hint) from None
+                # A file that came with a repository runs nothing but the kinen in the PATH.
+                if line and (not place.root or line.startswith("kinen hook ")):
+                    return line, place.file
+    return "", ""
+
+
+def _hook_line(entry: Any) -> str:
+    """Our command among the hooks of an event."""
+    if calls_kinen(entry) and isinstance(entry, dict):
+        return str(entry.get("command") or entry.get("bash"))
+    inner = entry.values() if isinstance(entry, dict) else entry if isinstance(entry, list) else ()
+    return next(filter(None, map(_hook_line, inner)), "")
+
+
+def _payload(agent: Client, event: str, session: str) -> dict[str, Any]:
+    """A prompt in the shape of a client."""
+    fields = {"session_id": session, "cwd": os.getcwd(), "prompt_id": session, "prompt": session}
+    payload: dict[str, Any] = {"hook_event_name": event, "timestamp": ids.milliseconds()}
+    for name, value in fields.items():
+        path = agent.fields.get(name, (name,))[0]
+        key, _, number = path.partition(".")
+        if key != "timestamp":
+            payload[key] = [value] if number else value
+    return payload
+
+
+def _arrived(session: str) -> bool:
+    """Whether a session was recorded; it is removed again."""
+    with Memory.open() as memory:
+        entries, _ = memory.journal.entries("observations", session=session)
+        opened, _ = memory.journal.entries("capsules", session=session)
+        for entry in (*entries, *opened):
+            memory.journal.forget(entry.ref)
+        return bool(entries)

@@ -197,7 +197,7 @@ def space_section(home: Path, root: Path) -> SpaceSection:
 
 def unset_value(file: Path, dotted: str) -> bool:
     """Remove a key from a file and keep the rest; False if it is not set there."""
-    from kinen.config import yamltext
+    from kinen.config import edit
 
     file = os.fspath(file)
     _row(dotted, file)
@@ -205,7 +205,7 @@ def unset_value(file: Path, dotted: str) -> bool:
     before = configfile.parse(old, file)
     if dotted not in before:
         return False
-    new = yamltext.remove(old, file, dotted)
+    new = edit.remove(old, file, dotted)
     after = {key: raw for key, (raw, _) in configfile.parse(new, file).items() if raw is not None}
     before.pop(dotted)
     if after != {key: raw for key, (raw, _) in before.items() if raw is not None}:
@@ -219,7 +219,7 @@ def set_value(file: Path, dotted: str, text: str, root: str = "") -> Any:
 
     `root` is the space that the paths of a key are in; empty if they are in any.
     """
-    from kinen.config import yamltext
+    from kinen.config import edit
 
     file = os.fspath(file)
     row = _row(dotted, file, text)
@@ -233,7 +233,7 @@ def set_value(file: Path, dotted: str, text: str, root: str = "") -> Any:
         check_globs(row, value, os.path.realpath(root) if root else "")
     setting = text.strip() if row.kind == "path" else value
     keys = dotted.split(".", 1)
-    new = yamltext.put(old, file, keys, dict(value) if row.kind == "mapping" else setting)
+    new = edit.put(old, file, keys, dict(value) if row.kind == "mapping" else setting)
     before.pop(dotted, None)
     if not _reads_as(new, file, row, value, before):
         raise ConfigError(f"cannot set {dotted} in {file}", "edit the file by hand")

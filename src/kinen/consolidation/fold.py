@@ -38,6 +38,8 @@ _TOPIC = 12
 _FACTS = frozenset({"insight", "lesson"})
 _ROUNDS = 9
 """The maximum number of folding passes; two are usual."""
+ALIKE = 0.6
+"""Share of common terms from which two memories may be the same."""
 
 
 class Folded(NamedTuple):
@@ -303,3 +305,34 @@ def nearness(
         return [min(1.0, max(0.0, float(best))) for best in scores.max(axis=1)]
     claims = [claim(text) for text in existing]
     return [max(overlap(claim(text), other) for other in claims) for text in texts]
+
+
+class Rivals(NamedTuple):
+    """Two memories, the older first."""
+
+    older: Learned
+    newer: Learned
+    contradict: bool
+    """Whether the newer contradicts the older; otherwise they say much the same."""
+
+
+def rivals(memories: Sequence[Learned]) -> list[Rivals]:
+    """Pairs among memories that hold, contradictions first."""
+    holding = sorted(
+        (memory for memory in memories if not memory.superseded_by and not memory.redacted),
+        key=lambda memory: (memory.created_at, memory.id),
+    )
+    entries: dict[str, tuple[Learned, Claim]] = {}
+    claims = Claims()
+    pairs = []
+    for newer in holding:
+        mine = claim(newer.content)
+        for key in claims.beside(mine):
+            older, other = entries[key]
+            if opposed(other, mine) or revised(other, mine):
+                pairs.append(Rivals(older, newer, contradict=True))
+            elif share(mine, other) >= ALIKE:
+                pairs.append(Rivals(older, newer, contradict=False))
+        entries[newer.id] = (newer, mine)
+        claims.add(newer.id, mine)
+    return sorted(pairs, key=lambda pair: not pair.contradict)

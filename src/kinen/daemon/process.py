@@ -8,30 +8,31 @@ import ctypes
 import gc
 import logging
 import os
+import re
 import signal
 import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, MutableMapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from kinen import __version__, config, paths
 from kinen.config.keys import Config
-from kinen.daemon import handover, journals, logs
+from kinen.daemon import logs
 from kinen.daemon.control import outdated
 from kinen.daemon.diary import Diary
-from kinen.daemon.handover import Handover
-from kinen.daemon.journals import JournalWatch
 from kinen.daemon.scheduler import Scheduler
 from kinen.daemon.team import TeamThreads
 from kinen.errors import Busy, KinenError, SpaceError
 from kinen.http.guard import Access, failure
 from kinen.http.server import IdleServer
 from kinen.ipc import client, loopback
+from kinen.journal.mark import glance
 from kinen.memory import Memory
 from kinen.memory.core import Core
+from kinen.model.tuples import NamedTuple
 from kinen.ports import Embedder
 from kinen.space import find as spaces
 from kinen.space import registry
@@ -46,6 +47,10 @@ LOCK_SECONDS = 0.5
 END_SECONDS = 5.0
 """How long a sync may take to stop when the daemon ends."""
 log = logging.getLogger("kinen.daemon")
+VARIABLE = "KINEN_HANDOVER"
+_DIGEST = re.compile("[0-9a-f]{64}|")
+NAME = "journal.db"
+LOG = "journal.db-wal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +201,7 @@ class Daemon:
         self._scheduler.watch.watch((self.home, (self.home,), self._of_home, self._of_home))
         self._scheduler.start()
         self._schedule_spaces()
-        left = handover.take(os.environ)
+        left = take(os.environ)
         if left is not None and not self._port:
             listener, session = left
             self._access.browsers.admit(session)
@@ -353,7 +358,7 @@ class Daemon:
         """Tell listeners from now on when something is recorded in a space."""
         if space.data not in self._journals:
             self._journals[space.data] = JournalWatch(space.data, space.name)
-            target = (space.data, (space.data,), journals.counts, journals.never)
+            target = (space.data, (space.data,), counts, never)
             self._scheduler.watch.watch(target)
 
     def _of_home(self, path: str, *_: object) -> bool:
@@ -385,7 +390,7 @@ class Daemon:
         missing = {file for file in files if not os.path.exists(file)}
         self._missing = before | missing
         for file in missing - before:
-            watch.watch((file, (os.path.dirname(file),), _only(file), journals.never))
+            watch.watch((file, (os.path.dirname(file),), _only(file), never))
         # One may have come before it was watched.
         self._missing = {file for file in missing if not os.path.exists(file)}
         for file in (before | missing) - self._missing:
@@ -508,3 +513,87 @@ async def _send_text(send: Any, code: int, text: str) -> None:
     headers = [(b"content-type", b"text/plain"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": code, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+class Handover(NamedTuple):
+    """What the next daemon gets."""
+
+    descriptor: int
+    """The listening socket of the pages."""
+    session: str
+    """The digest of a browser's cookie."""
+
+    @classmethod
+    def of(cls, pages: asyncio.Server, session: str) -> Handover:
+        """Keep the socket of the pages open when it is closed here."""
+        return cls(os.dup(pages.sockets[0].fileno()), session)
+
+    def exec(self, stay: bool) -> NoReturn:
+        """Run a new daemon in this process."""
+        os.set_inheritable(self.descriptor, True)
+        line = [sys.executable, "-P", "-m", "kinen", "daemon", "run"]
+        line += ["--stay"] if stay else []
+        env = {**os.environ, VARIABLE: f"{self.descriptor} {self.session}"}
+        os.execve(sys.executable, line, env)  # noqa: S606
+
+
+def take(environ: MutableMapping[str, str]) -> tuple[socket.socket, str] | None:
+    """The socket and session that a daemon before this one left, if it did."""
+    number, _, session = environ.pop(VARIABLE, "").partition(" ")
+    if not number.isdigit() or not _DIGEST.fullmatch(session):
+        return None
+    with contextlib.suppress(OSError, ValueError):
+        listener = socket.socket(fileno=int(number))
+        os.set_inheritable(listener.fileno(), False)
+        if listener.getsockname()[0] == "127.0.0.1":
+            return listener, session
+    return None
+
+
+class JournalWatch:
+    """The journal of a space, as far as it was seen."""
+
+    def __init__(self, data: str, space: str) -> None:
+        """`data` is the folder that the journal is in."""
+        self.space = space
+        self._path = os.path.join(data, NAME)
+        self._stamps = self._stat()
+        self._mark = glance(self._path)
+
+    def grew(self) -> bool:
+        """Whether there is something new since the last call.
+
+        Reading a journal can create and remove an empty log beside it. Files are compared first, so
+        that this reading is not taken for a change.
+        """
+        stamps = self._stat()
+        if stamps == self._stamps:
+            return False
+        self._stamps = stamps
+        mark = glance(self._path)
+        grew = mark != self._mark
+        self._mark = mark
+        return grew
+
+    def _stat(self) -> tuple[tuple[int, int], ...]:
+        folder = os.path.dirname(self._path)
+        return tuple(_stamp(os.path.join(folder, name)) for name in (NAME, LOG))
+
+
+def counts(path: str, *_: object) -> bool:
+    """Whether a path is a file that new entries change."""
+    return os.path.basename(path) in (NAME, LOG)
+
+
+def never(*_: object) -> bool:
+    """No change of a file means other folders to watch."""
+    return False
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    """Size and time of a file; that of a missing file equals that of an empty one."""
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return (0, 0)
+    return (stat.st_size, stat.st_mtime_ns) if stat.st_size else (0, 0)

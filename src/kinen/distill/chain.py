@@ -10,8 +10,8 @@ from typing import Any
 
 from kinen.config.keys import DistillSection
 from kinen.distill.clis import Answer
-from kinen.distill.models import ask
 from kinen.distill.process import Failed
+from kinen.distill.services import ask
 from kinen.errors import QueryError, StoreError
 from kinen.model.journal import Digest, Passage
 from kinen.model.kinds import CLIENT, DISTILLERS

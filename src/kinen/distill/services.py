@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from typing import Any
 
 from kinen.config.keys import DistillSection
-from kinen.distill.clis import SYSTEM, Answer
+from kinen.distill.clis import SYSTEM, Answer, claude, gemini
 from kinen.distill.process import MOST, Failed
 from kinen.ipc.endpoints import is_local, with_version
+from kinen.model.kinds import CLIENT
 from kinen.text import estimate, excerpt
+
+Sampler = Callable[[str, int, float], Answer]
+"""The answer to a prompt, given the most tokens of it and the seconds to wait; raises Failed."""
+sampler: ContextVar[Sampler | None] = ContextVar("sampler", default=None)
+"""Set by the MCP server for the time of a call."""
 
 
 def ollama(
@@ -198,3 +205,35 @@ def _spoken(text: object) -> str:
 def _count(value: object) -> int:
     """A number of tokens as a service reports it; 0 where it does not."""
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def ask(
+    name: str,
+    prompt: str,
+    settings: DistillSection,
+    env: Mapping[str, str],
+    budget: int,
+    on_text: Callable[[str], None] | None = None,
+) -> Answer:
+    """The answer of one of `MODELS` or of `CLIENT`; raises Failed with the reason otherwise.
+
+    `on_text` is given its pieces while they arrive, by models that can.
+    """
+    if name == CLIENT:
+        return client(prompt, budget, settings.timeout)
+    if name == "openai":
+        return openai(prompt, settings, env, budget)
+    if name == "ollama":
+        endpoint = settings.ollama_endpoint
+        return ollama(prompt, settings.ollama_model, settings.timeout, endpoint, budget, on_text)
+    if name == "gemini":
+        return gemini(prompt, settings.gemini_model, settings.timeout, env)
+    return claude(prompt, settings.claude_model, settings.timeout, env, on_text)
+
+
+def client(prompt: str, budget: int, seconds: float) -> Answer:
+    """The answer of the client's model, or Failed with the reason."""
+    ask = sampler.get()
+    if ask is None:
+        raise Failed("no MCP client is connected that offers its model")
+    return ask(prompt, max(1024, 4 * budget), seconds)

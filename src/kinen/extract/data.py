@@ -13,8 +13,7 @@ from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from kinen.errors import Unreadable
-from kinen.extract.decode import decode
-from kinen.extract.suffixes import suffix_of
+from kinen.extract.decode import decode, suffix_of
 from kinen.model.documents import Extract, Part
 from kinen.model.tuples import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Bytes of a text file → text, whatever their encoding."""
+"""Bytes of a text file → text, whatever their encoding; and the suffixes of such files."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ _BOMS = (
 )
 _CONTROLS = bytes(set(range(32)) - set(b"\b\t\n\v\f\r\x1b")) + b"\x7f"
 _CONTROL_TABLE = dict.fromkeys(_CONTROLS)
+TEXTS = frozenset(".md .markdown .mdx .txt .text .rst .adoc .asciidoc .org .tex".split())
+OUTLINES = frozenset((".rst", ".adoc", ".asciidoc", ".org"))
+"""Texts whose headings are read by `outline`."""
+PAGES = frozenset((".html", ".htm", ".xhtml"))
+DOCUMENTS = TEXTS | PAGES | {".pdf", ".epub"}
+"""Files with these suffixes are documents wherever they are in a space."""
 
 
 def decode(data: bytes, charset: str = "") -> str:
@@ -52,3 +58,9 @@ def _checked(text: str) -> str:
     if "\0" in text or len(text) - len(text.translate(_CONTROL_TABLE)) > len(text) // 50 + 1:
         raise Unreadable("binary file")
     return text
+
+
+def suffix_of(path: str) -> str:
+    """The lower-case suffix of a POSIX path with its dot, or an empty text."""
+    stem, dot, suffix = path.rpartition("/")[2].rpartition(".")
+    return f".{suffix.lower()}" if stem and dot else ""

@@ -16,8 +16,7 @@ from urllib.parse import unquote
 
 from kinen.errors import Unreadable
 from kinen.extract import budget, html
-from kinen.extract.decode import decode
-from kinen.extract.suffixes import PAGES, suffix_of
+from kinen.extract.decode import PAGES, decode, suffix_of
 from kinen.model.documents import Extract, Part
 from kinen.model.tuples import NamedTuple
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from kinen.extract.suffixes import OUTLINES, PAGES, TEXTS, suffix_of
+from kinen.extract.decode import OUTLINES, PAGES, TEXTS, suffix_of
 from kinen.ports import Extractor
 
 _MODULES = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from kinen.extract.suffixes import suffix_of
+from kinen.extract.decode import suffix_of
 from kinen.ipc.extras import importable
 from kinen.model.tuples import NamedTuple
 

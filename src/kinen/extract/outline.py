@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from kinen.errors import Unreadable
 from kinen.extract import budget
-from kinen.extract.decode import decode
-from kinen.extract.suffixes import OUTLINES, suffix_of
+from kinen.extract.decode import OUTLINES, decode, suffix_of
 from kinen.model.documents import Extract, Part
 from kinen.model.tuples import NamedTuple
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kinen.config import yamltext
+from kinen.config import edit
 from kinen.config.edit import newline
 from kinen.config.file import check_depth
 from kinen.errors import ConfigError, KinenError
@@ -190,9 +190,9 @@ FORMS = {
     "toml": Form(_parse_toml, tomltext.put, tomltext.drop, tomltext.span, ""),
     "yaml": Form(
         _parse_yaml,
-        lambda text, path, value: yamltext.put(text, "the file", _names(path), value),
-        lambda text, path: yamltext.drop(text, "the file", _names(path)),
-        lambda text, path: yamltext.span(text, "the file", _names(path)),
+        lambda text, path, value: edit.put(text, "the file", _names(path), value),
+        lambda text, path: edit.drop(text, "the file", _names(path)),
+        lambda text, path: edit.span(text, "the file", _names(path)),
         "",
     ),
 }

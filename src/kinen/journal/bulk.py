@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from kinen.journal.tables import TABLES
+from kinen.journal.selection import TABLES
 from kinen.storage.database import path_of, translated, writing
 
 if TYPE_CHECKING:

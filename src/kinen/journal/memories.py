@@ -1,13 +1,17 @@
-"""Stores memories: what was learned from other records, and the clock of surprises."""
+"""Stores memories: what was learned from other records, what it is about, and the clock of
+surprises.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from kinen.journal import queries
-from kinen.model.journal import Clock, Learned, Scope
+from kinen.journal import events, queries
+from kinen.model.journal import Clock, Learned, Observation, Scope, Summary
 from kinen.model.tuples import NamedTuple
 from kinen.privacy.entrance import name, names
 from kinen.storage.database import writing
@@ -27,6 +31,21 @@ _INSERT = f"INSERT INTO memories({', '.join(_COLUMNS)}) VALUES ({_PLACES})"
 _UPDATE = (
     "UPDATE memories SET confidence = :confidence, created_at = :created_at,"
     " derived_from = :derived_from, superseded_by = :superseded_by WHERE id = :id"
+)
+LOOKED_AT = 20
+"""Sources of a memory that are looked at."""
+MOST = 8
+"""Names of each sort that a memory keeps."""
+_SPAN = re.compile(r"`([^`\n]{2,200})`")
+_PATH = re.compile(r"(?:[\w.@~-]{1,80}/){0,12}[\w.@-]{1,80}\.[A-Za-z]\w{0,7}(?::\d{1,7})?")
+_BARE_PATH = re.compile(r"(?<![\w/`.])(?:[\w.@-]{1,80}/){1,12}[\w.@-]{1,80}\.[A-Za-z]\w{0,7}\b")
+_SYMBOL = re.compile(
+    r"[@:$]?[A-Za-z_][\w]{1,80}(?:(?:\.|::|#)[A-Za-z_]\w{0,80}){0,6}[?!]?(?:\(\)|/\d)?"
+)
+_EXTENSIONS = frozenset(
+    """py js ts tsx jsx mjs cjs go rs rb ex exs erl java kt swift c h cc cpp hpp cs php sh bash zsh
+    sql css scss html md mdx json jsonl yaml yml toml lock cfg ini env xml txt proto vue svelte lua
+    zig nix tf gradle dockerfile heex eex lean hs ml scala clj dart""".split()
 )
 
 
@@ -129,3 +148,57 @@ def drawn_from_any(db: sqlite3.Connection, refs: Sequence[str]) -> list[str]:
         for memory in memories(db, everything=True)
         if not (memory.redacted or memory.forgotten_at) and sources & set(memory.derived_from)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The session and capsule in which something was first said, and what it is about."""
+
+    session: str = ""
+    capsule: str = ""
+    files: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+
+
+def origin(db: sqlite3.Connection, memory: Learned) -> Origin:
+    """What the text of a memory names, and which files were edited in the events it rests on."""
+    session = ""
+    capsule = ""
+    edited: list[str] = []
+    for ref in memory.derived_from[:LOOKED_AT]:
+        kind, _, id_ = ref.partition(":")
+        if kind not in ("observation", "summary"):
+            continue
+        source: Observation | Summary | None = queries.entry(db, kind, id_)
+        if source is None:
+            continue
+        capsule = capsule or source.capsule
+        if kind == "observation":
+            event: Observation = source  # type: ignore[assignment]
+            session = session or event.scope.session
+            saved = event.provenance.get("event") == "remember"  # with the files it is about
+            edited += events.files(event) if saved or event.kind == "file_diff" else []
+    if capsule and not session:  # a summary has the session of its capsule
+        parent = queries.entry(db, "capsule", capsule)
+        session = parent.scope.session if parent else ""
+    files = dict.fromkeys((*files_in(memory.content), *edited))
+    return Origin(session, capsule, tuple(files)[:MOST], symbols_in(memory.content))
+
+
+def files_in(text: str) -> tuple[str, ...]:
+    """Paths and file names in a text, without line numbers, each once."""
+    spans = (span for span in _SPAN.findall(text) if _PATH.fullmatch(span))
+    names = (name.partition(":")[0] for name in (*spans, *_BARE_PATH.findall(text)))
+    files = (name for name in names if name.rpartition(".")[2].lower() in _EXTENSIONS)
+    return tuple(dict.fromkeys(files))[:MOST]
+
+
+def symbols_in(text: str) -> tuple[str, ...]:
+    """Names of code in a text: what stands in backticks and is an identifier, each once."""
+    files = files_in(text)
+    names = (
+        span.removesuffix("()").partition("/")[0]
+        for span in _SPAN.findall(text)
+        if _SYMBOL.fullmatch(span)
+    )
+    return tuple(dict.fromkeys(name for name in names if name not in files))[:MOST]

@@ -7,7 +7,7 @@ its latest events: what it edited, what failed, what it said last.
 
 from __future__ import annotations
 
-from kinen.journal import done, process, runs
+from kinen.journal import process, runs
 from kinen.journal.capsules import CLIENT
 from kinen.journal.schema import OF_CAPSULE
 from kinen.journal.shorten import LABELS, is_count
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
 
-    Statements = tuple[done.Words, list[done.Words], list[done.Words]]
+    Statements = tuple[runs.Words, list[runs.Words], list[runs.Words]]
     """What a session was asked for and did, the sentences of its outcome, and its steps."""
 
 SESSIONS = 30
@@ -472,20 +472,20 @@ class _Left:
             step_run = runs.Ran(commands[0], session.at)
             if runs.is_cured(self.db, step_run, self.runs):
                 return True
-        words = done.Words(step)
+        words = runs.Words(step)
         # Git counts in seconds.
         since = session.at - 1000
-        if any(at > since and done.by_commit(words, subject) for at, subject in self.commits):
+        if any(at > since and runs.by_commit(words, subject) for at, subject in self.commits):
             return True
         later = (other for other in self.latest if other.at > session.at and other.work)
         return any(self._did(other, words) for other in later)
 
-    def _did(self, session: Recent, step: done.Words) -> bool:
+    def _did(self, session: Recent, step: runs.Words) -> bool:
         """Was a session asked for a step and finished it, or does its outcome say so?"""
         if session.capsule not in self._statements:
             self._statements[session.capsule] = _statements(session)
         request, outcome, left = self._statements[session.capsule]
-        return done.by_request(step, request) or done.by_outcome(step, outcome, left)
+        return runs.by_request(step, request) or runs.by_outcome(step, outcome, left)
 
     def _is_cured(self, name: str, session: Recent) -> bool:
         """Did a command succeed after it failed in a session, or after the session?"""
@@ -508,8 +508,8 @@ def _statements(session: Recent) -> Statements:
     outcome = [session.outcome] if finished else []
     request = session.intent if finished and "Unresolved" not in parts else ""
     text = "\n".join([*outcome, *points(parts.get("Earlier", ()))])
-    left = [done.Words(point) for point in points(parts.get("Next", ()))]
-    return done.Words(request), done.sentences(text), left
+    left = [runs.Words(point) for point in points(parts.get("Next", ()))]
+    return runs.Words(request), runs.sentences(text), left
 
 
 def _results(

@@ -1,27 +1,32 @@
-"""The language server: its notes, its clock, and what it tells an editor by itself."""
+"""The language server: its spaces, its clock, and what it tells an editor by itself."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import os
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from lsprotocol import types
+from pygls import uris
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
-from pygls.protocol import LanguageServerProtocol
+from pygls.protocol import LanguageServerProtocol, default_converter
 
-from kinen import __version__
+from kinen import __version__, paths
+from kinen import config as configuration
 from kinen.characters import visible_line
 from kinen.errors import KinenError
-from kinen.lsp.plain import Plain, converter, place
-from kinen.lsp.spaces import Place, Spaces
 from kinen.lsp.vault import Heading, Note, Vault
 from kinen.markdown.parse import split_lines
 from kinen.markdown.spans import Span
+from kinen.space import find as spaces
+from kinen.storage.inside import relative
 
 if TYPE_CHECKING:
+    from cattrs import Converter
     from pygls.workspace import TextDocument
 
 QUIET = 0.2
@@ -30,6 +35,8 @@ SLICE = 20
 """Notes that are read at the start between two messages of the editor."""
 REQUEST_FAILED = -32803
 """LSP's code for a request that is valid and cannot be done."""
+Plain = dict[str, Any]
+"""A part of an answer as it is sent."""
 
 
 def refusal(error: KinenError) -> JsonRpcException:
@@ -210,3 +217,117 @@ async def _load(vault: Vault) -> None:
     # The notes stay as long as the server: the collector need not look at them in every answer.
     gc.collect()
     gc.freeze()
+
+
+@dataclass(slots=True)
+class Place:
+    """A document of the editor: the vault that it belongs to and its path in there."""
+
+    vault: Vault
+    path: str
+
+
+@dataclass(slots=True)
+class Spaces:
+    """The vaults of the spaces that documents of the editor are in."""
+
+    name: str = ""
+    """The only space to serve; empty for that of each document."""
+    folders: list[str] = field(default_factory=list)
+    """The folders that the editor has open."""
+    vaults: dict[str, Vault] = field(default_factory=dict)
+    _roots: dict[str, str] = field(default_factory=dict)
+    _bases: dict[str, str] = field(default_factory=dict)
+    _uris: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def place(self, uri: str) -> Place | None:
+        """The note that a URI names; None for what is not in a space or leads out of it."""
+        file = uris.to_fs_path(uri)
+        if not file or "\0" in file:
+            return None
+        root = self._root(os.path.dirname(file))
+        path = relative(root, file) if root else ""
+        if path in ("", "."):
+            return None
+        vault = self.vaults.get(root) or self._open(root)
+        if file.endswith(f"/{path}"):
+            self._bases[root] = file.removesuffix(f"/{path}")
+        return Place(vault, path)
+
+    def uri(self, vault: Vault, path: str) -> str:
+        """The URI of a note, below the root as the editor spells it."""
+        base = self._bases.get(vault.root, vault.root)
+        if (base, path) not in self._uris:
+            self._uris[base, path] = uris.from_fs_path(os.path.join(base, path)) or ""
+        return self._uris[base, path]
+
+    def _root(self, folder: str) -> str:
+        if folder not in self._roots:
+            self._roots[folder] = self._find(folder)
+        return self._roots[folder]
+
+    def _find(self, folder: str) -> str:
+        """The root of the space of a folder; empty if it is in none."""
+        try:
+            if self.name:
+                return spaces.find(name=self.name).root
+            while not os.path.isdir(folder):  # of a note that is not saved yet
+                folder = os.path.dirname(folder)
+            root = spaces.locate(folder)
+            if root:
+                return root
+            above = next((open_ for open_ in self.folders if relative(open_, folder)), folder)
+            return spaces.find(above).root
+        except KinenError:
+            return ""
+
+    def _open(self, root: str) -> Vault:
+        home = paths.default_home(os.environ)
+        settings = configuration.load(home, root).index
+        vault = Vault(
+            root, max_bytes=settings.max_file_mb << 20, max_text=settings.max_text_mb << 20
+        )
+        self.vaults[root] = vault
+        return vault
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer that is sent as it is."""
+
+    json: Plain | list[Plain]
+
+
+def converter() -> Converter:
+    """That of pygls, which also knows plain answers."""
+    converter: Converter = default_converter()  # type: ignore[no-untyped-call]
+    converter.register_unstructure_hook(Answer, lambda answer: answer.json)
+    return converter
+
+
+def place(line: int, column: int, end_line: int, end_column: int) -> Plain:
+    """A range; lines count from 1, columns as the editor counts them."""
+    return {
+        "start": {"line": line - 1, "character": column},
+        "end": {"line": end_line - 1, "character": end_column},
+    }
+
+
+def location(uri: str, place: Plain) -> Plain:
+    return {"uri": uri, "range": place}
+
+
+def text_edit(place: Plain, text: str) -> Plain:
+    return {"range": place, "newText": text}
+
+
+def document_edit(uri: str, version: int | None, edits: list[Plain]) -> Plain:
+    return {"textDocument": {"uri": uri, "version": version}, "edits": edits}
+
+
+def file_rename(old: str, new: str) -> Plain:
+    return {"kind": "rename", "oldUri": old, "newUri": new}
+
+
+def workspace_edit(changes: list[Plain]) -> Answer:
+    return Answer({"documentChanges": changes})

@@ -7,16 +7,16 @@ broken here exactly if `kinen graph broken` lists it.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from posixpath import dirname
+from posixpath import basename, dirname, normpath
 
 from kinen.errors import Unreadable
 from kinen.extract.decode import decode
-from kinen.lsp.backlinks import Backlinks, last_name, names_of
-from kinen.markdown.links import ATTACHMENT, Names, folders_above
+from kinen.markdown.links import ATTACHMENT, INDEXES, Names, folded, folders_above
 from kinen.markdown.parse import Parsed, parse
 from kinen.markdown.spans import Span
 from kinen.model.documents import Link
@@ -28,6 +28,7 @@ from kinen.text import spelled
 
 SCAN_SHARE = 20
 """Folders are listed again after this many times as long as the last listing took."""
+_SUFFIXES = (".md", ".markdown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,3 +326,64 @@ def note_of(path: str, parsed: Parsed) -> Note:
         ),
         frontmatter_end=parsed.frontmatter_end,
     )
+
+
+def names_of(path: str, aliases: Iterable[str]) -> set[str]:
+    """The names in which links to a note can end."""
+    names = {f"#{path}", last_name(path), *map(last_name, aliases)}
+    if folded(basename(path)) in INDEXES:
+        names.update((last_name(dirname(path)), ""))
+    return names
+
+
+def last_name(path: str) -> str:
+    """The last part of a path, target or alias as links are compared; empty for `.` and `..`."""
+    name = folded(normpath(path.strip().strip("/ "))).rpartition("/")[2]
+    while name.endswith(_SUFFIXES):
+        name = name.rpartition(".")[0]
+    name = name.strip()
+    return "" if name in (".", "..") else name
+
+
+class Backlinks:
+    """Where links with a name are: the paths of notes, and the numbers of their links."""
+
+    def __init__(self) -> None:
+        self._links: dict[str, dict[str, list[int]]] = {}
+        self._last_names: dict[str, str] = {}
+        self.tags: Counter[str] = Counter()
+        """Each tag with the number of notes that have it."""
+
+    def add(self, path: str, links: Iterable[Link], tags: Collection[str]) -> None:
+        for n, link in enumerate(links):
+            notes = self._links.setdefault(self._name(path, link.target), {})
+            notes.setdefault(path, []).append(n)
+        self.tags.update(tags)
+
+    def remove(self, path: str, links: Iterable[Link], tags: Collection[str]) -> None:
+        """Take out a note, with the links and tags that it was added with."""
+        for link in links:
+            name = self._name(path, link.target)
+            notes = self._links.get(name, {})
+            notes.pop(path, None)
+            if not notes:
+                self._links.pop(name, None)
+        self.tags.subtract(tags)
+        for tag in tags:
+            if not self.tags[tag]:
+                del self.tags[tag]
+
+    def find(self, names: Iterable[str]) -> dict[str, list[int]]:
+        """The links that end in one of the names, by path."""
+        links: dict[str, list[int]] = {}
+        for name in names:
+            for path, numbers in self._links.get(name, {}).items():
+                links[path] = sorted({*links.get(path, ()), *numbers})
+        return dict(sorted(links.items()))
+
+    def _name(self, path: str, target: str) -> str:
+        if not target:
+            return f"#{path}"
+        if target not in self._last_names:
+            self._last_names[target] = last_name(target)
+        return self._last_names[target]

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import table
 from markdown_it.rules_inline import image, link
+from markdown_it.token import Token
 
 from kinen.extract import budget
 from kinen.markdown.frontmatter import (
@@ -26,16 +28,15 @@ from kinen.markdown.frontmatter import (
 )
 from kinen.markdown.links import ALIAS, WIKI, show_wiki_links
 from kinen.markdown.spans import Places, Span
-from kinen.markdown.tables import light_table
 from kinen.model.documents import Link
 from kinen.model.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from markdown_it.rules_inline import StateInline
-    from markdown_it.token import Token
 
     _Rule = Callable[[StateInline, bool], bool]
     _Span = tuple[str, int, int, int, str, tuple[int, ...]]
+    from markdown_it.rules_block import StateBlock
 
 MAX_INLINE = 20_000
 """Characters that the inline parser gets at once."""
@@ -58,6 +59,8 @@ _TAG = re.compile(r"#([\w/-]+)")
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _MAY_LINK = re.compile(r"\[\[[^\[\]\n]|\]\(|(?<!\S)#\w")
 _MARKUP = re.compile(r"[\[\]*_`<\\&~]")
+_LINKING = re.compile(r"[\[#]")
+_CELLS = frozenset(("th_open", "th_close", "td_open", "td_close"))
 
 
 class Block(NamedTuple):
@@ -379,3 +382,29 @@ def _read_frontmatter_links(lines: Iterable[str], inline: _Inline) -> None:
         if "[[" in line and not line.lstrip().startswith("#"):
             for match in WIKI.finditer(line):
                 inline.add(wiki_link(match, n), Span(n, match.start(), n, match.end()))
+
+
+def light_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """markdown-it's rule for tables, keeping only cells that may contain a link or a tag.
+
+    Three tokens per cell take a kilobyte: a table of a million cells would take a gigabyte.
+    """
+    if start + 1 >= end or state.isEmpty(start + 1):  # no second line, as below most paragraphs
+        return False
+    push = state.push
+    spare = Token("", "", 0)
+
+    def light(kind: str, tag: str, nesting: Literal[-1, 0, 1]) -> Token:
+        if kind in _CELLS:
+            return spare
+        # The rule sets the content of a cell after pushing it, so check the previous cell now.
+        last = state.tokens[-1] if state.tokens else spare
+        if last.type == "inline" and not _LINKING.search(last.content):
+            state.tokens.pop()
+        return push(kind, tag, nesting)
+
+    state.push = light  # type: ignore[assignment, method-assign]
+    try:
+        return table(state, start, end, silent)
+    finally:
+        state.push = push  # type: ignore[method-assign]

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from kinen import paths
 from kinen.api.complaints import complaint, system_error
 from kinen.characters import visible, visible_line
-from kinen.distill.client import sampler
+from kinen.distill.services import sampler
 from kinen.errors import KinenError
 from kinen.journal.brief import HEAD
 from kinen.mcp.protocol import InputRequired, Refused

@@ -19,14 +19,11 @@ from kinen.space.repository import main_folder
 from kinen.storage import atomic, inside, private
 from kinen.text import iso, now
 from kinen.transfer import bundle, goldfish, kindling
-from kinen.transfer.bundle import export
+from kinen.transfer.bundle import BundleWriter, bundle_in, export, own_key, sealing_key
 from kinen.transfer.documents import DocumentIntake, documents
 from kinen.transfer.fields import encode
 from kinen.transfer.intake import Conflict, Loaded
-from kinen.transfer.page import BundleWriter
-from kinen.transfer.seal import own_key, sealing_key
 from kinen.transfer.stream import file_name
-from kinen.transfer.unpack import bundle_in
 from kinen.worklog.folder import FOLDER
 
 if TYPE_CHECKING:

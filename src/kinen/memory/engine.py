@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kinen.errors import EmbedError, QueryError
 from kinen.model.documents import Report
 from kinen.model.records import JOURNAL_KINDS, Chunk, Hit, Hits, Query, Record
-from kinen.postgres import history, links, spaces
+from kinen.postgres import reader, spaces
 from kinen.postgres.connection import Connection, Database
 from kinen.postgres.embeddings import Embeddings
 from kinen.postgres.reader import OF, PostgresReader
@@ -208,10 +208,10 @@ def _texts(memory: Memory, writer: PostgresWriter, progress: Progress) -> Report
     past = sources.history()
     if past is not None:
         progress("history", 0, 0)
-        report = history.follow(writer, *past, lambda seen: progress("history", seen, 0))
+        report = reader.follow(writer, *past, lambda seen: progress("history", seen, 0))
         reports.append(report)
     stamp = "links:" + digest("\n".join(sorted(files.attachments)))
-    links.relink(writer, stamp, lambda names: Names(names, files.files).resolve)
+    reader.relink(writer, stamp, lambda names: Names(names, files.files).resolve)
     return Report.total(reports)
 
 

@@ -14,9 +14,8 @@ from kinen.journal.account import commit_subject
 from kinen.journal.queries import EntryFilter
 from kinen.model.journal import Observation
 from kinen.model.records import Hits, Query
-from kinen.recall import errors, friction
-from kinen.recall.errors import Fix, Fixes, Outcome, normalised
-from kinen.recall.friction import Friction
+from kinen.recall import errors
+from kinen.recall.errors import Fix, Fixes, Friction, Outcome, normalised
 from kinen.recall.invocations import Invocations, fold
 from kinen.text import iso
 
@@ -194,7 +193,7 @@ class Experience:
         chosen = EntryFilter(kinds=FAILING, limit=READ, redacted=False)
         recorded, _ = store.entries("observations", chosen)
         failures = [event for event in recorded if events.failed(event)]
-        groups = friction.recurring(failures, least)
+        groups = errors.recurring(failures, least)
         rows = iter(range(FOLLOWED_IN_ALL))
         recurrences = [self._recurrence(group, rows) for group in groups[: limit or None]]
         return recurrences, len(failures)

@@ -26,7 +26,7 @@ from kinen.text import estimate, iso, now
 
 if TYPE_CHECKING:
     from kinen.journal.store import Journal
-    from kinen.recall.remedies import Remedy
+    from kinen.recall.errors import Remedy
 
 AUDITED = 500
 """The newest injections that an audit looks at."""
@@ -98,7 +98,7 @@ class Ledger:
         capsules = last_closed(db, SESSIONS)
 
         def read(capsule: str) -> list[tuple[str, str, str]]:
-            from kinen.recall.remedies import remedies
+            from kinen.recall.errors import remedies
 
             return [
                 (known.command, _remedy_text(known), known.ref)

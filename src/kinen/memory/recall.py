@@ -1,26 +1,38 @@
-"""Recall for an agent: the plan, pins, the summary, and the hits or a digest of them."""
+"""Recall for an agent: the plan, pins, the summary, an issue, and the hits or a digest of them."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from kinen.errors import Busy
+from kinen.index import issues as stored
 from kinen.journal import queries
 from kinen.journal.authors import colleague, signature
-from kinen.journal.shorten import for_the_next, outcome_only
-from kinen.memory import issue_recall
-from kinen.memory.candidates import candidates_of
+from kinen.journal.shorten import for_the_next, outcome_only, without_cut
+from kinen.model.issues import relation, state_words
 from kinen.model.journal import Item, Recall, Scope
-from kinen.model.records import Hit, Hits, Query
+from kinen.model.records import Edge, Hit, Hits, Query, Record
 from kinen.model.tuples import NamedTuple
 from kinen.paths import inside
 from kinen.query import storable_query
-from kinen.recall import tiers
-from kinen.recall.candidates import Candidate, asks_outcome, may_answer
+from kinen.recall import candidates, tiers, typed
+from kinen.recall.candidates import (
+    ENTRY,
+    SHARE_OF_WORK,
+    WORKED,
+    Candidate,
+    asks_outcome,
+    by_bot,
+    may_answer,
+    prose,
+    with_work,
+    without_routine,
+)
 from kinen.recall.clip import cut, cut_output, plan_text, readable_output, said_once
 from kinen.recall.excerpts import excerpts, left_out
 from kinen.recall.floor import (
@@ -33,29 +45,29 @@ from kinen.recall.floor import (
     without_weak,
 )
 from kinen.recall.fuse import RECENCY_WEIGHT
-from kinen.recall.lately import (
-    ENTRY,
-    SHARE_OF_WORK,
-    WORKED,
-    by_bot,
-    with_work,
-    without_routine,
-)
+from kinen.recall.order import shared_words
 from kinen.recall.passages import shown_text
 from kinen.recall.search import recent
 from kinen.recall.tiers import item
+from kinen.recall.turns import acceptance, asks, turns
 from kinen.recall.typed import informative
 from kinen.sources.git.messages import readable_message
 from kinen.text import iso, now
 from kinen.times import milliseconds
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kinen.index.reader import Reader
     from kinen.memory.core import Core
     from kinen.memory.index import Index
-    from kinen.memory.issues import Issues
+    from kinen.memory.issues import Details, Issues
     from kinen.memory.past import Moment, Past
     from kinen.memory.records import Records
     from kinen.memory.search import Searcher
+    from kinen.model.journal import Item
+    from kinen.recall.candidates import Candidate
+    from kinen.recall.turns import Turn
 
 SHARE = 0.15
 """Maximum share of the budget for each of the plan, all pins and the summary."""
@@ -84,6 +96,24 @@ LATELY = ("summary", "checkpoint", "commit", "round", "memory")
 EDITED = ("note", "artifact", "resource")
 """Kinds of files that it also shows if they were edited since the last session."""
 MOST_EDITED = 3
+OWN = ("fulltext", "phrase")
+"""Votes for the cited observation of a segment; others are for all of it."""
+
+PROPOSALS = 3
+"""Messages in a row that end in a question, until the reply to the last of them is looked at."""
+
+BESIDE = 4
+"""Hits whose segments are looked at for further messages."""
+RELATIONS = 8
+"""Dependencies of an issue that are shown with it."""
+TIERS = {
+    "capsule": "sessions",
+    "summary": "sessions",
+    "commit": "commits",
+    "checkpoint": "checkpoints",
+    "memory": "memories",
+}
+"""The tiers of records that concern an issue; every other kind is a hit."""
 
 
 class Found(NamedTuple):
@@ -169,7 +199,7 @@ class Recaller:
         items = excerpts(query.text, candidates, room, query.limit)
         omitted = left_out(candidates[: query.limit], items)
         if query.issue and not query.text.strip():
-            items = [entry._replace(tier=issue_recall.tier_of(entry.ref)) for entry in items]
+            items = [entry._replace(tier=tier_of(entry.ref)) for entry in items]
         return items, omitted
 
     def candidates(self, query: Query, hits: Hits) -> list[Candidate]:
@@ -215,8 +245,8 @@ class Recaller:
         past = self._past().moment(query.as_of) if query.as_of else None
         issue = self._issues().show(query.issue) if query.issue else None
         if issue:
-            records = issue_recall.concerning(self._core.reader, issue)
-            wider = issue_recall.narrowed(self._core.reader, wider, records)
+            records = concerning(self._core.reader, issue)
+            wider = narrowed(self._core.reader, wider, records)
         if query.text.strip():
             hits = without_weak(self._search(wider), partial(may_answer, query.text))
         else:
@@ -226,7 +256,7 @@ class Recaller:
                 until = min(query.until or past.at, past.at)
                 wider = wider._replace(as_of="", until=until, kinds=query.kinds or LATELY)
             hits = self._lately(wider._replace(limit=2 * query.limit), budget)
-            hits = issue_recall.in_turns(hits) if issue else hits
+            hits = in_turns(hits) if issue else hits
         drawn = self._core.config.recall.memories or "memory" in query.kinds or query.events
         hidden = ("pin",) if drawn else ("pin", "memory")  # pins have a tier of their own
         visible = [hit for hit in hits if hit.record.kind not in hidden]
@@ -238,7 +268,7 @@ class Recaller:
         always = [*plan, *self._pins(query, share, at)]
         if issue:
             tokens = round(2 * SHARE * budget)
-            entry = issue_recall.issue_item(self._core.reader, issue, tokens)
+            entry = issue_item(self._core.reader, issue, tokens)
             always = [*filter(None, [entry]), *always]
         return Found(always, hits, tuple(notes))
 
@@ -404,3 +434,186 @@ def _results_of_step(hit: Hit) -> list[str]:
         return []
     following = [chunk.text for chunk in hit.after if chunk.ref != hit.record.ref]
     return [cut_output(text, RESULT) for text in following[:RESULTS]]
+
+
+def candidates_of(
+    reader: Reader, query: Query, hits: Hits, readable: Callable[[Hit], str]
+) -> list[Candidate]:
+    """The records of the hits with their text, what explains first, nothing twice.
+
+    A summary that a later one of its session follows is left out.
+    """
+    outdated = reader.outdated_summaries()
+    texts: dict[str, Candidate] = {}
+    replies = _Replies(reader, query, readable)
+    every = (*hits, *_beside(reader, query, hits))
+    for hit in candidates.in_order(every, query.text):
+        record = hit.record
+        if record.ref in outdated or record.ref in texts:
+            continue
+        text = readable(hit)
+        if record.path and not query.text.strip():
+            text = prose(text)
+        if record.kind == "summary" and query.text.strip():
+            text = without_cut(text)
+        if text.strip():
+            texts[record.ref] = replies.of(hit, text)
+    if not query.text.strip():
+        return candidates.folded(candidates.without_updates(texts.values()))
+    # A memory repeats its source; where it is asked for, it stands for it and not the reverse.
+    about = typed.subject(query.text)
+    first = [entry for ref, entry in texts.items() if typed.answers(about, ref, entry.text)]
+    return [*first, *candidates.folded(entry for entry in texts.values() if entry not in first)]
+
+
+class _Replies:
+    """What hits are shown with; the messages of each session are read once."""
+
+    def __init__(self, reader: Reader, query: Query, readable: Callable[[Hit], str]) -> None:
+        self._reader = reader
+        self._query = query
+        self._readable = readable
+        self._turns: dict[str, dict[str, Turn]] = {}
+
+    def of(self, hit: Hit, text: str) -> Candidate:
+        """A hit as a candidate; of a message with what it accepts, and what came of it."""
+        candidate = candidates.Candidate(hit, text)
+        about = hit.record.metadata or {}
+        parent = str(about.get("parent", ""))
+        if about.get("event") != "message" or not self._query.text.strip() or self._query.as_of:
+            return candidate
+        if parent not in self._turns:
+            self._turns[parent] = turns(self._reader.messages(parent))
+        every = self._turns[parent]
+        turn = every.get(hit.record.ref)
+        if turn is None:
+            return candidate
+        if about.get("role") == "user":
+            asked = self._message(hit, turn.asked)
+            decision = acceptance(asked.text, text) if asked else ""
+            answer = self._message(hit, turn.final)
+            reply = self._settled(hit, answer, every, PROPOSALS) if answer else None
+            return candidate._replace(text=decision or text, reply=reply)
+        final = hit.record.ref == turn.final
+        return self._settled(hit, candidate, every, PROPOSALS) if final else candidate
+
+    def _settled(self, hit: Hit, final: Candidate, every: dict[str, Turn], depth: int) -> Candidate:
+        """The last message of a turn; one that asks with the user's reply and what came of that.
+
+        A proposal may be refused: what it says holds only with the reply to it.
+        """
+        following = every[final.hit.record.ref].following
+        reply = self._message(hit, following) if depth else None
+        decision = acceptance(final.text, reply.text) if reply else ""
+        if reply is None or not (decision or asks(final.text)):
+            return final
+        then = self._message(hit, every[following].final)
+        settled = self._settled(hit, then, every, depth - 1) if then else None
+        return final._replace(reply=reply._replace(text=decision or reply.text, reply=settled))
+
+    def _message(self, hit: Hit, ref: str) -> Candidate | None:
+        """Another message of a hit's session as a candidate, if it is not too late."""
+        record = self._reader.record(ref) if ref else None
+        chunks = self._reader.between(ref, 0, 0)
+        if record is None or not chunks or record.at > (self._query.until or record.at):
+            return None
+        votes = tuple(vote for vote in hit.votes if vote.retriever not in OWN)
+        message = hit._replace(record=record, chunk=chunks[0], votes=votes, before=(), after=())
+        text = self._readable(message)
+        return candidates.Candidate(message, text) if text.strip() else None
+
+
+def _beside(reader: Reader, query: Query, hits: Hits) -> Iterator[Hit]:
+    """Messages in the segments of the best hits that have as many of the question's words.
+
+    A search cites one observation of a segment: a prompt may have more words of the question than
+    its answer, and of two answers the other one may be right.
+    """
+    if not query.text.strip() or query.kinds or query.events or query.as_of:
+        return
+    refs = {hit.record.ref for hit in hits}
+    for hit in hits[:BESIDE]:
+        segment = (*hit.before, hit.chunk, *hit.after) if hit.record.kind == "observation" else ()
+        enough = max(1, len(shared_words(query.text, hit.chunk.text)))
+        votes = tuple(vote for vote in hit.votes if vote.retriever not in OWN)
+        for n, chunk in enumerate(segment):
+            if chunk.ref in refs or len(shared_words(query.text, chunk.text)) < enough:
+                continue
+            record = reader.record(chunk.ref)
+            if (
+                record
+                and (record.metadata or {}).get("event") == "message"
+                and (query.since or "") <= record.at <= (query.until or record.at)
+            ):
+                yield hit._replace(
+                    record=record,
+                    chunk=chunk,
+                    score=sum(vote.share for vote in votes),
+                    votes=votes,
+                    before=segment[:n],
+                    after=segment[n + 1 :],
+                )
+
+
+def concerning(reader: Reader, details: Details) -> list[Record]:
+    """The records that name an issue, newest first, then those that were linked by hand."""
+    records = {mention.record.ref: mention.record for mention in details.mentions}
+    for edge in details.edges:
+        ref = relation(details.issue, edge)[1]
+        if not ref.startswith("issue:") and (record := reader.record(ref)):
+            records.setdefault(ref, record)
+    return list(records.values())
+
+
+def issue_item(reader: Reader, details: Details, tokens: int) -> Item | None:
+    """An issue with its state, its dependencies and its text; None if no text of it is known."""
+    issue = details.issue
+    if not issue.title:
+        return None
+    relations = (_relation_line(reader, details, edge) for edge in details.edges[:RELATIONS])
+    body = details.text.removeprefix(issue.title).strip()
+    lines = (f"{issue.id} {issue.title}", state_words(issue), *relations, body)
+    text = "\n".join(filter(None, lines))
+    return item("issue", issue.ref, cut(text, tokens), at=issue.updated or issue.created)
+
+
+def _relation_line(reader: Reader, details: Details, edge: Edge) -> str:
+    """A dependency with the title and status of the other issue; empty for other records."""
+    word, ref = relation(details.issue, edge)
+    if not ref.startswith("issue:"):
+        return ""
+    record = reader.record(ref)
+    if record is None:
+        return f"{word} {ref.removeprefix('issue:')}"
+    other = stored.to_issue(record)
+    return f"{word} {other.id} {other.title} ({other.status.replace('_', ' ')})"
+
+
+def narrowed(reader: Reader, query: Query, records: Sequence[Record]) -> Query:
+    """The query, for these records only.
+
+    With a question, everything that was said in their sessions may answer it. Without one,
+    sessions are shown by their summaries.
+    """
+    sessions = tuple(record.ref for record in records if record.kind == "capsule")
+    refs = (*(record.ref for record in records), *stored.summaries(reader.db, sessions))
+    # An empty list would be no filter.
+    return query._replace(refs=refs or ("",), parents=sessions if query.text.strip() else ())
+
+
+def in_turns(hits: Hits) -> Hits:
+    """Sessions, commits, checkpoints and others in turns, so that a small budget shows each kind.
+
+    A session that has a summary among the hits is shown by it alone.
+    """
+    told = {str((hit.record.metadata or {}).get("parent", "")) for hit in hits}
+    groups: dict[str, list[Hit]] = {tier: [] for tier in (*TIERS.values(), "hits")}
+    for hit in hits:
+        if not (hit.record.kind == "capsule" and hit.record.ref in told):
+            groups[tier_of(hit.record.ref)].append(hit)
+    turns = [hit for row in zip_longest(*groups.values()) for hit in row if hit is not None]
+    return Hits(tuple(turns), hits.query, hits.mode, hits.notes)
+
+
+def tier_of(ref: str) -> str:
+    return TIERS.get(ref.partition(":")[0], "hits")

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
+from kinen.errors import GitError
 from kinen.index import names
+from kinen.index.git.commits import SOURCE, Settings
+from kinen.index.git.lineage import tag_operations
 from kinen.index.reader import chunk_places
-from kinen.model.documents import Counts
+from kinen.model.documents import Commit, Counts, Document, Link, Report, State
 from kinen.model.records import Chunk, Query, Record
+from kinen.ports import Past
 from kinen.postgres import matching as fulltext
 from kinen.postgres.connection import Connection
 from kinen.postgres.filters import Clause, conditions
 from kinen.postgres.spaces import StoredSpace
 from kinen.postgres.vectors import Allowed
 from kinen.postgres.words import Tokenizer, phrase_query
+from kinen.postgres.writer import Entry, PostgresWriter
 from kinen.text import words
+
+if TYPE_CHECKING:
+    from kinen.index.graph import Name, Resolve
 
 RECORD = "r.kind, r.title, r.path, r.at, r.session, r.tags, r.metadata"
 CHUNK = "c.n, c.body, c.heading, c.start_line, c.end_line, c.page"
@@ -24,6 +34,9 @@ OF = "\x1f"
 """Between the number of a space and a ref, where several spaces are read at once."""
 MOST_WORDS = 200_000
 """Words of a vocabulary that a misspelled one is compared with, the commonest first."""
+HEAD = ""
+"""The key under which the index remembers the last commit."""
+BATCH = 1000
 
 
 class PostgresReader:
@@ -303,3 +316,105 @@ class PostgresReader:
 def to_record(row: Iterable[Any]) -> Record:
     ref, kind, title, path, at, session, tags, metadata = row
     return Record(ref, kind, title, path, at, session, tuple(tags), metadata)
+
+
+def relink(
+    writer: PostgresWriter, stamp: str, resolver: Callable[[Iterable[Name]], Resolve]
+) -> None:
+    """Resolve every link again if records or attachments changed since the last time."""
+    with writer.database.transaction() as connection:
+        row = connection.execute(
+            "SELECT linked FROM kinen.space WHERE id = %s", (writer.space,)
+        ).fetchone()
+        if row and row[0] == stamp:
+            return
+        names = connection.execute(
+            "SELECT ref, path, aliases FROM kinen.record"
+            " WHERE space = %s AND key <> '' AND source NOT IN ('symbols', 'git') ORDER BY ref",
+            (writer.space,),
+        )
+        resolve = resolver((ref, path, tuple(aliases)) for ref, path, aliases in names)
+        links = connection.execute(
+            "SELECT l.record, l.n, r.path, l.written, l.heading, l.wiki, l.target"
+            " FROM kinen.link l JOIN kinen.record r ON r.space = l.space AND r.id = l.record"
+            " WHERE l.space = %s",
+            (writer.space,),
+        ).fetchall()
+        moved = []
+        for record, n, path, written, heading, wiki, target in links:
+            found = resolve(Link(written, heading=heading, wiki=wiki), path)
+            if found != target:
+                moved.append((found, writer.space, record, n))
+        with connection.cursor() as cursor:
+            cursor.executemany(
+                "UPDATE kinen.link SET target = %s WHERE space = %s AND record = %s AND n = %s",
+                moved,
+            )
+        connection.execute(
+            "UPDATE kinen.space SET linked = %s WHERE id = %s", (stamp, writer.space)
+        )
+
+
+def follow(
+    writer: PostgresWriter,
+    past: Past,
+    settings: Settings,
+    done: Callable[[int], None] = lambda _: None,
+) -> Report:
+    """Index the commits since the last indexed one; all again if the history was rewritten.
+
+    A killed process continues: commits of finished batches are there, and the mark is set last.
+    """
+    states = writer.states(SOURCE)
+    mark = states.get(HEAD, State("", ""))
+    head = past.head()
+    rules = f"{past.rules}:{settings.rules}"
+    if mark == State(head, rules):
+        return Report()
+    old = mark.stamp
+    if not head or (old and (mark.digest != rules or _is_rewritten(past, head, old))):
+        writer.void(SOURCE)
+        old = ""
+        states = {}
+    added = 0
+    if head:
+        commits = (commit for commit in past.since(head, old) if commit.sha not in states)
+        for batch in _batches(commits):
+            entries = [_entry(commit) for commit in batch if _is_shown(commit, past, settings)]
+            writer.add(SOURCE, entries, {commit.sha: State("", "") for commit in batch})
+            added += len(entries)
+            done(added)
+    writer.add(SOURCE, (), {HEAD: State(head, rules)})
+    return Report(added=added, notes=tuple(past.remarks))
+
+
+def _is_rewritten(past: Past, head: str, old: str) -> bool:
+    """Whether commits that were indexed are no longer reachable from the head."""
+    try:
+        return next(iter(past.since(old, head)), None) is not None
+    except GitError:  # the old commit was removed
+        return True
+
+
+def _is_shown(commit: Commit, past: Past, settings: Settings) -> bool:
+    outside = past.inside and not commit.touches
+    return not outside and f"commit:{commit.sha}" not in settings.hidden
+
+
+def _entry(commit: Commit) -> Entry:
+    ref = f"commit:{commit.sha}"
+    ops = tag_operations(commit.ops, commit.scope, len(commit.touches))
+    tags = tuple(sorted({op[1:] for op in ops if op[0] == "+"}))
+    record = Record(
+        ref, "commit", commit.subject, at=commit.at, tags=tags, metadata=json.loads(commit.about)
+    )
+    silent = len(commit.parents) > 1 and commit.texts == (commit.subject,)
+    texts = () if silent else commit.texts  # a merge without a message of its own says nothing
+    chunks = tuple(Chunk(ref, n, text) for n, text in enumerate(texts))
+    return Entry(commit.sha, Document(record, chunks), commit.author, commit.touches)
+
+
+def _batches(commits: Iterable[Commit]) -> Iterator[list[Commit]]:
+    iterator = iter(commits)
+    while batch := list(islice(iterator, BATCH)):
+        yield batch

@@ -1,4 +1,6 @@
-"""Errors that are the same although numbers, paths and times in them differ; pure functions."""
+"""Errors that are the same although numbers, paths and times in them differ: which come back, and
+what put them right. Pure functions.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from kinen.journal import events, shell
+from kinen.journal.action import bare_command
 from kinen.model.journal import Observation
 from kinen.model.tuples import NamedTuple
+from kinen.recall.invocations import form
 from kinen.text import excerpt
 
 LONGEST_TEXT = 100_000
@@ -64,6 +68,16 @@ _GENERIC = re.compile(
 )
 _DISTINCT = re.compile(r"([`'\"])[^`'\"\s]{2,80}[`'\"]|\b[A-Z]{1,5}\d{3,5}\b")
 _NOISE = frozenset("the a an at in on of to is was be for error failed line file".split())
+WITHIN = 6
+"""Actions after a failure in which another way has to succeed, so that it is one."""
+LONGEST = 160
+"""Characters of a command; a longer one is not run again as it is."""
+ERROR = 120
+CHECKS = frozenset(
+    """--check --dry-run check lint fmt format clippy credo dialyzer vet build compile tsc eslint
+    prettier ruff mypy pyright flake8 pylint black isort shellcheck pre-commit diff""".split()
+)
+"""Words of commands whose failure is about the code and not about how they are called."""
 
 
 class Step(NamedTuple):
@@ -296,3 +310,109 @@ def _quoted_names(failure: Observation) -> set[str]:
 def error_lines(event: Observation) -> list[str]:
     """The lines that a recorded failure is known by."""
     return identifying_lines(events.body(event))
+
+
+class Friction(NamedTuple):
+    """An error that came back in several sessions."""
+
+    error: str
+    command: str
+    sessions: int
+    failures: int
+    first: int
+    last: int
+    ref: str
+    helped: list[Fix]
+
+
+def recurring(failures: Iterable[Observation], least: int) -> list[list[Observation]]:
+    """Failures with the same error in at least some sessions, newest first in each group.
+
+    The groups of the most sessions come first, then those seen last.
+    """
+    groups: dict[str, list[Observation]] = {}
+    for failure in failures:
+        line = naming_line(events.body(failure))
+        if line:
+            groups.setdefault(normalised(line), []).append(failure)
+    for group in groups.values():
+        group.sort(key=lambda event: (event.ts, event.id), reverse=True)
+    chosen = [group for group in groups.values() if sessions(group) >= least]
+    return sorted(chosen, key=lambda group: (sessions(group), group[0].ts), reverse=True)
+
+
+def sessions(group: Iterable[Observation]) -> int:
+    """How many sessions some events are from."""
+    return len({event.capsule or event.scope.session for event in group})
+
+
+class Remedy(NamedTuple):
+    """A command line that fails here, and the one that worked in its place."""
+
+    command: str
+    error: str
+    instead: str
+    ref: str
+    at: int
+
+
+def remedies(observations: Iterable[Observation]) -> list[Remedy]:
+    """The commands of a session that failed and for which another one worked at once.
+
+    Left out: what was fixed by an edit, for then the code was wrong and not the command; tests;
+    what only looks around; and commands that succeed elsewhere in the session.
+    """
+    actions = [event for event in observations if event.kind in (*events.ACTIONS, "error")]
+    succeeded = {
+        bare_command(events.command(event)) for event in actions if events.succeeded(event)
+    }
+    found: dict[str, Remedy] = {}
+    for place, event in enumerate(actions):
+        command = bare_command(events.command(event))
+        if not _is_candidate(event, command) or command in succeeded:
+            continue
+        instead = _instead(event, actions[place + 1 : place + 1 + WITHIN])
+        error = excerpt(events.named_error(event).strip("(+- "), ERROR)
+        if instead and error:
+            found[command] = Remedy(command, error, instead, event.ref, event.ts)
+    return list(found.values())
+
+
+def _is_candidate(event: Observation, command: str) -> bool:
+    return (
+        0 < len(command) <= LONGEST
+        and "\n" not in command
+        and events.failed(event)
+        and not events.is_test(event)
+        and not events.looks_around(event)
+        and not _judges_code(command)
+    )
+
+
+def _judges_code(command: str) -> bool:
+    """Does a command fail because of the code it looks at, as compilers and linters do?"""
+    return any(CHECKS & set(words) for words in events.invoked(command))
+
+
+def _purpose(event: Observation) -> set[str]:
+    """The words of a command that say what it is for: no options, values and numbers."""
+    return {word for word in form(events.command(event)).split() if word[0].isalpha()}
+
+
+def _instead(failure: Observation, later: list[Observation]) -> str:
+    """Another command line for the same purpose that worked, before anything was edited.
+
+    All that the first one names is there: `docker compose ps` is not run in place of `… up db`.
+    """
+    purpose = _purpose(failure)
+    failed_command = bare_command(events.command(failure))
+    for event in later:
+        if event.kind == "file_diff":
+            return ""
+        command = bare_command(events.command(event))
+        if not (events.succeeded(event) and purpose and purpose <= _purpose(event)):
+            continue
+        if command != failed_command and len(command) <= LONGEST and "\n" not in command:
+            return command
+        return ""
+    return ""

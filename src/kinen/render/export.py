@@ -37,7 +37,7 @@ from kinen.render.html import stream
 from kinen.render.text import counted
 from kinen.text import iso, now
 from kinen.times import milliseconds
-from kinen.transfer.page import VERSION
+from kinen.transfer.bundle import PAGE_VERSION
 
 SPANS = (30, 90, 365)
 """Days of a heat map, besides one of all days."""
@@ -271,7 +271,7 @@ class ExportPage:
         script = f'"use strict";\n{_static("export.js")}'
         held = [counted(counts[kind], _plural(kind)) for kind in KINDS if counts[kind]]
         return {
-            "version": VERSION,
+            "version": PAGE_VERSION,
             "policy": _policy(style, script),
             "style": Markup(style),  # noqa: S704
             "script": Markup(script),  # noqa: S704

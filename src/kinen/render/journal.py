@@ -28,7 +28,7 @@ from kinen.text import epoch, excerpt, iso
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kinen.journal.origin import Origin
+    from kinen.journal.memories import Origin
     from kinen.transfer.bundle import Loaded
 
 _TIMES = ("ts", "opened_at", "closed_at", "created_at", "expires_at", "forgotten_at")

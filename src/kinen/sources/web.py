@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
 from kinen.errors import QueryError, Unreadable
-from kinen.extract.suffixes import suffix_of
+from kinen.extract.decode import suffix_of
 from kinen.model.tuples import NamedTuple
 from kinen.text import excerpt
 

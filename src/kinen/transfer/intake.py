@@ -11,7 +11,7 @@ from typing import Any, Literal
 from kinen import errors
 from kinen.errors import StoreError
 from kinen.journal.bulk import Bulk, State
-from kinen.journal.tables import TARGETS
+from kinen.journal.selection import TARGETS
 from kinen.model.kinds import REDACTED
 from kinen.model.tuples import NamedTuple
 from kinen.privacy.entrance import plain

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from kinen.journal.tables import TABLES
+from kinen.journal.selection import TABLES
 from kinen.model.kinds import CAPSULE_TYPES, EVENTS
 from kinen.transfer import fields as forms
 from kinen.transfer.fields import SCOPE, Form, UnfitValue, choice

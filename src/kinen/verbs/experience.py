@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kinen.memory import Memory
     from kinen.model.records import Hits
     from kinen.recall import errors, invocations
-    from kinen.recall.friction import Friction as Recurrence
+    from kinen.recall.errors import Friction as Recurrence
 
 WIDTH = 300
 ANSWER = 600

@@ -14,7 +14,7 @@ from kinen.verbs.params import limit, param
 from kinen.verbs.verb import PartialResult, Result, Verb, View
 
 if TYPE_CHECKING:
-    from kinen.journal.origin import Origin
+    from kinen.journal.memories import Origin
     from kinen.memory import Memory
     from kinen.model.journal import Learned
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kinen.errors import QueryError
-from kinen.memory.report_text import Report, handoff_text, standup_text
+from kinen.memory.reports import Report, handoff_text, standup_text
 from kinen.model.journal import Scope
 from kinen.model.records import JOURNAL_KINDS
 from kinen.query import MOST, recall_query

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
-from kinen.api.refs import resolve
 from kinen.cli import editor
 from kinen.errors import NotFound
 from kinen.memory import Memory
 from kinen.model.tuples import NamedTuple
 from kinen.space import registry
 from kinen.storage import inside
+from kinen.verbs.refs import resolve
 from kinen.web.page import Visit
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinen.consolidation.rivals import rivals
+from kinen.consolidation.fold import rivals
 from kinen.memory import Memory
 from kinen.memory.past import Moment
 from kinen.model.journal import Learned

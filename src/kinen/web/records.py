@@ -11,7 +11,6 @@ from urllib.parse import unquote
 
 from markupsafe import Markup as Html
 
-from kinen.api.refs import resolve
 from kinen.characters import visible_line
 from kinen.cli import editor
 from kinen.errors import GitError, NotFound, QueryError
@@ -23,6 +22,7 @@ from kinen.render.html import fragment
 from kinen.render.markdown import code_block, markdown
 from kinen.render.text import title
 from kinen.text import excerpt
+from kinen.verbs.refs import resolve
 from kinen.web import asof
 from kinen.web.page import Page, Visit
 

@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from kinen.api import requests
 from kinen.api.complaints import complaint
-from kinen.api.refs import resolve
 from kinen.errors import QueryError
 from kinen.http.queries import search_of
 from kinen.ids import short_id
@@ -34,6 +33,7 @@ from kinen.render.text import (
     without_titles,
 )
 from kinen.text import plural, terms
+from kinen.verbs.refs import resolve
 from kinen.web import asof, records
 from kinen.web.page import ALL, Page, Visit
 

@@ -13,7 +13,7 @@ from kinen.journal.timeline import SessionOverview
 from kinen.journal.worth import by_worth
 from kinen.memory import Memory
 from kinen.memory.federation import ask_spaces
-from kinen.memory.report_text import Point
+from kinen.memory.reports import Point
 from kinen.model.records import Record
 from kinen.render.heat import COMMITS, Counts, Period, add, heat_map
 from kinen.render.lanes import DAYS, lanes

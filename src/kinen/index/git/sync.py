@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable
 from itertools import islice
 
 from kinen.errors import GitError
 from kinen.extract import budget
 from kinen.index.git import settle
-from kinen.index.git.commits import BATCH, SOURCE, History, Settings
-from kinen.index.git.grow import grow, retag
+from kinen.index.git.commits import BATCH, SOURCE, Hand, History, Settings
+from kinen.index.git.lineage import SILENT, File, Lineage, Step, Tags, Touch, on_first_line, ordered
+from kinen.index.git.settle import (
+    Tree,
+    alive_json,
+    at_head,
+    count_commits,
+    existence,
+    insert,
+    set_apart,
+    tags_json,
+)
 from kinen.index.schema import CUT
-from kinen.index.writer import Writer
+from kinen.index.writer import Writer, encode
 from kinen.model.documents import Report, State
 from kinen.model.tuples import NamedTuple
 from kinen.ports import Past
@@ -212,3 +223,211 @@ def _remember(writer: Writer, mark: Mark, notes: dict[str, str], cuts: dict[str,
     writer.count_chunks()
     writer.db.execute("DELETE FROM states WHERE source = ?", (SOURCE,))
     writer.db.executemany(f"INSERT INTO states VALUES ('{SOURCE}', ?, ?, ?, ?)", rows)
+
+
+def grow(history: History, head: str, old: str, tree: Tree) -> bool:
+    """Continue from the state before the new commits; False if that is not possible."""
+    row = history.db.execute("SELECT id, place FROM commits WHERE sha = ?", (old,)).fetchone()
+    if not row or head not in history.new:
+        return False
+    before, last = row
+    ids = {sha: id_ for sha, (id_, _) in history.new.items()}
+    ids[old] = before
+    above = {id_: [ids.get(sha, 0) for sha in shas] for id_, shas in history.new.values()}
+    if not on_first_line(before, ids[head], above):
+        return False
+    order = ordered(ids[head], above, {before, 0})
+    by_commit = {step.commit: step for step in history.steps}
+    steps = [by_commit[id_] for id_ in order]
+    merged = any(len(shas) > 1 for _, shas in history.new.values())
+    cut = any(len(step.touches) >= budget.COMMIT_FILES for step in steps)
+    # In these cases the touches alone do not tell which files exist.
+    needs_tree = merged or cut or history.tree_is_cut
+    if _unsettles(history, steps, needs_tree):
+        return False
+    lineage = _state(history, {touch for step in steps for touch in step.touches})
+    owners = dict(lineage.owner)
+    touched = [lineage.commit(*step) for step in steps]
+    affected = _present(history, steps, tree() if needs_tree else None)
+    placed = [(place, id_) for place, id_ in enumerate(order, last + 1)]
+    history.db.executemany("UPDATE commits SET place = ? WHERE id = ?", placed)
+    _own_more(history, lineage, owners, order)
+    set_apart(history, lineage, steps, touched)
+    _write(history, lineage, affected, count_commits(touched))
+    return True
+
+
+def _unsettles(history: History, steps: list[Step], needs_tree: bool) -> bool:
+    """Whether the new commits may change the place of a tag that was set by hand, or its file."""
+    touched = {
+        path for step in steps for touch in step.touches for path in (touch.path, touch.before)
+    }
+    for hand in history.settings.hands:
+        if hand.head in history.new:
+            return True
+        path = history.path(hand.path)
+        placed = history.scalar("SELECT place FROM commits WHERE sha = ?", hand.head)
+        file = history.scalar("SELECT id FROM files WHERE path = ? AND NOT extra", path)
+        if (needs_tree or path in touched) and not (placed and file):
+            return True
+    return False
+
+
+def _state(history: History, touches: set[Touch]) -> Lineage:
+    """The state after the last replay, as far as the touches need it."""
+    lineage = Lineage(history.derived, history.scalar("SELECT MAX(id) FROM files") + 1)
+    for path in {t.path for t in touches} | {t.before for t in touches if t.before}:
+        row = history.db.execute("SELECT file FROM paths WHERE id = ?", (path,)).fetchone()
+        if row and row[0]:
+            lineage.owner[path] = row[0]
+            lineage.files[row[0]] = _stored(history, "id", row[0])[row[0]].file
+    return lineage
+
+
+def _present(history: History, steps: list[Step], tree: list[str] | None) -> set[int]:
+    """Update which paths exist at the head; returns those that were touched, came or went."""
+    now = existence(steps)
+    affected = set(now)
+    if tree is not None:
+        there = at_head(history, tree)
+        history.keep_paths()
+        rows = history.db.execute("SELECT id FROM paths WHERE present").fetchall()
+        before = {id_ for (id_,) in rows}
+        now = {**dict.fromkeys(before - there, False), **dict.fromkeys(there - before, True)}
+        affected |= set(now)
+    rows = [(int(on), path) for path, on in now.items()]
+    sql = "UPDATE paths SET present = ?1 WHERE id = ?2 AND present != ?1"
+    history.db.executemany(sql, rows)
+    return affected
+
+
+def _own_more(history: History, lineage: Lineage, owners: dict[int, int], order: list[int]) -> None:
+    """Write which file has which path now; earlier touches stay with the file of that time."""
+    db = history.db
+    first = min(order)
+    for file in lineage.retired:
+        db.execute("UPDATE touches SET file = -1 WHERE file = ?", (file,))
+        db.execute(
+            "UPDATE touches SET file = -1 WHERE file = 0 AND commit_id < ?"
+            " AND path IN (SELECT id FROM paths WHERE file = ?)",
+            (first, file),
+        )
+        db.execute("UPDATE paths SET file = 0 WHERE file = ?", (file,))
+    for path, file in lineage.owner.items():
+        before = owners.get(path, 0)
+        if file in lineage.files and before != file:
+            sql = "UPDATE touches SET file = ? WHERE path = ? AND file = 0 AND commit_id < ?"
+            db.execute(sql, (before or -1, path, first))
+            db.execute("UPDATE paths SET file = ? WHERE id = ?", (file, path))
+
+
+class StoredFile(NamedTuple):
+    """A row of `files`, with the tags of its record."""
+
+    id: int
+    record: int
+    path: int
+    extra: int
+    commits: int
+    last: int
+    tag_changes: str
+    tags: str | None
+    """JSON."""
+
+    @property
+    def file(self) -> File:
+        tags = Tags(*map(frozenset, json.loads(self.tag_changes))) if self.tag_changes else SILENT
+        return File(self.path, self.last, tags)
+
+
+def _stored(history: History, column: str, value: int) -> dict[int, StoredFile]:
+    rows = history.db.execute(
+        "SELECT f.*, r.tags FROM files f LEFT JOIN records r ON r.id = f.record"
+        f" WHERE f.{column} = ?",
+        (value,),
+    )
+    return {row[0]: StoredFile(*row) for row in rows}
+
+
+def _write(history: History, lineage: Lineage, affected: set[int], counts: dict[int, int]) -> None:
+    """Write the files of a state again, and those at paths that came or went."""
+    db = history.db
+    files = dict(lineage.files)
+    stored: dict[int, StoredFile] = {}
+    for path in affected:
+        stored.update(_stored(history, "path", path))
+    for id_ in [id_ for id_ in (*files, *lineage.retired) if id_ not in stored]:
+        stored.update(_stored(history, "id", id_))
+    hand_tags = {row.path: row.file.tags for row in stored.values() if row.extra}
+    for id_, row in stored.items():
+        if id_ not in lineage.retired and not row.extra:
+            files.setdefault(id_, row.file)
+    paths = {file.path for file in files.values()}
+    sql = "SELECT 1 FROM paths WHERE id = ? AND present"
+    present = {path for path in affected | paths if db.execute(sql, (path,)).fetchone()}
+    totals = {id_: row.commits for id_, row in stored.items()}
+    totals.update((id_, totals.get(id_, 0) + count) for id_, count in counts.items())
+    at = {}
+    for file in files.values():
+        moment = db.execute("SELECT at FROM commits WHERE id = ?", (file.last,)).fetchone()
+        at[file.last] = moment[0] if moment else ""
+    same = [id_ for id_, file in files.items() if id_ in stored and _stays(stored[id_], file)]
+    _update(history, [(stored[id_], files.pop(id_)) for id_ in same], totals, present, at)
+    gone = [(id_, row.record) for id_, row in stored.items() if id_ not in same]
+    history.drop(record for _, record in gone if record)
+    for table, key in (("files", "id"), ("names", "rowid")):
+        db.executemany(f"DELETE FROM {table} WHERE {key} = ?", [(id_,) for id_, _ in gone])
+    extras = set()
+    last = max([*stored, *files, *counts, history.scalar("SELECT MAX(id) FROM files")])
+    for number, path in enumerate(sorted((affected & present) - paths), last + 1):
+        files[number] = File(path, tags=hand_tags.get(path, SILENT))
+        extras.add(number)
+    if files:
+        insert(history, files, extras, totals, present, at)
+
+
+def _stays(row: StoredFile, file: File) -> bool:
+    """Whether a file keeps its record: it has one, and its path is the same."""
+    return bool(row.record and not row.extra and row.path == file.path)
+
+
+def _update(
+    history: History,
+    files: list[tuple[StoredFile, File]],
+    counts: dict[int, int],
+    present: set[int],
+    at: dict[int, str],
+) -> None:
+    """Write what commits changed of files that keep their path."""
+    db = history.db
+    for row, file in files:
+        tags = encode(file.tags.current(history.derived(file.path)))
+        db.execute(
+            "UPDATE files SET commits = ?, last = ?, said = ? WHERE id = ?",
+            (counts[row.id], file.last, tags_json(file), row.id),
+        )
+        db.execute(
+            "UPDATE records SET at = ?, tags = ?, metadata = ? WHERE id = ?",
+            (at[file.last], tags, alive_json(file.path in present), row.record),
+        )
+        if tags != row.tags:
+            db.execute("DELETE FROM tags WHERE record = ?", (row.record,))
+            rows = [(tag, row.record) for tag in json.loads(tags)]
+            db.executemany("INSERT INTO tags VALUES (?, ?)", rows)
+
+
+def retag(history: History, hands: Iterable[Hand]) -> bool:
+    """Apply tags that were just set by hand; False if no commit has a file at such a path."""
+    with writing(history.db):
+        lineage = Lineage(history.derived)
+        for hand in hands:
+            path = history.path(hand.path)
+            file = history.scalar("SELECT id FROM files WHERE path = ? AND NOT extra", path)
+            if not file:
+                return False
+            lineage.owner[path] = file
+            lineage.files.setdefault(file, _stored(history, "id", file)[file].file)
+            lineage.by_hand(path, hand.op)
+        _write(history, lineage, set(), {})
+        history.writer.bump()
+    return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kinen.extract.suffixes import DOCUMENTS, suffix_of
+from kinen.extract.decode import DOCUMENTS, suffix_of
 
 _SESSION = re.compile(r"(?:^|/)sessions/(\d{8}-\d{2}-[^/]+)/|^sessions/([^/]+)/")
 """The folder of a session; any name counts only at the root, as elsewhere it may be source code."""

@@ -6,9 +6,8 @@ import os
 from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kinen.extract.decode import decode
+from kinen.extract.decode import decode, suffix_of
 from kinen.extract.languages import LARGEST, available, is_code
-from kinen.extract.suffixes import suffix_of
 from kinen.model.documents import Change, Delta, Document, State
 from kinen.model.records import Chunk, Record
 from kinen.privacy import entrance
