@@ -131,8 +131,8 @@ MOST_VAGUE_PERCENT = 0.24
 MOST_PACKED_ASSIGNMENTS = 0
 MOST_LOOSE_MODULES = 8
 MOST_FILES = 518
-MOST_LINES = 97_017
-MOST_CHANGES_OF_MODULE = {"cold-search": 271, "hook-event": 86}
+MOST_LINES = 97_051
+MOST_CHANGES_OF_MODULE = {"cold-search": 268, "hook-event": 86}
 DEEPEST_CLASS = 2
 """Of the errors, which are drawn as a tree in errors.py, one more: base, family, member."""
 

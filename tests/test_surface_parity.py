@@ -184,7 +184,8 @@ NUMBERS = [
     *(("search", "context", 50, True), ("search", "context", 51, False)),
     ("search", "context", -2, False),
     *(("recall", "limit", 1000, True), ("recall", "limit", 1001, False)),
-    *(("recall", "limit", 0, False), ("recall", "budget", 1_000_000, True)),
+    *(("recall", "limit", 0, True), ("recall", "limit", -1, False)),
+    ("recall", "budget", 1_000_000, True),
     *(("recall", "budget", 1_000_001, False), ("recall", "budget", -1, False)),
 ]
 

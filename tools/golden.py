@@ -38,6 +38,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -234,7 +235,7 @@ def steady(text: str, folder: Path) -> str:
         (r'(?<="seconds": )\d+\.\d{3,}', "N"),
         (r'(?<="used": ")[\d:.TZ-]+', "TIME"),  # of a file, here and in the next line
         (r"(?<= MB  )\d{4}-\d\d-\d\d", "DATE"),
-        (r"(?<=delivery-guide\.md:1 · )\d{4}-\d\d-\d\d", "DATE"),
+        (rf"(?<= · ){datetime.now(UTC):%Y-%m-%d}", "DATE"),  # of a file that was just written
         (r"kinen-demo-\w{8}", "kinen-demo"),
         # Digests of paths:
         (r"(?<=/spaces/)[0-9a-f]{16}", "SPACE"),

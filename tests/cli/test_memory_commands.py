@@ -525,7 +525,7 @@ def test_mistakes_are_one_line(ask: Ask, tmp_path: Path) -> None:
         *(("memories", "list", "--type", "odd"), ("consolidate", "--capsule", "no")),
         *(("consolidate", "--since", "odd"), ("consolidate", "--session", "a", "--since", "1d")),
         *(("recall", "--type", "odd"), ("recall", "--since", "odd"), ("recall", "--days", "-1")),
-        *(("recall", "--budget", "-1"), ("recall", "--limit", "0"), ("recall", "--file", "")),
+        *(("recall", "--budget", "-1"), ("recall", "--limit", "-1"), ("recall", "--file", "")),
         *(("recall", "x", "--min-similarity", "2"), ("recall", "x", "--distiller", "odd")),
         *(("recall", "--type", "decision,rounds"), ("recall", "--space", "odd")),
         *(

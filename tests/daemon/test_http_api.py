@@ -140,6 +140,7 @@ def test_every_endpoint_answers_in_the_form_that_it_declares(ask: Asked) -> None
     requests = {
         "ask": {"question": "why drop redis"},
         "blame": {"path": NOTE},
+        "versions": {"path": NOTE},
         "broken-links": {},
         "cochange": {"path": NOTE},
         "context": {"file": NOTE},

@@ -46,7 +46,7 @@ WRONG = [
     ["search", "queue", "--since", "whenever"],
     ["search", "queue", "--limit", "-3"],
     ["search", "--semantic", "--fulltext", "queue"],
-    ["recall", "queue", "--limit", "0"],
+    ["recall", "queue", "--limit", "-1"],
 ]
 
 

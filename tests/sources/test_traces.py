@@ -399,6 +399,7 @@ def test_status_and_sessions_show_what_a_clone_brings(
     assert "1 session of claude-code by Entire" in kinen("status").out
     (row,) = json.loads(kinen("session", "list", "--json").out)["sessions"]
     assert (row["session"], row["by"], row["prompts"], row["edits"]) == (ID, "Entire", 1, 1)
+    assert "valve" in row["outcome"]
     shown = kinen("session", "show", ID[:12]).out
     assert "1 prompt, 1 edit" in shown
     assert "please make the samovar whistle" in shown

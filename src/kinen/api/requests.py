@@ -224,7 +224,7 @@ class Recall(Request):
     since: Since = ""
     until: Until = ""
     as_of: AsOf = ""
-    limit: int = Field(20, json_schema_extra=bounds("limit"))
+    limit: int = Field(20, json_schema_extra=bounds("limit", 0))
     budget: int = Field(0, json_schema_extra=bounds("budget", 0), description=TOKENS)
     min_similarity: float = Field(0.0, json_schema_extra={"minimum": 0, "maximum": 1})
     mode: Name = Field("", json_schema_extra={"enum": ["", *MODES]})

@@ -191,7 +191,7 @@ class Recall(Tool, Request):
 
     query: str = Field("")
     type: str = Field("all", description="decision, lesson, or as in kinen_search")
-    limit: int = Field(20, json_schema_extra=bounds("limit"))
+    limit: int = Field(20, json_schema_extra=bounds("limit", 0))
     since: Since = ""
     until: Until = ""
     as_of: AsOf = ""

@@ -76,7 +76,7 @@ class Traces:
             started=record.at,
             ended=str(about.get("closed_at", "")),
             title=excerpt(record.title, TITLE),
-            outcome="",
+            outcome=str(about.get("outcome", "")),
             by=str(about["origin"]),
             **numbers,
         )

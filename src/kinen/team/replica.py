@@ -497,7 +497,7 @@ class Replica:
 
     def _note_arrival(self, version: Version, now: int) -> None:
         """Keep when an entry came whose time is still to come: its clock is ahead."""
-        if any(version.fields.get(name, 0) > now for name in TIMES.get(version.noun, ())):
+        if any((version.fields.get(name) or 0) > now for name in TIMES.get(version.noun, ())):
             key = f"{ARRIVED} {version.ref}"
             self._db.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (key, str(now)))
 

@@ -199,7 +199,9 @@ def _page(
 )
 def list_observations(
     memory: Memory,
-    kinds: list[str] = param("--kind", "only these kinds", many=True, choices=EVENTS),
+    kinds: list[str] = param(
+        "--kind", "only these kinds", many=True, choices=EVENTS, example=["error"]
+    ),
     capsule: str = param("--capsule", "only those of this capsule"),
     since: str = SINCE,
     until: str = UNTIL,
@@ -492,7 +494,11 @@ def close_capsule(
     memory: Memory,
     id_: str = ENTRY,
     summary: str = option(
-        "--summary", "TEXT", "its result (default: made from its events)", longest=20_000
+        "--summary",
+        "TEXT",
+        "its result (default: made from its events)",
+        longest=20_000,
+        example="The test no longer races with the cache.",
     ),
     confidence: float = param(
         "--confidence", "confidence in the summary, 0 to 1", 1.0, metavar="X", least=0, most=1

@@ -191,7 +191,9 @@ class Context(Verb):
 
 
 WHOSE = {name: param(f"--{name}", name, longest=500) for name in Scope._fields}
-BUDGET = param("--budget", "most tokens; 0: as configured", 0, least=0, most=MOST["budget"])
+BUDGET = param(
+    "--budget", "most tokens; 0: as configured", 0, least=0, most=MOST["budget"], example=600
+)
 BRIEF = Shape("Brief", None, {"text": str, "tokens": int})
 
 

@@ -16,8 +16,11 @@ from kinen.agents.transcripts.session import Event, Past
 from kinen.agents.transcripts.values import fields, milliseconds, text
 from kinen.errors import GitError, UnsafeFile
 from kinen.ids import timed_id
+from kinen.journal.summary import parse_summary, summarize
+from kinen.journal.timeline import first_sentence
 from kinen.markdown.chunks import chunk_parts
 from kinen.model.documents import Change, Delta, Document, Part, State
+from kinen.model.journal import Capsule, Observation, Scope
 from kinen.model.records import Chunk, Record
 from kinen.privacy.masking import mask
 from kinen.sources.files.hidden import Hidden
@@ -27,7 +30,7 @@ from kinen.space.repository import Git
 from kinen.storage import inside
 from kinen.text import digest, iso, spelled
 
-RULES = "1"
+RULES = "2"
 MARK = ""
 """The key of the state that records which refs were read."""
 EVENTS = 20_000
@@ -198,6 +201,7 @@ class Traces:
     ) -> list[Document]:
         """A session as records of a journal: its capsule, its events and its summaries."""
         documents: list[Document] = []
+        observations: list[Observation] = []
         origin = str(about["origin"])
         capsule = f"capsule:{timed_id(0, 0, 'trace', origin, past.id)}"
         first = last = 0
@@ -209,6 +213,7 @@ class Traces:
             ref = f"observation:{_event_id(past, number, event)}"
             if ref not in self._hidden and not any(map(self._hidden.excludes, event.files)):
                 documents.append(self._observation(ref, past, event, capsule, origin))
+                observations.append(_observation(ref, past, event))
         if not documents:
             return []
         sieve = Sieve(past.place)
@@ -225,6 +230,7 @@ class Traces:
             "status": "closed",
             "type": "session",
             "closed_at": iso(last / 1000),
+            "outcome": _outcome(past, first, observations),
         }
         opened = self._document(capsule, past.intent, first, past.id, more, past.intent)
         return [opened, *documents]
@@ -304,6 +310,26 @@ class _Read(_Trace):
 
     def past(self) -> Past:
         return self._past
+
+
+def _observation(ref: str, past: Past, event: Event) -> Observation:
+    return Observation(
+        ref.partition(":")[2],
+        event.kind,
+        event.content,
+        event.ts,
+        Scope(session=past.id, agent=past.agent),
+        provenance=dict(event.provenance),
+        files=tuple(event.files),
+        branch=event.branch,
+    )
+
+
+def _outcome(past: Past, opened: int, observations: list[Observation]) -> str:
+    """What a session came to, in a sentence."""
+    capsule = Capsule("", "session", past.intent, "closed", opened)
+    text, sources = summarize(capsule, observations)
+    return first_sentence(parse_summary(text).get("outcome", "")) if sources else ""
 
 
 def _event_id(past: Past, number: int, event: Event) -> str:
