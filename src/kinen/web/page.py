@@ -162,8 +162,8 @@ class Visit:
                     return "bad", str(space["error"])
                 if space["state"] in BUSY:
                     return "busy", BUSY[space["state"]]
-                return "good", "up to date"
-        return "good", "ready"
+                return "good", "the index is up to date"
+        return "good", "no error is known"
 
     @property
     def space_links(self) -> list[tuple[str, str]]:
