@@ -65,7 +65,13 @@ CREATE TABLE observations(
   user TEXT NOT NULL DEFAULT '', task TEXT NOT NULL DEFAULT '', capsule TEXT NOT NULL DEFAULT '',
   branch TEXT NOT NULL DEFAULT '', head TEXT NOT NULL DEFAULT '',
   files TEXT NOT NULL DEFAULT '[]', masked TEXT NOT NULL DEFAULT '{}',
-  redacted INTEGER NOT NULL DEFAULT 0, forgotten_at INTEGER NOT NULL DEFAULT 0);
+  redacted INTEGER NOT NULL DEFAULT 0, forgotten_at INTEGER NOT NULL DEFAULT 0, role AS
+  (CASE WHEN json_valid(provenance) THEN json_extract(provenance, '$.role') END), event AS
+  (CASE WHEN json_valid(provenance) THEN json_extract(provenance, '$.event') END), command AS
+  (CASE WHEN json_valid(provenance) THEN json_extract(provenance, '$.command') END), exit_code AS
+  (CASE WHEN json_valid(provenance) THEN json_extract(provenance, '$.exitCode') END), has_error AS
+  (CASE WHEN json_valid(provenance) THEN json_extract(provenance, '$.hasError') END), interrupted AS
+  (CASE WHEN json_valid(provenance) THEN json_extract(provenance, '$.interrupted') END));
 CREATE TABLE pins(
   id TEXT NOT NULL PRIMARY KEY, target_type TEXT NOT NULL, target_id TEXT NOT NULL,
   reason TEXT NOT NULL DEFAULT '', created_at INTEGER NOT NULL,

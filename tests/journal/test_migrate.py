@@ -15,6 +15,7 @@ import pytest
 from kinen import Memory, Query
 from kinen.errors import StoreError
 from kinen.journal import migrate, write
+from kinen.journal.erase import erase
 from kinen.journal.schema import SCHEMA
 from kinen.journal.store import Journal
 from kinen.model.journal import Scope
@@ -164,6 +165,33 @@ def test_a_migration_that_fails_midway_leaves_the_old_version(
         assert journal.db.execute("SELECT COUNT(*) FROM pins").fetchone() == (2,)
         spooled = "SELECT COUNT(*) FROM observations WHERE content = 'hi'"
         assert journal.db.execute(spooled).fetchone() == (1,)
+
+
+DIES = """
+import os, sqlite3, sys
+from kinen.journal import migrate
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.set_trace_callback(lambda sql: os._exit(9) if "ADD COLUMN command" in sql else None)
+migrate.migrate(db, 1)
+"""
+
+
+def test_what_was_in_the_provenance_can_be_asked_by_column(first: Path, data: Path) -> None:
+    command = "INSERT INTO observations(id, kind, content, ts, provenance) VALUES (?, ?, ?, 1, ?)"
+    with closing(sqlite3.connect(first)) as db, db:
+        db.execute(command, ("a", "message", "hi", '{"role":"user"}'))
+        db.execute(command, ("b", "command", "$ ls", '{"command": "ls", "exitCode": 2}'))
+        db.execute(command, ("c", "message", "torn", '{"role": "us'))
+    killed = subprocess.run([sys.executable, "-c", DIES, str(first)], check=False)
+    assert killed.returncode == 9
+    with closing(sqlite3.connect(first)) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (SCHEMA - 1,)
+    asked = "SELECT role, command, exit_code FROM observations WHERE id = ?"
+    with closing(at(data)) as journal:
+        rows = [journal.db.execute(asked, (id_,)).fetchone() for id_ in "abc"]
+        assert rows == [("user", None, None), (None, "ls", 2), (None, None, None)]
+        erase(journal, "observation:a", forget=False, now=2)
+        assert journal.db.execute(asked, ("a",)).fetchone() == (None, None, None)
 
 
 # Refusals

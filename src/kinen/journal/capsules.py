@@ -105,7 +105,7 @@ def _message(db: sqlite3.Connection, capsule: str, role: str, order: str) -> str
     """The first message of a user or an assistant in some order; empty if there is none."""
     row = db.execute(
         f"SELECT content FROM observations WHERE {OF_CAPSULE} AND kind = 'message' AND {_ALIVE}"
-        f" AND json_extract(provenance, '$.role') = ? ORDER BY {order} LIMIT 1",
+        f" AND role = ? ORDER BY {order} LIMIT 1",
         (capsule, role),
     ).fetchone()
     return row[0].strip() if row and row[0] != REDACTED else ""
@@ -121,7 +121,7 @@ def last_prompt(db: sqlite3.Connection, id_: str, before: int = 1 << 62) -> int:
     """When the user last wrote in a capsule, before some moment; 0 for never."""
     row = db.execute(
         f"SELECT IFNULL(MAX(ts), 0) FROM observations WHERE {OF_CAPSULE} AND kind = 'message'"
-        " AND json_extract(provenance, '$.role') = 'user' AND ts < ?",
+        " AND role = 'user' AND ts < ?",
         (id_, before),
     ).fetchone()
     return int(row[0])
@@ -143,10 +143,10 @@ class Deed:
 def turn_before(db: sqlite3.Connection, id_: str, prompt_at: int) -> list[Deed]:
     """What an agent edited, ran and said between the last two prompts of a capsule, in order."""
     rows = db.execute(
-        "SELECT kind, content, ts, files, IFNULL(json_extract(provenance, '$.interrupted'), 0)"
+        "SELECT kind, content, ts, files, IFNULL(interrupted, 0)"
         f" FROM observations WHERE {OF_CAPSULE} AND ts >= ? AND ts < ?"
         " AND (kind IN ('file_diff', 'command', 'error')"
-        "  OR kind = 'message' AND json_extract(provenance, '$.role') = 'assistant')"
+        "  OR kind = 'message' AND role = 'assistant')"
         f" AND {_ALIVE} ORDER BY ts, rowid",
         (id_, last_prompt(db, id_, prompt_at), prompt_at),
     )
@@ -156,7 +156,7 @@ def turn_before(db: sqlite3.Connection, id_: str, prompt_at: int) -> list[Deed]:
 def worked(db: sqlite3.Connection, id_: str, since: int) -> bool:
     """Was a file edited or something committed in a capsule since a moment, and nothing saved?"""
     rows = db.execute(
-        "SELECT kind, IFNULL(json_extract(provenance, '$.command'), '') FROM observations"
+        "SELECT kind, IFNULL(command, '') FROM observations"
         f" WHERE {OF_CAPSULE} AND ts >= ? AND kind IN ('file_diff', 'command')",
         (id_, since),
     ).fetchall()
@@ -164,9 +164,7 @@ def worked(db: sqlite3.Connection, id_: str, since: int) -> bool:
         return False
     # What is saved through MCP does not know its session; that of another one may count, too.
     saved = db.execute(
-        "SELECT 1 FROM observations WHERE ts >= ?"
-        " AND json_extract(provenance, '$.event') = 'remember' LIMIT 1",
-        (since,),
+        "SELECT 1 FROM observations WHERE ts >= ? AND event = 'remember' LIMIT 1", (since,)
     ).fetchone()
     return saved is None
 

@@ -261,12 +261,8 @@ class _Events:
 def _read_events(db: sqlite3.Connection, session: Recent, status: str, now: int) -> None:
     """Read what happened in a session that has no summary, the latest first."""
     rows = db.execute(
-        "SELECT kind, content, files, ts, branch, json_extract(about, '$.role'),"
-        " json_extract(about, '$.command'), json_extract(about, '$.exitCode'),"
-        " json_extract(about, '$.hasError') FROM (SELECT kind, content, files, ts, id,"
-        " branch, CASE WHEN json_valid(provenance) THEN provenance ELSE '{}' END AS about"
-        f" FROM observations WHERE {OF_CAPSULE} AND {_ALIVE} ORDER BY ts DESC, id DESC LIMIT ?)"
-        " ORDER BY ts DESC, id DESC",
+        "SELECT kind, content, files, ts, branch, role, command, exit_code, has_error"
+        f" FROM observations WHERE {OF_CAPSULE} AND {_ALIVE} ORDER BY ts DESC, id DESC LIMIT ?",
         (session.capsule, EVENTS),
     ).fetchall()
     last = rows[0][3] if rows else session.at

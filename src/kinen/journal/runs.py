@@ -25,12 +25,9 @@ TROUBLE = ("fail", "error", "traceback", "panic", "fatal", "not ok", "no test")
 LEADERS = frozenset("cd && || ; | sudo env time".split())
 _ALIVE = "redacted = 0 AND forgotten_at = 0"
 _READ = (
-    "SELECT id, ts, capsule, branch, kind, IFNULL(json_extract(provenance, '$.command'),"
-    " substr(content, 3, 500)), json_extract(provenance, '$.exitCode'),"
-    " json_extract(provenance, '$.hasError')"
-    " FROM (SELECT id, ts, capsule, branch, kind, content, provenance FROM observations"
-    f" WHERE ts >= ? AND ts < ? AND kind IN ('command', 'error') AND {_ALIVE}"
-    " AND json_valid(provenance) AND (? = '' OR instr(provenance, ?)) ORDER BY ts {} LIMIT ?)"
+    "SELECT id, ts, capsule, branch, kind, IFNULL(command, substr(content, 3, 500)), exit_code,"
+    f" has_error FROM observations WHERE ts >= ? AND ts < ? AND kind IN ('command', 'error')"
+    f" AND {_ALIVE} AND (? = '' OR instr(command, ?)) ORDER BY ts {{}} LIMIT ?"
 )
 SHARE = 0.8
 """The share of a step's words that has to come again."""

@@ -13,25 +13,14 @@ if TYPE_CHECKING:
     Row = tuple[str | int, ...]
     """The values of an observation in the order of `COLUMNS`."""
 
-SCHEMA = 7
+SCHEMA = 8
 """The number of the newest migration."""
 COLUMNS = (
-    "id",
-    "kind",
-    "content",
-    "provenance",
-    "ts",
-    "session",
-    "repo",
-    "agent",
-    "user",
-    "task",
-    "capsule",
-    "branch",
-    "head",
-    "files",
-    "masked",
+    *("id", "kind", "content", "provenance", "ts", "session", "repo", "agent", "user", "task"),
+    *("capsule", "branch", "head", "files", "masked"),
 )
+"""What is written; `role`, `event`, `command`, `exit_code`, `has_error` and `interrupted` are read
+from the provenance by SQLite."""
 LATEST = 253_402_300_800_000
 """The year 10000 in epoch milliseconds; times of the journal are before it."""
 
@@ -85,7 +74,7 @@ def complete(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
             "UPDATE observations SET kind = ?2, provenance = json_set(provenance, '$.exitCode',"
             " json_extract(?3, '$.exitCode'), '$.hasError', json(json_extract(?3, '$.hasError')))"
             " WHERE id = ?1 AND redacted = 0 AND forgotten_at = 0 AND kind = 'command'"
-            " AND json_extract(provenance, '$.exitCode') IS NULL"
+            " AND exit_code IS NULL"
             " AND json_extract(?3, '$.exitCode') IS NOT NULL",
             [(id_, kind, provenance) for id_, kind, _, provenance, *_ in rows],
         )

@@ -302,8 +302,7 @@ def touched(db: sqlite3.Connection) -> str:
     What somebody saves with its files does not say that they are worked on.
     """
     rows = db.execute(
-        "SELECT files FROM observations WHERE NOT instr(provenance, '\"remember\"')"
-        " ORDER BY ts DESC LIMIT ?",
+        "SELECT files FROM observations WHERE event IS NOT 'remember' ORDER BY ts DESC LIMIT ?",
         (RECENT,),
     )
     return "\n".join(dict.fromkeys(row[0] for row in rows if row[0] != "[]"))

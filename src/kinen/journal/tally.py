@@ -26,20 +26,17 @@ BATCH = 400
 LAST = (1 << 63) - 1
 """A place behind every observation."""
 _MAY_HAVE_FAILED = """
-  CASE WHEN NOT json_valid(provenance) THEN 1
-  ELSE IFNULL(json_extract(provenance, '$.exitCode') NOT IN (0, '0'), 0)
-    OR IFNULL(json_extract(provenance, '$.hasError'), 0) END"""
+  NOT json_valid(provenance) OR IFNULL(exit_code NOT IN (0, '0'), 0) OR IFNULL(has_error, 0)"""
 _MAY_HIDE_FAILURE = """
   content LIKE '%fail%' OR content LIKE '%test%'
     OR json_type(provenance, '$.exitCode') IS NOT 'integer' OR content GLOB '*[|;&!]*'
-    OR IFNULL(json_extract(provenance, '$.command'), '') GLOB '*['||char(10)||']*'"""
+    OR IFNULL(command, '') GLOB '*['||char(10)||']*'"""
 """Commands whose exit code is missing or may be that of something else: their output is read."""
 _CLASS = f"""
   CASE
   WHEN redacted THEN ''
   WHEN kind = 'message' THEN
-    CASE WHEN NOT json_valid(provenance) THEN 'prompt'
-    WHEN json_extract(provenance, '$.role') IS 'assistant' THEN '' ELSE 'prompt' END
+    CASE WHEN role IS 'assistant' THEN '' ELSE 'prompt' END
   WHEN kind IN ('error', 'node_error') THEN
     CASE WHEN NOT json_valid(provenance) OR json_type(provenance, '$.command') IS NOT NULL
       OR content LIKE '$ %' OR content LIKE 'Tool: %' OR content LIKE 'File: %'
@@ -53,7 +50,7 @@ _CLASS = f"""
       AND trim(json_extract(provenance, '$.filePath')) != '' THEN 'edit' ELSE 'read' END
   WHEN {_MAY_HIDE_FAILURE} THEN 'read'
   WHEN json_type(provenance, '$.command') = 'text'
-    AND trim(json_extract(provenance, '$.command')) != '' THEN 'command'
+    AND trim(command) != '' THEN 'command'
   WHEN content LIKE '$ %' AND trim(substr(content, 3, 1)) > '!' THEN 'command'
   ELSE 'read' END"""
 
