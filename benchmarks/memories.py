@@ -25,8 +25,8 @@ import tempfile
 from pathlib import Path
 
 from kinen.consolidation.conversations import from_session
-from kinen.markdown.labels import labelled
 from kinen.model.journal import Finding, Observation
+from kinen.text.labels import labelled
 from record import save
 
 LEAST = 0.7

@@ -33,7 +33,7 @@ LAYERS = (
         "storage",
         "privacy",
     },
-    {"config", "space", "ipc", "markdown", "extract", "embed", "query"},
+    {"config", "space", "ipc", "extract", "embed", "query"},
     {"journal", "index", "postgres"},
     {"sources", "worklog", "agents", "transfer", "team", "recall", "distill", "consolidation"},
     {"memory", "render"},

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kinen import Memory
-from kinen.extract import budget
-from kinen.markdown.parse import parse
 from kinen.sources.files.ignore import Patterns
-from kinen.text import terms
+from kinen.text import budget, terms
+from kinen.text.parse import parse
 from usage import measured
 
 if TYPE_CHECKING:

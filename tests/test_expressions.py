@@ -25,8 +25,8 @@ SOURCE = Path(kinen.__file__).parent
 AT_ONE_PLACE = {"match", "fullmatch"}
 METHODS = {*AT_ONE_PLACE, "compile", "search", "findall", "finditer", "split", "sub", "subn"}
 BOUNDED = {
-    "kinen.markdown.labels._LABEL": "sees the first 80 characters of a line",
-    "kinen.markdown.labels._SUFFIX": "sees labels of at most 80 characters",
+    "kinen.text.labels._LABEL": "sees the first 80 characters of a line",
+    "kinen.text.labels._SUFFIX": "sees labels of at most 80 characters",
     "kinen.extract.html._CHARSET": "sees the first 4,096 bytes of a file",
 }
 """Expressions that are slow for long texts, and why none reaches them."""
@@ -41,12 +41,12 @@ COMPOSED = {
     ("worklog/files.py", "re.sub"): "one class of characters",
     ("render/text.py", "re.sub"): "escaped words of a question, as alternatives",
     ("privacy/shapes.py", "re.compile"): "tests/test_linear_time.py has all that it is given",
-    ("markdown/chunks.py", "re.finditer"): "a run of a fixed length",
-    ("markdown/frontmatter.py", "re.split"): "a comma, or a comma and white space",
-    ("markdown/frontmatter.py", "re.compile"): "the rules of YAML for plain scalars",
+    ("text/chunks.py", "re.finditer"): "a run of a fixed length",
+    ("text/frontmatter.py", "re.split"): "a comma, or a comma and white space",
+    ("text/frontmatter.py", "re.compile"): "the rules of YAML for plain scalars",
     ("sources/files/ignore.py", "re.compile"): "globs: tests/sources/test_ignore.py has the worst",
-    ("text.py", "re.findall"): "one set of characters",
-    ("text.py", "re.compile"): "a lazy pattern, which its module has as a global",
+    ("text/__init__.py", "re.findall"): "one set of characters",
+    ("text/__init__.py", "re.compile"): "a lazy pattern, which its module has as a global",
 }
 """Calls whose expression is put together when they run, and why it is harmless."""
 GROWTH = 2.6

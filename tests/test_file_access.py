@@ -75,7 +75,7 @@ ALLOWED = {
     "sources/files/walk.py": "names and times only, links not followed; contents by kinen.storage",
     "extract/html.py": "walks an HTML tree, no folder",
     "extract/epub.py": "walks an HTML tree, no folder",
-    "markdown/labels.py": "walks a markdown tree, no folder",
+    "text/labels.py": "walks a markdown tree, no folder",
 }
 """Modules that open or list something by themselves, each with the reason."""
 

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kinen.consolidation import conversations, documents
+from kinen.consolidation import documents
 from kinen.distill import relevance
 from kinen.hooks import git
-from kinen.journal import choices, statements
-from kinen.markdown import labels
 from kinen.privacy import names, shapes, words
 from kinen.privacy.injected import asks_kinen, own_words, without_reminders
 from kinen.privacy.masking import mask
 from kinen.privacy.quote import marked
+from kinen.text import choices, labels, statements
 from kinen.transfer import goldfish
 from worst_cases import GROWTH, growth, pumps, times_dearer
 
@@ -167,7 +166,7 @@ OTHERS: tuple[tuple[re.Pattern[str] | re.Pattern[bytes], str], ...] = (
     (choices._ITEM, "1. "),
     (choices._FENCE, "~~~\n"),
     (statements.STRUCTURED, "** "),
-    (conversations._CLAUSE, " - "),
+    (statements._RULE_CLAUSE, " - "),
     (goldfish._COMMENT, "<!--\n"),
     (goldfish._COMMENT, "<!--\na\n"),
 )

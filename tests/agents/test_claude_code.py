@@ -12,11 +12,11 @@ from kinen.agents.claude_code import READERS, event, summary
 from kinen.agents.tool_use import Draft, Sieve, intent
 from kinen.journal import brief as briefs
 from kinen.journal.admission import Admission
-from kinen.journal.shorten import trimmed
 from kinen.journal.worth import KINDS, Entry
 from kinen.model.kinds import MEMORY_CLOSE, MEMORY_OPEN
 from kinen.privacy.injected import asks_kinen, own_words
 from kinen.text import estimate
+from kinen.text.shorten import trimmed
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\n" + "b3BlbnNzaC1rZXktdjEAAAAA\n" * 400
 KEY += "-----END OPENSSH PRIVATE KEY-----\n"

@@ -566,7 +566,6 @@ LIGHT = {
     "journal.admission",
     "journal.authors",
     "journal.brief",
-    "journal.shorten",
     "journal.capsules",
     "journal.done",
     "journal.ledger",
@@ -603,6 +602,7 @@ LIGHT = {
     "storage.regular",
     "storage.sqlite",
     "text",
+    "text.shorten",
 }
 
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinen.consolidation.conversations import from_session, rules_of
-from kinen.journal.choices import CHOOSING, ORDINALS, accepted, options, picked
+from kinen.consolidation.conversations import from_session
 from kinen.model.journal import Observation, Summary
+from kinen.text.choices import CHOOSING, ORDINALS, accepted, options, picked
+from kinen.text.statements import rules_of
 
 _ids = count(1)
 STORES = """Which store should the queue use?

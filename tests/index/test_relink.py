@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from kinen.index.graph import relink
 from kinen.index.writer import Writer
-from kinen.markdown.links import Names
 from kinen.model.documents import Change, Document, Link, State
 from kinen.model.records import Record
+from kinen.text.links import Names
 
 PATHS = ("a.md", "b.md", "x/a.md", "x/README.md", "x/y/b.markdown", "X/A.md", "sessions/s/init.md")
 TARGETS = (

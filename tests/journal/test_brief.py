@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kinen.journal.shorten import excerpt_at, for_the_next, trimmed, without_cut
 from kinen.text import estimate
+from kinen.text.shorten import excerpt_at, for_the_next, trimmed, without_cut
 
 
 def test_a_short_summary_is_told_whole() -> None:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinen.journal.closing import (
+from kinen.text import estimate
+from kinen.text.closing import (
     condensed,
     ends_in_step,
     first_lines,
@@ -15,8 +16,7 @@ from kinen.journal.closing import (
     next_points,
     results_first,
 )
-from kinen.journal.statements import spoken
-from kinen.text import estimate
+from kinen.text.statements import spoken
 
 LONG = """All tasks complete. Here's a summary of the changes:
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinen.journal.statements import LONGEST, has_substance, is_step, statements
+from kinen.text.statements import LONGEST, has_substance, is_step, statements
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ pytest.importorskip("pygls")
 
 from kinen.lsp import features
 from kinen.lsp.vault import Vault, path_of, ref_of
-from kinen.markdown.links import Names
+from kinen.text.links import Names
 
 PATHS = ("tea.md", "a/tea.md", "a/index.md", "a/b/Grün.md", "b/README.md", "b/x.md.md", "pot.mdx")
 NEW = ("tee.md", "a/pot.md", "b/tea.md", "c/index.md", "a/b/x.md", "Tea.md", "c/d/tea.md")

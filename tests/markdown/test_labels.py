@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinen.consolidation.documents import from_commit
-from kinen.markdown.labels import LABELS, TYPES, labelled
+from kinen.text.labels import LABELS, TYPES, labelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable

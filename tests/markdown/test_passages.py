@@ -7,8 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinen.markdown.passages import blocks_of, fence_of, is_heading, is_item, is_lead_in, is_rule
 from kinen.text import weight
+from kinen.text.passages import blocks_of, fence_of, is_heading, is_item, is_lead_in, is_rule
 
 HEADING = re.compile(r"\s{0,3}#{1,6}(\s|$)")
 FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinen.index.writer import embedded_text
-from kinen.markdown.reading import LONGEST, reading, without_markup
 from kinen.text import estimate, words
+from kinen.text.reading import LONGEST, reading, without_markup
 
 
 @pytest.mark.parametrize(

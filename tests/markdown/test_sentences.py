@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinen.markdown import sentences as prose
+from kinen.text import sentences as prose
 
 words = st.lists(
     st.sampled_from("we dropped the cache because reads were slow".split()), min_size=1

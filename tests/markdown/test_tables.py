@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from kinen.markdown.parse import light_table
+from kinen.text.parse import light_table
 
 CELLS = st.sampled_from(["plain", "[[link]]", "#tag", "[a](b)", "", "1 < 2", r"a \| b"])
 ROWS = st.lists(st.lists(CELLS, min_size=2, max_size=2), min_size=1, max_size=5)

@@ -5,11 +5,11 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinen.markdown.chunks import chunk_markdown, chunk_parts
-from kinen.markdown.parse import parse, split_lines
 from kinen.model.documents import Part
 from kinen.model.records import Chunk
 from kinen.text import estimate
+from kinen.text.chunks import chunk_markdown, chunk_parts
+from kinen.text.parse import parse, split_lines
 
 samples = """
 the index of memory, tokens. getUserName rate_limiter 2025-12-03 日本語の文章。 한국어 🎉 → naïve

@@ -14,13 +14,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kinen.config.keys import GitSection
-from kinen.extract import budget
 from kinen.index.git.commits import Hand, Settings
 from kinen.index.git.sync import follow
 from kinen.index.writer import Writer
 from kinen.sources.git.log import Log
 from kinen.sources.git.tagging import Tagger, read_rules
 from kinen.space.repository import git_above
+from kinen.text import budget
 
 if TYPE_CHECKING:
     import sqlite3

@@ -5,11 +5,11 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinen.markdown.chunks import chunk_markdown
-from kinen.markdown.parse import parse
-from kinen.markdown.passages import LIMIT, passage
 from kinen.recall.passages import GAP, is_numbered, passage_of
 from kinen.text import estimate
+from kinen.text.chunks import chunk_markdown
+from kinen.text.parse import parse
+from kinen.text.passages import LIMIT, passage
 from properties.test_chunking import markdown, paragraphs
 
 documents = st.lists(st.tuples(st.integers(0, 3), markdown | paragraphs), min_size=1, max_size=6)

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinen.errors import Unreadable
-from kinen.markdown.frontmatter import dump_yaml, load_yaml
 from kinen.model.journal import Checkpoint, Plan
+from kinen.text.frontmatter import dump_yaml, load_yaml
 from kinen.worklog.checkpoints import (
     checkpoint_id,
     file_name,

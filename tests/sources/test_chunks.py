@@ -4,11 +4,11 @@ from itertools import pairwise
 
 import pytest
 
-from kinen.markdown.chunks import chunk_markdown, chunk_parts
-from kinen.markdown.parse import parse
 from kinen.model.documents import Part
 from kinen.model.records import Chunk
 from kinen.text import estimate
+from kinen.text.chunks import chunk_markdown, chunk_parts
+from kinen.text.parse import parse
 
 PROSE = "The index is derived from the files, and a rebuild costs time but never knowledge. "
 

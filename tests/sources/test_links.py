@@ -4,8 +4,8 @@ import unicodedata
 
 import pytest
 
-from kinen.markdown.links import ATTACHMENT, Names
 from kinen.model.documents import Link
+from kinen.text.links import ATTACHMENT, Names
 
 A, B = "sessions/20251203-01-resources", "sessions/20251206-01-search"
 PATHS = (

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from kinen.markdown.frontmatter import MAX_SIZE
-from kinen.markdown.parse import Parsed, parse
 from kinen.model.documents import Link
+from kinen.text.frontmatter import MAX_SIZE
+from kinen.text.parse import Parsed, parse
 
 ROUND = """---
 date: 2025-12-03

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     """Dotted key → the value as written, and its line."""
 
 LARGEST = 256 * 1024
-SHALLOW = 1_000
-"""A text of fewer characters cannot nest deeply enough to do harm."""
-MAX_DEPTH = 64
 MAX_VALUES = 20_000
 """More than people write. A few aliases can expand to a billion values."""
 PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./")
@@ -216,6 +213,8 @@ def inline(text: str) -> Any:
     """A list or mapping that is written on one line; None if it is neither."""
     import yaml
 
+    from kinen.text.frontmatter import check_depth
+
     try:
         check_depth(text)
         node = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
@@ -225,24 +224,10 @@ def inline(text: str) -> Any:
     return value if isinstance(value, (list, dict)) else None
 
 
-def check_depth(data: bytes | str) -> None:
-    """Raise ValueError before libyaml's composer overflows the C stack and ends the process."""
-    import yaml
-
-    if len(data) < SHALLOW:
-        return
-    depth = 0
-    for event in yaml.parse(data, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > MAX_DEPTH:
-            raise ValueError("nested too deeply")
-
-
 def compose(data: bytes | str, file: str) -> Any:
     import yaml
+
+    from kinen.text.frontmatter import check_depth
 
     try:
         check_depth(data)

@@ -12,28 +12,24 @@ from dataclasses import dataclass
 from kinen.consolidation.claims import Claim, claim, overlap, share
 from kinen.consolidation.failures import from_repeated, is_ours
 from kinen.journal import events
-from kinen.journal.choices import accepted
-from kinen.journal.statements import (
-    LEAST,
-    STRUCTURED,
-    TYPED,
-    choice_about,
-    request_of,
-    telling_words,
-)
-from kinen.markdown.labels import Labelled, labelled
-from kinen.markdown.sentences import (
-    paragraphs,
-    sentences,
-    size,
-    statement,
-)
 from kinen.model.journal import Finding, Observation, Summary
 from kinen.privacy.injected import own_words, without_reminders
-from kinen.text import STOP_WORDS, iso, lazy_pattern
+from kinen.text import iso
+from kinen.text.choices import accepted
+from kinen.text.labels import labelled
+from kinen.text.sentences import statement
+from kinen.text.statements import (
+    LABEL,
+    LEAST,
+    LONGEST,
+    RULE,
+    Role,
+    choice_about,
+    request_of,
+    statements,
+    telling_words,
+)
 
-LONGEST = {"user": 4_000, "assistant": 12_000}
-"""Characters of a message; a longer one was pasted or generated."""
 LABELLED = 0.85
 RULED = 0.85
 CHOSEN = 0.8
@@ -44,45 +40,13 @@ NEARLY = 0.75
 """The share of the fewer terms from which on two statements of one session are the same."""
 _ROLES = {"user_only": ("user",), "assistant_only": ("assistant",), "hybrid": ("user", "assistant")}
 
-ALWAYS = frozenset(
-    """always never nie niemals immer stets jamais toujours nunca siempre jamás sempre никогда
-    всегда 永远 绝不 絕不 切勿 始终 总是 务必 必须 必ず 常に 絶対に 決して""".split()
-)
-"""Words of a standing rule, where the sentence begins with them or with an order."""
-HENCEFORTH = tuple(
-    phrase.strip()
-    for phrase in """from now on, going forward, under no circumstances, ab jetzt,
-    ab sofort, künftig, in zukunft, désormais, à partir de maintenant, dorénavant,
-    a partir de ahora, de ahora en adelante, a partir de agora, daqui em diante,
-    отныне, впредь, с этого момента,
-    从现在开始, 从现在起, 以后都, 今后, 今後は, これからは""".replace("\n", " ").split(",")
-)
-"""Phrases at either end of a sentence that make it a standing rule."""
-REMEMBER = tuple(
-    phrase.strip()
-    for phrase in """remember that, remember:, keep in mind that, merk dir, merke dir, denk daran,
-    souviens-toi, retiens que, n'oublie pas que, recuerda que, recuerda:, lembre-se, lembra que,
-    запомни, помни, 记住, 記住, 请记住, 覚えておいて""".replace("\n", " ").split(",")
-)
-"""Beginnings of a sentence that asks to remember what follows."""
-_COURTESY = frozenset(
-    "please bitte s'il vous plaît por favor пожалуйста 请 and but also so".split()
-)
-_VERBS = frozenset("be do have just".split())
-_ARTICLES = frozenset("le la les un une el los las una o os as um uma encore".split())
-_GERMAN = frozenset("nie niemals immer stets".split())
-_PARTICLES = frozenset("ne no do not don't n'".split())
-_WORD = lazy_pattern(r"[^\W_]+(?:['’-][^\W_]+)*|`[^`]+`")
-_CLAUSE = lazy_pattern(r"[,;:–—]\s+|\s-\s|[，、；：]")
-_CJK = lazy_pattern("[\u3040-\u30ff\u3400-\u9fff]")
-
 
 @dataclass(frozen=True, slots=True)
 class Message:
     """What somebody said, and its place among the observations of the session."""
 
     place: int
-    role: str
+    role: Role
     text: str
     event: Observation
     closing: bool
@@ -117,12 +81,15 @@ def from_session(
     for summary in summaries:
         if summary.written and not (summary.redacted or summary.forgotten_at):
             at = iso(summary.created_at / 1000)
-            findings += [_finding(one, summary.ref, at) for one in labelled(summary.content)]
+            findings += [
+                _labelled(entry.type, entry.text, entry.reason, summary.ref, at)
+                for entry in labelled(summary.content)
+            ]
     return [*distinct(dict.fromkeys(findings)), *from_repeated(readable)]
 
 
-def _finding(entry: Labelled, ref: str, at: str) -> Finding:
-    return Finding(entry.type, statement("", entry.text, entry.reason), LABELLED, (ref,), at)
+def _labelled(type_: str, text: str, reason: str, ref: str, at: str) -> Finding:
+    return Finding(type_, statement("", text, reason), LABELLED, (ref,), at)
 
 
 def _stated(message: Message, before: str, request: str) -> Iterator[Finding]:
@@ -132,12 +99,13 @@ def _stated(message: Message, before: str, request: str) -> Iterator[Finding]:
     """
     ref = message.event.ref
     at = iso(message.event.ts / 1000)
-    if message.role == "user" or message.closing:
-        yield from (_finding(entry, ref, at) for entry in labelled(message.text))
+    for entry in statements(message.role, message.text):
+        if entry.by == LABEL and (message.role == "user" or message.closing):
+            yield _labelled(entry.kind, entry.text, entry.reason, ref, at)
+        elif entry.by == RULE:
+            yield Finding(entry.kind, entry.text, RULED, (ref,), at)
     if message.role != "user":
         return
-    for rule in rules_of(message.text):
-        yield Finding("pattern", rule, RULED, (ref,), at)
     choice = accepted(before, message.text) if before else None
     if choice and choice.option:
         about = choice_about(choice, request)
@@ -147,78 +115,6 @@ def _stated(message: Message, before: str, request: str) -> Iterator[Finding]:
         yield Finding("decision", statement(about, choice.taken), sure, (ref,), at, topic)
     elif choice:
         yield Finding("decision", f"{choice.question} Yes.", AGREED, (ref,), at)
-
-
-def rules_of(prompt: str) -> Iterator[str]:
-    """The standing rules that a user types: `Never …`, `From now on …`, `Remember that …`."""
-    if len(prompt) > TYPED or STRUCTURED.search(prompt):
-        return
-    for paragraph in paragraphs(prompt):
-        for sentence in sentences(paragraph):
-            rule = _rule(sentence)
-            if rule:
-                yield rule
-
-
-def _rule(sentence: str) -> str:
-    """The rule in a sentence, without a word such as `no,` before it; empty if it is none."""
-    if sentence.rstrip().endswith(("?", "？", ":", "：", "…", "...")):
-        return ""
-    clauses = _CLAUSE.split(sentence)
-    if len(clauses) > 1 and size(clauses[0]) == 1:
-        sentence = sentence[len(clauses[0]) :].lstrip(" ,;:–—-，、")
-        clauses = clauses[1:]
-    if size(sentence) < 4:
-        return ""
-    order = sentence
-    while (first := _WORD.match(order)) and first[0].casefold() in _COURTESY:
-        order = order[first.end() :].lstrip(" ,，")
-    low = order.casefold().replace("’", "'")
-    beginning = next((phrase for phrase in REMEMBER if low.startswith(phrase)), "")
-    if beginning:
-        return order[len(beginning) :].lstrip(" ,:，：、")
-    if low.startswith(HENCEFORTH) or low.rstrip(" .!。！").endswith(HENCEFORTH):
-        return sentence
-    return sentence if any(map(_orders, clauses)) or _contrasts(clauses) else ""
-
-
-def _contrasts(clauses: Sequence[str]) -> bool:
-    """Do clauses end as in `Use pnpm, never npm`?"""
-    if len(clauses) != 2:
-        return False
-    first, last = (_WORD.findall(clause.casefold()) for clause in clauses)
-    alone = len(last) == 2 and last[0] in ALWAYS and last[1] not in STOP_WORDS
-    return alone and len(first) > 1 and first[0] not in STOP_WORDS
-
-
-def _orders(clause: str) -> bool:
-    """Does a clause begin with `always` or `never`, or with an order and one of them?"""
-    low = clause.casefold().replace("’", "'")
-    low = low.replace("don't ever ", "never ").replace("do not ever ", "never ")
-    if _CJK.search(low):
-        return any(0 <= low.find(word) < 8 for word in ALWAYS)
-    words = [word for word in _WORD.findall(low) if word not in _COURTESY]
-    head = [word for word in words[:4] if word not in _PARTICLES][:2]
-    if len(words) < 3:
-        return False
-    if head and head[0] in ALWAYS:
-        return _is_order(head[0], words[words.index(head[0]) + 1 :])
-    # English puts the word first in an order: `tests always fail` tells of something.
-    return len(head) > 1 and head[1] in ALWAYS - {"always", "never"}
-
-
-def _is_order(word: str, after: Sequence[str]) -> bool:
-    """Is what follows `always` or `never` an order?
-
-    `Always the same error`, `Never tested this` and `never mind` tell of something. A German order
-    ends in its verb.
-    """
-    following = after[0] if after else ""
-    if word in _GERMAN:
-        return following != "noch" and after[-1:] != [] and after[-1].endswith("n")
-    past = following.endswith("ed") and not following.endswith(("eed", "embed"))
-    story = following == "mind" or past or (len(following) > 6 and following.endswith("ing"))
-    return not story and following not in _ARTICLES and following not in STOP_WORDS - _VERBS
 
 
 def distinct(findings: Iterable[Finding]) -> list[Finding]:
@@ -263,8 +159,8 @@ def read_messages(observations: Sequence[Observation], roles: Sequence[str]) -> 
     return messages
 
 
-def speaker(event: Observation) -> str:
+def speaker(event: Observation) -> Role | None:
     """Whose words an observation has: `user`, `assistant`, or nobody's."""
     if event.kind == "message":
-        return "assistant" if events.teammate(event) else events.role(event) or ""
-    return "assistant" if event.kind in ("node_end", "node_output") else ""
+        return "assistant" if events.teammate(event) else events.role(event)
+    return "assistant" if event.kind in ("node_end", "node_output") else None

@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kinen.journal.choices import agrees, options, picked
-from kinen.markdown.frontmatter import read_frontmatter
-from kinen.markdown.labels import Labelled, is_settled, label_of, labelled, starts, value_of
-from kinen.markdown.parse import split_lines
-from kinen.markdown.sentences import (
+from kinen.model.journal import Checkpoint, Finding
+from kinen.sources.files.layout import date_in
+from kinen.sources.git.messages import read_message
+from kinen.text import lazy_pattern
+from kinen.text.choices import agrees, options, picked
+from kinen.text.frontmatter import read_frontmatter
+from kinen.text.labels import Labelled, is_settled, label_of, labelled, starts, value_of
+from kinen.text.parse import split_lines
+from kinen.text.sentences import (
     is_sure,
     joined,
     paragraphs,
@@ -19,10 +23,6 @@ from kinen.markdown.sentences import (
     stands_alone,
     statement,
 )
-from kinen.model.journal import Checkpoint, Finding
-from kinen.sources.files.layout import date_in
-from kinen.sources.git.messages import read_message
-from kinen.text import lazy_pattern
 
 LABELLED = 0.9
 """How sure a statement is that somebody labelled, or an option that somebody ticked."""

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 
 from kinen.journal import events
 from kinen.journal.action import bare_command
-from kinen.markdown.sentences import statement
 from kinen.model.journal import Finding, Observation
 from kinen.model.tuples import NamedTuple
 from kinen.privacy.injected import asks_kinen, is_kinen_tool
 from kinen.text import excerpt, iso
+from kinen.text.sentences import statement
 
 OFTEN = 3
 """The number of failures from which a command yields a finding."""

@@ -18,11 +18,11 @@ from kinen.consolidation.conversations import from_session, read_messages, speak
 from kinen.distill.chain import is_named_in
 from kinen.distill.process import Failed
 from kinen.distill.services import ask
-from kinen.markdown.sentences import parsed, plain, sentences, size
 from kinen.model.journal import Finding, Observation, Summary
 from kinen.model.kinds import CLIENT, MEMORY_TYPES, MODELS
 from kinen.privacy import entrance
 from kinen.text import STOP_WORDS, digest, estimate, iso, words
+from kinen.text.sentences import parsed, plain, sentences, size
 
 MOST_STATEMENTS = 300
 """Statements that a model is given, the latest ones."""

@@ -15,9 +15,9 @@ import threading
 from typing import IO, Any
 
 from kinen.errors import Unreadable
-from kinen.extract import budget
 from kinen.extract.code import Symbol
 from kinen.model.documents import Extract
+from kinen.text import budget
 
 SECONDS = 10
 MEMORY_MB = 400

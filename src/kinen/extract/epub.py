@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from kinen.errors import Unreadable
-from kinen.extract import budget, html
+from kinen.extract import html
 from kinen.extract.decode import PAGES, decode, suffix_of
 from kinen.model.documents import Extract, Part
 from kinen.model.tuples import NamedTuple
+from kinen.text import budget
 
 if TYPE_CHECKING:
     from pathlib import Path

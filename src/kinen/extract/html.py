@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from kinen.errors import Unreadable
-from kinen.extract import budget
 from kinen.extract.decode import decode
 from kinen.model.documents import Extract, Part
+from kinen.text import budget
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kinen.errors import Unreadable
-from kinen.extract import budget
 from kinen.extract.decode import OUTLINES, decode, suffix_of
 from kinen.model.documents import Extract, Part
 from kinen.model.tuples import NamedTuple
+from kinen.text import budget
 
 if TYPE_CHECKING:
     from pathlib import Path

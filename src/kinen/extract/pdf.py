@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pypdfium2
 
 from kinen.errors import Unreadable
-from kinen.extract import budget
 from kinen.model.documents import Extract, Part
+from kinen.text import budget
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,10 +14,10 @@ from typing import Any
 
 from kinen.config import edit
 from kinen.config.edit import newline
-from kinen.config.file import check_depth
 from kinen.errors import ConfigError, KinenError
 from kinen.hooks import jsontext, tomltext
 from kinen.model.tuples import NamedTuple
+from kinen.text.frontmatter import check_depth
 
 Keys = tuple[str | int | None, ...]
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from kinen.index import issues
 from kinen.index.git import queries
-from kinen.markdown.links import link_keys
 from kinen.model.documents import Link
 from kinen.model.records import Edge
 from kinen.storage.database import translated, writing
+from kinen.text.links import link_keys
 
 if TYPE_CHECKING:
     import sqlite3

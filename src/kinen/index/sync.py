@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.errors import EmbedError
 from kinen.index.graph import relink
-from kinen.markdown.links import Names
 from kinen.model.documents import Report
 from kinen.model.tuples import NamedTuple
 from kinen.ports import Embedder, Past, Source, Walk
 from kinen.storage.database import translated, writing
 from kinen.text import digest, iso, now
+from kinen.text.links import Names
 
 if TYPE_CHECKING:
     from kinen.index.cache import Cache

@@ -238,7 +238,7 @@ class Writer:
         changed = [name for name, count in self._names.items() if count]
         if before is None or not changed:
             return
-        from kinen.markdown.links import name_keys
+        from kinen.text.links import name_keys
 
         keys = {*before}
         for _, path, aliases in changed:
@@ -482,7 +482,7 @@ def embedded_text(path: str, body: str) -> str:
     """The text of a chunk that is embedded: markdown without its markup, other text unchanged."""
     if not path.lower().endswith(MARKDOWN):
         return body
-    from kinen.markdown.reading import reading  # new observations have no markdown
+    from kinen.text.reading import reading  # new observations have no markdown
 
     return reading(body)
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from kinen.journal import events, shell
-from kinen.journal.closing import announces, ends_in_step, is_uncommitted, left_points, next_points
-from kinen.journal.statements import Role, Statement, has_substance, statements
 from kinen.model.journal import Observation
 from kinen.text import digest, excerpt, terms
+from kinen.text.closing import announces, ends_in_step, is_uncommitted, left_points, next_points
+from kinen.text.statements import LABEL, RULE, Role, Statement, has_substance, statements
 
 TRACKED = 4096
 """Distinct files and commands that are told apart."""
@@ -232,7 +232,7 @@ def _reports_edit(statement: Statement, edited: set[str]) -> bool:
     It tells what was done to the file, unless somebody labelled it as more.
     """
     words = (_FILE.match(word) for word in statement.text.split()[:SUBJECT])
-    return not statement.labelled and any(word and word[1] in edited for word in words)
+    return statement.by != LABEL and any(word and word[1] in edited for word in words)
 
 
 def read_account(observations: Iterable[Observation], history: History | None = None) -> Account:
@@ -335,7 +335,11 @@ def _take_message(account: Account, event: Observation, speaker: Role, source: S
         if has_substance(text):
             turn.closings = [quote, *turn.closings[: CLOSINGS - 1]]
     author = "assistant" if events.teammate(event) else speaker
-    claims = [Claim(statement, author, source) for statement in statements(author, text)]
+    claims = [
+        Claim(statement, author, source)
+        for statement in statements(author, text)
+        if statement.by != RULE  # a standing rule is a memory, and no result of the session
+    ]
     account.claims = [*account.claims, *claims][-STATEMENTS:]
 
 

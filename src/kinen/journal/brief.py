@@ -6,13 +6,13 @@ Marked as data, so that nobody takes it for an order, and that it is never kept 
 from __future__ import annotations
 
 from kinen.characters import visible, visible_line
-from kinen.journal.shorten import LEAST, cut, section
 from kinen.journal.worth import Choice, Entry
 from kinen.model.kinds import MEMORY_CLOSE, MEMORY_OPEN
 from kinen.privacy.quote import marked as marked_as_data
 from kinen.privacy.quote import quoted
 from kinen.storage import inside
 from kinen.text import day_number, epoch, estimate, iso
+from kinen.text.shorten import LEAST, cut, section
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from kinen.model.journal import Observation
 from kinen.text import digest, excerpt
 
 if TYPE_CHECKING:  # statements load a markdown parser
-    from kinen.journal.statements import Role
+    from kinen.text.statements import Role
 
 ACTIONS = ("command", "tool_call", "file_diff")
 """Kinds that tell of something done, which may have failed or not."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 from kinen.journal import process, runs
 from kinen.journal.capsules import CLIENT
 from kinen.journal.schema import OF_CAPSULE
-from kinen.journal.shorten import LABELS, is_count
 from kinen.journal.worth import Entry
 from kinen.model.kinds import REDACTED
 from kinen.text import excerpt
+from kinen.text.shorten import LABELS, is_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -322,7 +322,7 @@ def meaning(before: str, request: str) -> str:
     words = request.split()
     if not before or len(words) > REPLY:
         return request
-    from kinen.journal.choices import YES, accepted
+    from kinen.text.choices import YES, accepted
 
     choice = accepted(before, request)
     if choice:
@@ -334,7 +334,7 @@ def meaning(before: str, request: str) -> str:
 
 def goes_on(request: str) -> bool:
     """Is a request nothing but words that agree or ask to go on?"""
-    from kinen.journal.choices import YES
+    from kinen.text.choices import YES
 
     words = request.split()
     bare = {word.strip(SIGNS).casefold() for word in words} if len(words) <= REPLY else {""}

@@ -274,7 +274,7 @@ def by_request(step: Words, request: Words) -> bool:
     if not (words and needed and step.may_be_in(request)) or _is_question(request.text):
         return False
     if not _has_verb(needed[0], words[:1]):
-        from kinen.journal.choices import YES
+        from kinen.text.choices import YES
 
         words = _without(words, YES | LATER)
     return _has_verb(needed[0], words[:1]) and _has_most(needed, words)

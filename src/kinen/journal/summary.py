@@ -23,8 +23,14 @@ from kinen.journal.account import (
     Turn,
     read_account,
 )
-from kinen.journal.choices import accepted
-from kinen.journal.closing import (
+from kinen.journal.recent import STOPPED, UNANSWERED, UNFINISHED, meaning
+from kinen.journal.shell import without_filters
+from kinen.journal.timeline import headline
+from kinen.model.journal import Capsule, Observation
+from kinen.model.tuples import NamedTuple
+from kinen.text import estimate, excerpt, iso, terms
+from kinen.text.choices import accepted
+from kinen.text.closing import (
     by_sentence,
     condensed,
     count_results,
@@ -34,14 +40,8 @@ from kinen.journal.closing import (
     says_open,
     without_open,
 )
-from kinen.journal.recent import STOPPED, UNANSWERED, UNFINISHED, meaning
-from kinen.journal.shell import without_filters
-from kinen.journal.statements import choice_about, request_of
-from kinen.journal.timeline import headline
-from kinen.markdown.sentences import size, statement
-from kinen.model.journal import Capsule, Observation
-from kinen.model.tuples import NamedTuple
-from kinen.text import estimate, excerpt, iso, terms
+from kinen.text.sentences import size, statement
+from kinen.text.statements import choice_about, request_of
 
 LIMIT = 1_000
 """Tokens of a summary, whatever happened."""
@@ -149,7 +149,7 @@ def _sections(account: Account) -> list[Section]:
     """The parts of a summary in the order in which they are needed."""
     unresolved = account.unresolved
     decided = [*_choices(account), *map(_claimed, account.stated("decision", "pattern"))]
-    learned = account.stated("lesson")
+    learned = account.stated("lesson", "insight")
     results = _results(account)
     spared = max(0, RESULTS - sum(estimate(line.text) for line in results.lines))
     room = OUTCOME + min(OUTCOME, spared)

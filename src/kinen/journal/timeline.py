@@ -10,11 +10,11 @@ from itertools import islice
 from typing import Literal
 
 from kinen.journal import events
-from kinen.journal.statements import has_substance
-from kinen.markdown.sentences import plain, sentences
 from kinen.model.journal import Capsule, Learned, Observation
 from kinen.privacy.injected import own_words
 from kinen.text import excerpt
+from kinen.text.sentences import plain, sentences
+from kinen.text.statements import has_substance
 
 Kind = Literal["prompt", "message", "edit", "command", "tool", "error", "round"]
 

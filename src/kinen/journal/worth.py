@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from kinen import ids
 from kinen.characters import visible, visible_line
-from kinen.journal.shorten import LEAST, cut, trimmed, without_lead_ins
 from kinen.privacy.quote import quoted
 from kinen.text import QUARTERS, breadth, iso, now, weight
+from kinen.text.shorten import LEAST, cut, trimmed, without_lead_ins
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -19,12 +19,12 @@ from kinen.errors import KinenError
 from kinen.lsp import server
 from kinen.lsp.server import REQUEST_FAILED, Cursor, Server, refusal
 from kinen.lsp.vault import Note, Reference, Vault, path_of, ref_of
-from kinen.markdown.links import ALIAS, WIKI, Names, folded
-from kinen.markdown.parse import parse, split_lines
-from kinen.markdown.reading import reading
-from kinen.markdown.spans import Span
 from kinen.model.documents import Link
 from kinen.text import excerpt
+from kinen.text.links import ALIAS, WIKI, Names, folded
+from kinen.text.parse import parse, split_lines
+from kinen.text.reading import reading
+from kinen.text.spans import Span
 
 _KINDS = {
     "note": types.CompletionItemKind.File,

@@ -20,10 +20,10 @@ from kinen import config as configuration
 from kinen.characters import visible_line
 from kinen.errors import KinenError
 from kinen.lsp.vault import Heading, Note, Vault
-from kinen.markdown.parse import split_lines
-from kinen.markdown.spans import Span
 from kinen.space import find as spaces
 from kinen.storage.inside import relative
+from kinen.text.parse import split_lines
+from kinen.text.spans import Span
 
 if TYPE_CHECKING:
     from cattrs import Converter

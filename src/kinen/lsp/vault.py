@@ -16,15 +16,15 @@ from posixpath import basename, dirname, normpath
 
 from kinen.errors import Unreadable
 from kinen.extract.decode import decode
-from kinen.markdown.links import ATTACHMENT, INDEXES, Names, folded, folders_above
-from kinen.markdown.parse import Parsed, parse
-from kinen.markdown.spans import Span
 from kinen.model.documents import Link
 from kinen.sources.files.ignore import Ignore
 from kinen.sources.files.layout import is_markdown, is_read, kind_of
 from kinen.sources.files.walk import walk
 from kinen.storage import inside
 from kinen.text import spelled
+from kinen.text.links import ATTACHMENT, INDEXES, Names, folded, folders_above
+from kinen.text.parse import Parsed, parse
+from kinen.text.spans import Span
 
 SCAN_SHARE = 20
 """Folders are listed again after this many times as long as the last listing took."""

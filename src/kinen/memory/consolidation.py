@@ -269,8 +269,8 @@ class Consolidation(Corrections):
         decision. Its source is an observation with the same words, so that it has a session, an
         agent and files.
         """
-        from kinen.markdown.labels import TYPES, starts, value_of
-        from kinen.markdown.sentences import statement
+        from kinen.text.labels import TYPES, starts, value_of
+        from kinen.text.sentences import statement
 
         if type and type not in MEMORY_TYPES:
             raise QueryError(f"no type {type!r}", "use one of " + ", ".join(MEMORY_TYPES))

@@ -187,7 +187,7 @@ def _refuse_what_is_local(query: Query) -> None:
 
 def _texts(memory: Memory, writer: PostgresWriter, progress: Progress) -> Report:
     """Bring full text, commits and links up to date."""
-    from kinen.markdown.links import Names
+    from kinen.text.links import Names
 
     sources = memory.index.sources
     suppressed = sources.suppressed()

@@ -13,7 +13,6 @@ from kinen.errors import Busy
 from kinen.index import issues as stored
 from kinen.journal import queries
 from kinen.journal.authors import colleague, signature
-from kinen.journal.shorten import for_the_next, outcome_only, without_cut
 from kinen.model.issues import relation, state_words
 from kinen.model.journal import Item, Recall, Scope
 from kinen.model.records import Edge, Hit, Hits, Query, Record
@@ -53,6 +52,7 @@ from kinen.recall.turns import acceptance, asks, turns
 from kinen.recall.typed import informative
 from kinen.sources.git.messages import readable_message
 from kinen.text import iso, now
+from kinen.text.shorten import for_the_next, outcome_only, without_cut
 from kinen.times import milliseconds
 
 if TYPE_CHECKING:

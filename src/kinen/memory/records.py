@@ -181,7 +181,7 @@ class Records:
         return [*map(self._with_sentence, edges[:SENTENCES]), *edges[SENTENCES:]]
 
     def _with_sentence(self, edge: Edge) -> Edge:
-        from kinen.markdown.sentences import sentence_with
+        from kinen.text.sentences import sentence_with
 
         chunk = self._core.reader.at_line(edge.source, edge.line) if edge.line else None
         if chunk is None or not is_numbered(chunk):

@@ -14,9 +14,7 @@ from kinen.ids import short_id
 from kinen.journal import queries
 from kinen.journal.account import unresolved
 from kinen.journal.authors import colleague, signature
-from kinen.journal.closing import count_results
 from kinen.journal.recent import UNANSWERED
-from kinen.journal.statements import points_back
 from kinen.journal.summary import on_one_line, trouble_text
 from kinen.journal.timeline import title_of
 from kinen.journal.worth import Entry, by_worth, fresh, plain_lines
@@ -29,6 +27,8 @@ from kinen.render.screen import day
 from kinen.sources.git.recent import READ, Subject, latest_commits, unpushed_commits
 from kinen.space.repository import git_above
 from kinen.text import epoch, excerpt, iso, now, terms
+from kinen.text.closing import count_results
+from kinen.text.statements import points_back
 from kinen.times import milliseconds
 from kinen.worklog.folder import git_state
 from kinen.worklog.plans import steps

@@ -26,13 +26,13 @@ from kinen.journal.timeline import (
     steps,
     title_of,
 )
-from kinen.markdown.frontmatter import read_frontmatter
 from kinen.memory.traces import Traces
 from kinen.model.journal import Capsule, Observation
 from kinen.model.records import Query
 from kinen.recall.fuse import evidence
 from kinen.storage import inside
 from kinen.text import excerpt, iso, spelled, terms
+from kinen.text.frontmatter import read_frontmatter
 from kinen.times import milliseconds
 from kinen.worklog import sessions as folders
 from kinen.worklog.sessions import LARGEST, Session

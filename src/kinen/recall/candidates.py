@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kinen.distill.blocks import blocks, sentences
-from kinen.journal.closing import ends_in_step
-from kinen.journal.statements import is_step
 from kinen.model.records import Hit, Hits, Record, Vote
 from kinen.model.tuples import NamedTuple
 from kinen.model.updates import BOT, dependency_of, updates_line
 from kinen.text import lazy_pattern, words
+from kinen.text.closing import ends_in_step
+from kinen.text.statements import is_step
 
 WORTH = 0.1
 """The weight of what a hit is worth by itself, beside how well it fits the question."""
@@ -209,7 +209,7 @@ def _repeats(
     label, _, rest = text.strip().partition(" ")
     if older[0].hit.record.kind not in DERIVED or not rest or f" {rest} " not in other:
         return False
-    from kinen.markdown.labels import label_of
+    from kinen.text.labels import label_of
 
     return bool(label_of(label))
 

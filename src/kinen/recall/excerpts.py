@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from kinen.distill.blocks import unwrapped
 from kinen.distill.extract import choose
 from kinen.ids import short_id
-from kinen.journal.closing import first_lines
 from kinen.model.journal import Item, Passage
 from kinen.recall import typed
 from kinen.recall.candidates import Candidate, is_output, worth
@@ -16,6 +15,7 @@ from kinen.recall.order import arranged, with_later
 from kinen.recall.tiers import author_of, cited, item, priced
 from kinen.recall.turns import replies_of, said_by
 from kinen.text import breadth, estimate, excerpt
+from kinen.text.closing import first_lines
 
 COMPACT = 100
 """Tokens of a record in English where there is room for all: the rest is a `kinen show` away."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kinen.markdown.passages import LIMIT, SHORT, is_heading, passage
 from kinen.model.tuples import NamedTuple
 from kinen.text import estimate, words
+from kinen.text.passages import LIMIT, SHORT, is_heading, passage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

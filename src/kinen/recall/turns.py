@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from kinen.journal.choices import accepted
 from kinen.model.tuples import NamedTuple
 from kinen.recall.order import QUESTION, is_question
+from kinen.text.choices import accepted
 
 if TYPE_CHECKING:
     from kinen.recall.candidates import Candidate

@@ -28,7 +28,6 @@ from kinen.journal import events
 from kinen.journal.selection import BY_SESSION, Selection
 from kinen.journal.summary import parse_summary
 from kinen.journal.timeline import SessionOverview, Step, first_sentence, steps, title_of
-from kinen.markdown.frontmatter import read_frontmatter
 from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
 from kinen.model.kinds import REDACTED
 from kinen.model.records import Edge
@@ -36,6 +35,7 @@ from kinen.render.heat import EPOCH, Counts, Heat, Period, heat_map
 from kinen.render.html import stream
 from kinen.render.text import counted
 from kinen.text import iso, now
+from kinen.text.frontmatter import read_frontmatter
 from kinen.times import milliseconds
 from kinen.transfer.bundle import PAGE_VERSION
 

@@ -15,7 +15,6 @@ from typing import Any
 
 from kinen.characters import storable
 from kinen.errors import QueryError, UnsafeFile
-from kinen.markdown.chunks import chunk_parts
 from kinen.model.documents import Change, Delta, Document, Part, State
 from kinen.model.issues import NO_PRIORITY, VALID_ID
 from kinen.model.records import Record
@@ -25,6 +24,7 @@ from kinen.privacy.injected import without_wrappers
 from kinen.sources.files.walk import SUPPRESSED
 from kinen.storage import inside, regular
 from kinen.text import digest, now, parse_time
+from kinen.text.chunks import chunk_parts
 
 FOLDER = ".beads"
 NAMES = ("issues.jsonl", "beads.jsonl")

@@ -16,10 +16,10 @@ from typing import Any
 from kinen.config import former
 from kinen.errors import Unreadable, UnsafeFile
 from kinen.extract.decode import decode
-from kinen.markdown.frontmatter import load_yaml
 from kinen.model.journal import Checkpoint
 from kinen.storage import inside, regular
 from kinen.text import squeezed
+from kinen.text.frontmatter import load_yaml
 from kinen.worklog.checkpoints import checkpoint_id, items, moment, read_checkpoint, summary_of
 
 LARGEST = 64 << 20

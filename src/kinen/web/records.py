@@ -14,7 +14,6 @@ from markupsafe import Markup as Html
 from kinen.characters import visible_line
 from kinen.cli import editor
 from kinen.errors import GitError, NotFound, QueryError
-from kinen.markdown.frontmatter import read_frontmatter
 from kinen.memory import Memory
 from kinen.model.documents import Companion, Revision
 from kinen.model.records import Edge, Record
@@ -22,6 +21,7 @@ from kinen.render.html import fragment
 from kinen.render.markdown import code_block, markdown
 from kinen.render.text import title
 from kinen.text import excerpt
+from kinen.text.frontmatter import read_frontmatter
 from kinen.verbs.refs import resolve
 from kinen.web import asof
 from kinen.web.page import Page, Visit

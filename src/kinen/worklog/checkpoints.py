@@ -16,10 +16,10 @@ from kinen.characters import storable
 from kinen.errors import Unreadable
 from kinen.extract.decode import decode
 from kinen.journal.schema import LATEST
-from kinen.markdown.frontmatter import Frontmatter, dump_yaml, read_frontmatter
 from kinen.model.journal import Checkpoint, Plan
 from kinen.model.kinds import CHECKPOINT_TYPES
 from kinen.text import digest, iso
+from kinen.text.frontmatter import Frontmatter, dump_yaml, read_frontmatter
 
 STATUSES = ("active", "completed", "archived")
 LISTS = ("tags", "alternatives", "evidence", "symbols", "unknowns")

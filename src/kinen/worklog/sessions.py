@@ -8,12 +8,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from kinen.errors import NotFound, QueryError, SpaceError, UnsafeFile
-from kinen.markdown.frontmatter import read_frontmatter, text_of
 from kinen.model.tuples import NamedTuple
 from kinen.privacy import entrance
 from kinen.sources.files.layout import date_in
 from kinen.storage import inside
 from kinen.text import iso
+from kinen.text.frontmatter import read_frontmatter, text_of
 from kinen.worklog.plans import slug_of
 
 FOLDER = "sessions"

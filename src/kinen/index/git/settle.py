@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from kinen.extract import budget
 from kinen.index.git.commits import FILE_RECORD, History
 from kinen.index.git.lineage import SILENT, File, Lineage, Step, Touch, ordered
 from kinen.index.writer import encode
 from kinen.model.tuples import NamedTuple
-from kinen.text import identifier_parts
+from kinen.text import budget, identifier_parts
 
 Tree = Callable[[], list[str] | None]
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 
 from kinen.errors import GitError
-from kinen.extract import budget
 from kinen.index.git import settle
 from kinen.index.git.commits import BATCH, SOURCE, Hand, History, Settings
 from kinen.index.git.lineage import SILENT, File, Lineage, Step, Tags, Touch, on_first_line, ordered
@@ -28,7 +27,7 @@ from kinen.model.documents import Report, State
 from kinen.model.tuples import NamedTuple
 from kinen.ports import Past
 from kinen.storage.database import translated, writing
-from kinen.text import digest
+from kinen.text import budget, digest
 
 HEAD = ""
 """The key under which an index remembers the last commit, as its source's mark."""

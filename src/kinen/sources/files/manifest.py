@@ -9,12 +9,12 @@ from itertools import zip_longest
 from typing import Any
 
 from kinen.errors import ConfigError, UnsafeFile
-from kinen.markdown.frontmatter import load_yaml
 from kinen.model.tuples import NamedTuple
 from kinen.privacy import entrance
 from kinen.sources.files.layout import MANIFEST
 from kinen.storage import inside, regular
 from kinen.text import digest
+from kinen.text.frontmatter import load_yaml
 
 Entry = tuple[tuple[str, ...], str]
 

@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from kinen.errors import Unreadable
-from kinen.extract import budget
 from kinen.extract.child import Reader
 from kinen.extract.decode import decode
 from kinen.extract.formats import extractor_for
-from kinen.markdown.chunks import chunk_markdown, chunk_parts
 from kinen.model.documents import Change, Delta, Document, Extract, Part, State
 from kinen.model.records import Chunk, Record
 from kinen.privacy import entrance
@@ -32,7 +30,8 @@ from kinen.sources.files.layout import (
 from kinen.sources.files.manifest import Manifest
 from kinen.sources.masked import masked_extract
 from kinen.storage import inside, regular
-from kinen.text import digest, estimate, excerpt, iso, spelled
+from kinen.text import budget, digest, estimate, excerpt, iso, spelled
+from kinen.text.chunks import chunk_markdown, chunk_parts
 
 RULES = ""
 """The key of the state that records the ignore rules and the manifest."""
@@ -199,7 +198,7 @@ class Files:
         return Document(record, chunks, dated=bool(day), cut=cut)
 
     def _markdown(self, ref: str, kind: str, path: str, text: str, at: str) -> Document:
-        from kinen.markdown.parse import parse
+        from kinen.text.parse import parse
 
         parsed = parse(text, self._most)
         metadata: dict[str, Any] = dict(parsed.frontmatter)

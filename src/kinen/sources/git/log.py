@@ -16,9 +16,7 @@ from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any
 
 from kinen.errors import GitError, UnsafeFile
-from kinen.extract import budget
 from kinen.journal.schema import LATEST
-from kinen.markdown.chunks import chunk_parts
 from kinen.model.documents import Commit, Part
 from kinen.sources.git.messages import Message, read_message
 from kinen.sources.git.step import Steps
@@ -28,7 +26,8 @@ from kinen.space.gitcommand import complaint
 from kinen.space.head import read_head
 from kinen.space.repository import Git, git_above
 from kinen.storage import regular
-from kinen.text import digest, estimate
+from kinen.text import budget, digest, estimate
+from kinen.text.chunks import chunk_parts
 
 if TYPE_CHECKING:
     import subprocess

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kinen.extract import budget
 from kinen.model.tuples import NamedTuple
-from kinen.text import lazy_pattern
+from kinen.text import budget, lazy_pattern
 
 _HEAD = lazy_pattern(
     r"(?P<type>[A-Za-z][\w-]{0,30})(?:\((?P<scope>[^()\n]{1,80})\))?(?P<bang>!)?: +\S"

@@ -16,10 +16,10 @@ from kinen.config import file as configfile
 from kinen.config.keys import ROWS, GitSection
 from kinen.config.values import untrusted_value
 from kinen.errors import ConfigError
-from kinen.markdown.frontmatter import unique
 from kinen.model.tuples import NamedTuple
 from kinen.sources.files.ignore import Patterns
 from kinen.text import digest
+from kinen.text.frontmatter import unique
 
 Words = tuple[str, ...]
 

@@ -9,7 +9,6 @@ from kinen.journal import queries
 from kinen.journal.authors import team_author, team_person
 from kinen.journal.mark import last_erasure, mark, snapshot
 from kinen.journal.queries import Mark
-from kinen.markdown.chunks import chunk_parts
 from kinen.model.documents import Change, Delta, Document, Part, State
 from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
 from kinen.model.kinds import REDACTED
@@ -18,6 +17,7 @@ from kinen.model.tuples import NamedTuple
 from kinen.privacy.exclude import matching_glob
 from kinen.sources.files.layout import session_of
 from kinen.text import iso
+from kinen.text.chunks import chunk_parts
 
 if TYPE_CHECKING:
     import sqlite3

@@ -18,7 +18,6 @@ from kinen.errors import GitError, UnsafeFile
 from kinen.ids import timed_id
 from kinen.journal.summary import parse_summary, summarize
 from kinen.journal.timeline import first_sentence
-from kinen.markdown.chunks import chunk_parts
 from kinen.model.documents import Change, Delta, Document, Part, State
 from kinen.model.journal import Capsule, Observation, Scope
 from kinen.model.records import Chunk, Record
@@ -29,6 +28,7 @@ from kinen.sources.traces.objects import Objects
 from kinen.space.repository import Git
 from kinen.storage import inside
 from kinen.text import digest, iso, spelled
+from kinen.text.chunks import chunk_parts
 
 RULES = "2"
 MARK = ""

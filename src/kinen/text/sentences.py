@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from kinen.markdown.links import show_wiki_links
 from kinen.text import STOP_WORDS, excerpt, lazy_pattern, terms
+from kinen.text.links import show_wiki_links
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

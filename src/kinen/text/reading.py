@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from kinen.markdown.passages import blocks_of
 from kinen.text import QUARTERS
 from kinen.text import weight as weigh
+from kinen.text.passages import blocks_of
 
 LONGEST = 100
 """Tokens that are read of a list, a table or a block of code."""

@@ -12,11 +12,13 @@ from functools import cache
 from math import isfinite
 from typing import Any
 
-from kinen.config.file import check_depth
 from kinen.model.tuples import NamedTuple
 
 MAX_SIZE = 256_000
 MAX_VALUES = 20_000
+SHALLOW = 1_000
+"""A text of fewer characters cannot nest deeply enough to do harm."""
+MAX_DEPTH = 64
 
 _INT = r"^[-+]?(?:0|[1-9][0-9]{0,18})$"
 _FLOAT = r"^[-+]?[0-9]+\.[0-9]+$"
@@ -102,6 +104,22 @@ def load_yaml(raw: str) -> Any:
 
     check_depth(raw)
     return _plain(yaml.load(raw, _loader()), [MAX_VALUES])  # noqa: S506 - it is a safe loader
+
+
+def check_depth(data: bytes | str) -> None:
+    """Raise ValueError before libyaml's composer overflows the C stack and ends the process."""
+    import yaml
+
+    if len(data) < SHALLOW:
+        return
+    depth = 0
+    for event in yaml.parse(data, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > MAX_DEPTH:
+            raise ValueError("nested too deeply")
 
 
 def dump_yaml(values: Mapping[str, Any]) -> str:

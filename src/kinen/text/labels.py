@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from kinen.markdown.sentences import parsed, plain, sentences, size
 from kinen.model.kinds import MEMORY_TYPES
 from kinen.model.tuples import NamedTuple
 from kinen.text import excerpt, lazy_pattern
+from kinen.text.sentences import parsed, plain, sentences, size
 
 if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode
@@ -324,8 +324,8 @@ def labelled(text: str) -> list[Labelled]:
         return []
     from markdown_it.tree import SyntaxTreeNode
 
-    from kinen.markdown.frontmatter import read_frontmatter
-    from kinen.markdown.parse import split_lines
+    from kinen.text.frontmatter import read_frontmatter
+    from kinen.text.parse import split_lines
 
     lines = split_lines(text)
     front = read_frontmatter(lines)

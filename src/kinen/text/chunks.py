@@ -12,16 +12,16 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from kinen.markdown.frontmatter import aliases_of, summary_of, tags_of, text_of
-from kinen.markdown.passages import is_lead_in
 from kinen.model.documents import Part
 from kinen.model.records import Chunk
 from kinen.model.tuples import NamedTuple
 from kinen.text import QUARTERS
 from kinen.text import weight as weigh
+from kinen.text.frontmatter import aliases_of, summary_of, tags_of, text_of
+from kinen.text.passages import is_lead_in
 
 if TYPE_CHECKING:  # a search that takes in new observations has nothing to parse
-    from kinen.markdown.parse import Block, Parsed
+    from kinen.text.parse import Block, Parsed
 
 SIZE = 512
 OVERLAP = 50

@@ -17,8 +17,10 @@ from markdown_it.rules_block import table
 from markdown_it.rules_inline import image, link
 from markdown_it.token import Token
 
-from kinen.extract import budget
-from kinen.markdown.frontmatter import (
+from kinen.model.documents import Link
+from kinen.model.tuples import NamedTuple
+from kinen.text import budget
+from kinen.text.frontmatter import (
     aliases_of,
     read_frontmatter,
     summary_of,
@@ -26,10 +28,8 @@ from kinen.markdown.frontmatter import (
     text_of,
     unique,
 )
-from kinen.markdown.links import ALIAS, WIKI, show_wiki_links
-from kinen.markdown.spans import Places, Span
-from kinen.model.documents import Link
-from kinen.model.tuples import NamedTuple
+from kinen.text.links import ALIAS, WIKI, show_wiki_links
+from kinen.text.spans import Places, Span
 
 if TYPE_CHECKING:
     from markdown_it.rules_inline import StateInline

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 
-from kinen.journal.shorten import LABELS
-from kinen.journal.statements import goes_on, is_step, spoken
-from kinen.markdown.sentences import RULER, plain, sentences, size
 from kinen.model.tuples import NamedTuple
 from kinen.text import estimate, excerpt, lazy_pattern
+from kinen.text.sentences import RULER, plain, sentences, size
+from kinen.text.shorten import LABELS
+from kinen.text.statements import goes_on, is_step, spoken
 
 LENGTH = 400
 """Characters of a point that is left to do."""
@@ -248,7 +248,7 @@ def next_points(text: str) -> list[str]:
 
     Where it lists what is left, that is all of it: no other sentence is searched for more.
     """
-    from kinen.markdown.labels import LEADS, is_open, starts
+    from kinen.text.labels import LEADS, is_open, starts
 
     points = listed_points(text)
     listed = bool(points)
@@ -282,7 +282,7 @@ def is_uncommitted(point: str) -> bool:
 
 def left_points(text: str) -> list[str]:
     """What a message lists as still to do, or says in a sentence that begins with that."""
-    from kinen.markdown.labels import LEADS
+    from kinen.text.labels import LEADS
 
     begun = (line for line in spoken(text) if line.casefold().startswith(LEADS["next"]))
     return listed_points(text) or _told_once(line for line in begun if not line.endswith(":"))
@@ -290,7 +290,7 @@ def left_points(text: str) -> list[str]:
 
 def listed_points(text: str) -> list[str]:
     """What stands beside or below a label that says that it is still to do, and empty boxes."""
-    from kinen.markdown.labels import is_open, starts
+    from kinen.text.labels import is_open, starts
 
     points: list[str] = []
     lead_in = ""
@@ -328,7 +328,7 @@ def _heads(line: str) -> bool:
 
 def _opens(line: str) -> tuple[str, bool]:
     """The lead-in, if it says that something is open; and whether its items stand alone."""
-    from kinen.markdown.labels import heads
+    from kinen.text.labels import heads
 
     head = plain(line.lstrip("#").strip()).rstrip(":：")
     if not (_heads(line) or line.rstrip("*_").endswith((":", "："))):
@@ -384,7 +384,7 @@ def _ranked(text: str) -> Iterator[Line]:
 
 def _is_checked(line: str) -> bool:
     """Does a heading or lead-in say that results follow: `Verification passed:`?"""
-    from kinen.markdown.labels import RESULT, label_of
+    from kinen.text.labels import RESULT, label_of
 
     words = plain(line.lstrip("# ")).rstrip(":：").split()
     return any(label_of(word) == RESULT for word in words)

@@ -1,6 +1,8 @@
-"""What a message states: decisions, lessons, rules, what is next; and what is only a step.
+"""What a message states: decisions, lessons, rules; and what is only a step.
 
-Precision before number: a wrong memory costs more than a missing one.
+The one reader of statements: summaries, memories and recall ask it. What is labelled is read by
+`labels`, a short reply by `choices`, what a closing message leaves to do by `closing`. Precision
+before number: a wrong memory costs more than a missing one.
 """
 
 from __future__ import annotations
@@ -9,8 +11,10 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Literal
 
-from kinen.journal.choices import CHOOSING, WHICH, Choice, words_of
-from kinen.markdown.sentences import (
+from kinen.model.tuples import NamedTuple
+from kinen.text import STOP_WORDS, excerpt, lazy_pattern
+from kinen.text.choices import CHOOSING, WHICH, Choice, words_of
+from kinen.text.sentences import (
     is_certain,
     joined,
     paragraphs,
@@ -19,13 +23,14 @@ from kinen.markdown.sentences import (
     stands_alone,
     weight,
 )
-from kinen.model.tuples import NamedTuple
-from kinen.text import excerpt, lazy_pattern
 
 Role = Literal["user", "assistant"]
+LABEL = "label"
+RULE = "rule"
+WORDING = "wording"
 
-LONGEST = {"user": 4_000, "assistant": 10_000}
-"""Characters of a message; a longer one was pasted."""
+LONGEST = {"user": 4_000, "assistant": 12_000}
+"""Characters of a message; a longer one was pasted or generated."""
 TYPED = 1_500
 """Characters of a prompt that somebody typed; a longer one holds rules of a template."""
 LEAST = 3
@@ -116,15 +121,46 @@ _POINTS_BACK = lazy_pattern(
     r"(?i)(?:this|that|these|those)\b(?! (?:project|repo|repository|branch)\b)"
 )
 """Begins a sentence that speaks of what stands before it."""
+ALWAYS = frozenset(
+    """always never nie niemals immer stets jamais toujours nunca siempre jamás sempre никогда
+    всегда 永远 绝不 絕不 切勿 始终 总是 务必 必须 必ず 常に 絶対に 決して""".split()
+)
+"""Words of a standing rule, where the sentence begins with them or with an order."""
+HENCEFORTH = tuple(
+    phrase.strip()
+    for phrase in """from now on, going forward, under no circumstances, ab jetzt,
+    ab sofort, künftig, in zukunft, désormais, à partir de maintenant, dorénavant,
+    a partir de ahora, de ahora en adelante, a partir de agora, daqui em diante,
+    отныне, впредь, с этого момента,
+    从现在开始, 从现在起, 以后都, 今后, 今後は, これからは""".replace("\n", " ").split(",")
+)
+"""Phrases at either end of a sentence that make it a standing rule."""
+REMEMBER = tuple(
+    phrase.strip()
+    for phrase in """remember that, remember:, keep in mind that, merk dir, merke dir, denk daran,
+    souviens-toi, retiens que, n'oublie pas que, recuerda que, recuerda:, lembre-se, lembra que,
+    запомни, помни, 记住, 記住, 请记住, 覚えておいて""".replace("\n", " ").split(",")
+)
+"""Beginnings of a sentence that asks to remember what follows."""
+_POLITE = frozenset("please bitte s'il vous plaît por favor пожалуйста 请 and but also so".split())
+_VERBS = frozenset("be do have just".split())
+_ARTICLES = frozenset("le la les un une el los las una o os as um uma encore".split())
+_GERMAN = frozenset("nie niemals immer stets".split())
+_PARTICLES = frozenset("ne no do not don't n'".split())
+_RULE_WORD = lazy_pattern(r"[^\W_]+(?:['’-][^\W_]+)*|`[^`]+`")
+_RULE_CLAUSE = lazy_pattern(r"[,;:–—]\s+|\s-\s|[，、；：]")
+_UNSPACED = lazy_pattern("[\u3040-\u30ff\u3400-\u9fff]")
 
 
 class Statement(NamedTuple):
     """A sentence of a message that is worth keeping."""
 
     kind: str
+    """A type of memory."""
     text: str
-    labelled: bool = False
-    """Whether its author said what it is: `Lesson: …`."""
+    by: str
+    """What says so: a `LABEL` of its author, a standing `RULE` of the user, or its `WORDING`."""
+    reason: str = ""
 
 
 def is_step(sentence: str) -> bool:
@@ -168,21 +204,23 @@ def has_substance(text: str) -> bool:
 
 
 def statements(role: Role, text: str) -> Iterator[Statement]:
-    """The decisions, lessons and rules that a message labels, and the lessons it states."""
-    from kinen.markdown.labels import LEADS, labelled
+    """What a message labels, the rules that a user sets, and the lessons that an agent words."""
+    from kinen.text.labels import LEADS, labelled
 
     if len(text) > LONGEST[role]:
         return
     for entry in labelled(text):
-        kind = "lesson" if entry.type == "insight" else entry.type
-        yield Statement(kind, entry.text, labelled=True)
-    for sentence in spoken(text) if role == "assistant" else ():
+        yield Statement(entry.type, entry.text, LABEL, entry.reason)
+    if role == "user":
+        yield from (Statement("pattern", rule, RULE) for rule in rules_of(text))
+        return
+    for sentence in spoken(text):
         claim = _FILLER.sub("", sentence, count=1)
         if size(claim) not in WORDS or is_step(claim) or not _is_stated(claim):
             continue
         led = claim.casefold().startswith(LEADS["lesson"])
         if led or (_states_lesson(claim) and claim[:1] not in "+-|="):
-            yield Statement("lesson", excerpt(claim, LENGTH))
+            yield Statement("lesson", excerpt(claim, LENGTH), WORDING)
 
 
 def _states_lesson(claim: str) -> bool:
@@ -236,3 +274,75 @@ def telling_words(text: str) -> int:
     """The number of words that say what a question is about: `Which option?` has none."""
     own = (word for word in words_of(text) if word not in CHOOSING and word not in WHICH)
     return weight(" ".join(own))
+
+
+def rules_of(prompt: str) -> Iterator[str]:
+    """The standing rules that a user types: `Never …`, `From now on …`, `Remember that …`."""
+    if len(prompt) > TYPED or STRUCTURED.search(prompt):
+        return
+    for paragraph in paragraphs(prompt):
+        for sentence in sentences(paragraph):
+            rule = _rule(sentence)
+            if rule:
+                yield rule
+
+
+def _rule(sentence: str) -> str:
+    """The rule in a sentence, without a word such as `no,` before it; empty if it is none."""
+    if sentence.rstrip().endswith(("?", "？", ":", "：", "…", "...")):
+        return ""
+    clauses = _RULE_CLAUSE.split(sentence)
+    if len(clauses) > 1 and size(clauses[0]) == 1:
+        sentence = sentence[len(clauses[0]) :].lstrip(" ,;:–—-，、")
+        clauses = clauses[1:]
+    if size(sentence) < 4:
+        return ""
+    order = sentence
+    while (first := _RULE_WORD.match(order)) and first[0].casefold() in _POLITE:
+        order = order[first.end() :].lstrip(" ,，")
+    low = order.casefold().replace("’", "'")
+    beginning = next((phrase for phrase in REMEMBER if low.startswith(phrase)), "")
+    if beginning:
+        return order[len(beginning) :].lstrip(" ,:，：、")
+    if low.startswith(HENCEFORTH) or low.rstrip(" .!。！").endswith(HENCEFORTH):
+        return sentence
+    return sentence if any(map(_orders, clauses)) or _contrasts(clauses) else ""
+
+
+def _contrasts(clauses: Sequence[str]) -> bool:
+    """Do clauses end as in `Use pnpm, never npm`?"""
+    if len(clauses) != 2:
+        return False
+    first, last = (_RULE_WORD.findall(clause.casefold()) for clause in clauses)
+    alone = len(last) == 2 and last[0] in ALWAYS and last[1] not in STOP_WORDS
+    return alone and len(first) > 1 and first[0] not in STOP_WORDS
+
+
+def _orders(clause: str) -> bool:
+    """Does a clause begin with `always` or `never`, or with an order and one of them?"""
+    low = clause.casefold().replace("’", "'")
+    low = low.replace("don't ever ", "never ").replace("do not ever ", "never ")
+    if _UNSPACED.search(low):
+        return any(0 <= low.find(word) < 8 for word in ALWAYS)
+    words = [word for word in _RULE_WORD.findall(low) if word not in _POLITE]
+    head = [word for word in words[:4] if word not in _PARTICLES][:2]
+    if len(words) < 3:
+        return False
+    if head and head[0] in ALWAYS:
+        return _is_order(head[0], words[words.index(head[0]) + 1 :])
+    # English puts the word first in an order: `tests always fail` tells of something.
+    return len(head) > 1 and head[1] in ALWAYS - {"always", "never"}
+
+
+def _is_order(word: str, after: Sequence[str]) -> bool:
+    """Is what follows `always` or `never` an order?
+
+    `Always the same error`, `Never tested this` and `never mind` tell of something. A German order
+    ends in its verb.
+    """
+    following = after[0] if after else ""
+    if word in _GERMAN:
+        return following != "noch" and after[-1:] != [] and after[-1].endswith("n")
+    past = following.endswith("ed") and not following.endswith(("eed", "embed"))
+    story = following == "mind" or past or (len(following) > 6 and following.endswith("ing"))
+    return not story and following not in _ARTICLES and following not in STOP_WORDS - _VERBS

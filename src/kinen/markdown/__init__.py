@@ -1,1 +1,0 @@
-"""Markdown as the rest of kinen reads it: blocks, sentences."""
