@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kinen.journal.census import Census
+from kinen.journal.tally import Census
 from kinen.memory import Memory
 
 if TYPE_CHECKING:

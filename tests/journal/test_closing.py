@@ -263,3 +263,21 @@ def test_what_a_message_lists_as_left_is_all_that_is_left() -> None:
         "\n\n**Remaining**\n\n1. Measure the import\n2. Delete the old table"
     )
     assert next_points(text) == ["Measure the import", "Delete the old table"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "An order is pending until the bank confirms it.",
+        "The remaining work is done by the nightly job `settle_orders`.",
+        "You need to sign each request with the key of the client.",
+        "When a payment is still pending, the worker tries again.",
+        "The worker waits when a job is pending.",
+        "`abc1234f` is not pushed.",
+        "Still waiting for the agents.",
+        "Let me check what is still missing.",
+        "No, not yet pushed.",
+    ],
+)
+def test_what_explains_reports_or_answers_is_not_left_to_do(text: str) -> None:
+    assert next_points(text) == []

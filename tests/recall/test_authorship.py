@@ -22,8 +22,6 @@ from kinen.recall.authorship import (
     Patch,
     Work,
     edits_of,
-    normal,
-    patch_id,
     work,
 )
 from kinen.sources.git import patches
@@ -214,19 +212,6 @@ def test_no_line_is_written_twice_and_the_surest_come_first(
 def test_the_order_of_sessions_does_not_matter(works: list[Work], files: list[FilePatch]) -> None:
     patch = commit(files=tuple(files))
     assert Ledger(works).authors(patch) == Ledger(reversed(works)).authors(patch)
-
-
-@given(FILES, st.data())
-def test_white_space_and_order_do_not_change_a_patch_id(
-    files: list[FilePatch], data: st.DataObject
-) -> None:
-    spaced = [
-        file._replace(added=tuple(f"  {line.replace(' ', '   ')}\t" for line in file.added))
-        for file in files
-    ]
-    shuffled = data.draw(st.permutations(spaced))
-    assert patch_id(commit(files=tuple(files))) == patch_id(commit(files=tuple(shuffled)))
-    assert all(normal(line) == line for file in files for line in file.added)
 
 
 def test_commits_are_read_with_their_lines(tmp_path: Path) -> None:

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from kinen.consolidation.conversations import from_session
+from kinen.consolidation.conversations import from_events, from_session
 from kinen.consolidation.documents import from_checkpoint, from_commit
 from kinen.consolidation.documents import from_document as from_round
-from kinen.consolidation.failures import from_events
 from kinen.model.journal import Checkpoint, Finding, Observation
 from kinen.model.kinds import MEMORY_CLOSE, MEMORY_OPEN
 from kinen.privacy.injected import without_injected

@@ -9,7 +9,7 @@ from kinen.model.journal import Checkpoint, Finding
 from kinen.sources.files.layout import date_in
 from kinen.sources.git.messages import read_message
 from kinen.text import lazy_pattern
-from kinen.text.choices import agrees, options, picked
+from kinen.text.choices import FENCE, agrees, options, picked
 from kinen.text.frontmatter import read_frontmatter
 from kinen.text.labels import Labelled, is_settled, label_of, labelled, starts, value_of
 from kinen.text.parse import split_lines
@@ -46,7 +46,6 @@ _BOX = lazy_pattern(r"(?m)^[ \t]*[-*+][ \t]+\[(?P<mark>[ xX])\][ \t]+(?P<text>\S
 _OPTION = lazy_pattern(r"(?i)^(?:\w+\s+)?(?P<key>[A-Z]|\d{1,2})\s*[:.)–—-]+\s*(?=\S)")
 _QUOTE = lazy_pattern(r"(?m)(?:^[ \t]{0,3}>[^\n]*(?:\n|\Z))+")
 _CALLOUT = lazy_pattern(r"^\[!(?P<type>[^\]\n]+)\][+-]?[ \t]*(?P<title>[^\n]*)(?:\n|$)")
-_FENCE = lazy_pattern(r"(?ms)^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)")
 _BLANK = lazy_pattern(r"^_[^_]*_$|\{\{|^(?:TODO|TBD)\b|^[\W_]*$")
 _UNKNOWN = lazy_pattern(r"(?i)^(?:\w+\s+)?(?:[A-H]|\d{1,2})\W*$")
 """An option that is not there."""
@@ -83,7 +82,7 @@ def _finding(entry: Labelled, ref: str, at: str) -> Finding:
 
 def _answered(ref: str, text: str, at: str) -> Iterator[Finding]:
     """The answers and ticked options of a round, each with its question."""
-    body = _FENCE.sub("", text)
+    body = FENCE.sub("", text)
     heads = list(_HEADING.finditer(body))
     for number, head in enumerate(heads):
         end = heads[number + 1].start() if number + 1 < len(heads) else len(body)

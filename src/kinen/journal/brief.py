@@ -11,7 +11,7 @@ from kinen.model.kinds import MEMORY_CLOSE, MEMORY_OPEN
 from kinen.privacy.quote import marked as marked_as_data
 from kinen.privacy.quote import quoted
 from kinen.storage import inside
-from kinen.text import day_number, epoch, estimate, iso
+from kinen.text import day_number, epoch, estimate, iso, plural
 from kinen.text.shorten import LEAST, cut, section
 
 TYPE_CHECKING = False
@@ -104,14 +104,10 @@ def known_line(sessions: int, memories: int, checkpoints: int, notes: int) -> st
         (checkpoints, "checkpoint"),
         (notes, "note"),
     )
-    counted = [f"{count:,} {_plural(noun, count)}" for count, noun in counts if count]
+    counted = [
+        f"{count:,} {noun if count == 1 else plural(noun)}" for count, noun in counts if count
+    ]
     return f"Known here: {', '.join(counted)}. {ASK}" if counted else ""
-
-
-def _plural(noun: str, count: int) -> str:
-    if count == 1:
-        return noun
-    return "memories" if noun == "memory" else f"{noun}s"
 
 
 def related(hits: Iterable[tuple[str, str]], budget: int) -> str:
@@ -271,7 +267,8 @@ def _plan(text: str, name: str, ref: str, root: str, now: float) -> list[str]:
     if not about or about.get("status", "active") != "active":
         return []
     title = about.get("title") or name
-    idle = _days_since(max(about.get("updated", ""), about.get("created", ""), _last(root)), now)
+    last = next(iter(_days(root)), "")  # the day of the last checkpoint
+    idle = _days_since(max(about.get("updated", ""), about.get("created", ""), last), now)
     if idle >= STALE:
         return [f"- {title}: not touched for {idle} days; go on with it, or complete it [{ref}]"]
     lines = [line for line in body.splitlines() if line.strip()]
@@ -295,11 +292,6 @@ def _front(text: str) -> tuple[dict[str, str], str]:
         if colon and key == key.strip():
             about[key] = value.strip().strip("\"'")
     return {}, text
-
-
-def _last(root: str) -> str:
-    """The day of the last checkpoint."""
-    return next(iter(_days(root)), "")
 
 
 def _days_since(at: str, now: float) -> int:

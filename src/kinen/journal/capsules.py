@@ -5,7 +5,7 @@ Light on purpose, as `write` is.
 
 from __future__ import annotations
 
-from kinen.journal.schema import OF_CAPSULE
+from kinen.journal.schema import ALIVE, OF_CAPSULE
 from kinen.model.kinds import REDACTED
 from kinen.privacy.entrance import name
 
@@ -28,7 +28,6 @@ MOST = 500
 """Memories that are considered."""
 INTENT = 200
 """Characters of a prompt that are an intent."""
-_ALIVE = "redacted = 0 AND forgotten_at = 0"
 
 
 def begin(
@@ -98,15 +97,10 @@ def begin_earlier(db: sqlite3.Connection, id_: str, at: int) -> None:
 
 def first_prompt(db: sqlite3.Connection, id_: str) -> str:
     """What the user wrote first in a capsule; empty if nothing."""
-    return _message(db, id_, "user", "ts, id")
-
-
-def _message(db: sqlite3.Connection, capsule: str, role: str, order: str) -> str:
-    """The first message of a user or an assistant in some order; empty if there is none."""
     row = db.execute(
-        f"SELECT content FROM observations WHERE {OF_CAPSULE} AND kind = 'message' AND {_ALIVE}"
-        f" AND role = ? ORDER BY {order} LIMIT 1",
-        (capsule, role),
+        f"SELECT content FROM observations WHERE {OF_CAPSULE} AND kind = 'message'"
+        f" AND role = 'user' AND {ALIVE} ORDER BY ts, id LIMIT 1",
+        (id_,),
     ).fetchone()
     return row[0].strip() if row and row[0] != REDACTED else ""
 
@@ -147,7 +141,7 @@ def turn_before(db: sqlite3.Connection, id_: str, prompt_at: int) -> list[Deed]:
         f" FROM observations WHERE {OF_CAPSULE} AND ts >= ? AND ts < ?"
         " AND (kind IN ('file_diff', 'command', 'error')"
         "  OR kind = 'message' AND role = 'assistant')"
-        f" AND {_ALIVE} ORDER BY ts, rowid",
+        f" AND {ALIVE} ORDER BY ts, rowid",
         (id_, last_prompt(db, id_, prompt_at), prompt_at),
     )
     return [Deed(*row) for row in rows]
@@ -187,7 +181,7 @@ def known_memories(
     out = hidden(db)
     rows = db.execute(
         "SELECT 'memory:' || id, content, created_at, confidence, derived_from, type FROM memories"
-        f" WHERE {_ALIVE} AND superseded_by = '' ORDER BY created_at DESC, id DESC LIMIT ?",
+        f" WHERE {ALIVE} AND superseded_by = '' ORDER BY created_at DESC, id DESC LIMIT ?",
         (MOST,),
     ).fetchall()
     shown = [row for row in rows if row[0] not in out]
@@ -196,7 +190,7 @@ def known_memories(
     sources = {row[0]: row[4].split('"')[1::2] for row in rows}
     ids = {each.partition(":")[2] for refs in sources.values() for each in refs}
     marks = ", ".join("?" * len(ids))
-    sql = f"SELECT id, files, agent, user FROM observations WHERE id IN ({marks}) AND {_ALIVE}"
+    sql = f"SELECT id, files, agent, user FROM observations WHERE id IN ({marks}) AND {ALIVE}"
     origins = {f"observation:{row[0]}": row[1:] for row in db.execute(sql, (*ids,))} if ids else {}
     about = {}
     for ref, *_, type_ in rows:

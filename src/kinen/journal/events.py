@@ -164,19 +164,15 @@ def test_result(event: Observation) -> str:
     if programs_run and (_CUT in output or _PICKED.search(command(event))):
         return ""
     if len(programs_run) > 1:
-        return _sum_of(programs_run)
+        # The results of several test programs of one run as one
+        counts: dict[str, int] = {}
+        for line in programs_run:
+            for count, word in _PASSED_OR_FAILED.findall(line):
+                counts[word] = counts.get(word, 0) + int(count)
+        return ", ".join(f"{count} {word}" for word, count in counts.items())
     failed_lines = [line for line in lines if _FAILED_COUNT.search(line)]
     chosen = max(reversed(failed_lines or lines), key=_most_tests, default="")
     return excerpt(chosen, 120)
-
-
-def _sum_of(lines: list[str]) -> str:
-    """The results of several test programs of one run as one."""
-    counts: dict[str, int] = {}
-    for line in lines:
-        for count, word in _PASSED_OR_FAILED.findall(line):
-            counts[word] = counts.get(word, 0) + int(count)
-    return ", ".join(f"{count} {word}" for word, count in counts.items())
 
 
 def _most_tests(line: str) -> tuple[bool, int]:

@@ -12,8 +12,8 @@ from typing import Any
 from kinen.characters import storable
 from kinen.errors import Ambiguous, NotFound
 from kinen.journal import events, ledger, queries
+from kinen.journal.queries import beginnings
 from kinen.journal.schema import OF_CAPSULE
-from kinen.journal.short import beginnings
 from kinen.model.journal import Observation
 from kinen.model.kinds import REDACTED
 from kinen.model.tuples import NamedTuple

@@ -1,9 +1,11 @@
-"""Reads the journal: entries by id and by filter, and what changed since an index last looked."""
+"""Reads the journal: entries by id and by filter, names, activity, and what changed."""
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import storable
@@ -18,6 +20,7 @@ from kinen.storage.scopes import begins
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterable, Sequence
 
 LEAST = 6
 """Characters of an id that stand for it where names of files are accepted too."""
@@ -431,3 +434,165 @@ def tag_ops(db: sqlite3.Connection) -> list[tuple[str, str, str]]:
     """
     order = "created_at, id" if team_person(db) else "seq"
     return db.execute(f"SELECT path, op || tag, head FROM tag_ops ORDER BY {order}").fetchall()
+
+
+SHORTEST_ID = 8
+ID_TABLES = ("observations", "capsules", "summaries", "pins", "memories")
+
+
+def short_ids(
+    db: sqlite3.Connection, ids: Iterable[str], tables: Sequence[str] = ID_TABLES
+) -> dict[str, str]:
+    """The shortest unique beginning of each id in some tables, of at least SHORTEST_ID characters.
+
+    Only the neighbours in the order of ids can share the longest beginning.
+    """
+    shorts = {}
+    for id_ in ids:
+        others = []
+        for table in tables:
+            others += _neighbours(db, table, id_)
+        shared = max((_shared(id_, other) for other in others), default=0)
+        shorts[id_] = id_[: max(SHORTEST_ID, shared + 1)]
+    return shorts
+
+
+def _neighbours(db: sqlite3.Connection, table: str, id_: str) -> list[str]:
+    """The ids of a table just before and after an id."""
+    before = db.execute(f"SELECT MAX(id) FROM {table} WHERE id < ?", (id_,)).fetchone()[0]
+    after = db.execute(f"SELECT MIN(id) FROM {table} WHERE id > ?", (id_,)).fetchone()[0]
+    return [other for other in (before, after) if other]
+
+
+def beginnings(names: Iterable[str]) -> dict[str, str]:
+    """The same of all names that there are: each name → its shortest unique beginning."""
+    ordered = sorted(names)
+    shared = [0, *(_shared(*pair) for pair in pairwise(ordered)), 0]
+    return {
+        name: name[: max(SHORTEST_ID, shared[n] + 1, shared[n + 1] + 1)]
+        for n, name in enumerate(ordered)
+    }
+
+
+def _shared(left: str, right: str) -> int:
+    """The length of the beginning that two ids share."""
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((n for n, (a, b) in pairs if a != b), min(len(left), len(right)))
+
+
+SCOPE_NOUNS = {"session": "session", "repo": "repository", "agent": "agent", "user": "user"}
+SCOPED_TABLES = ("capsules", "observations", "memories", "pins")
+LISTED_NAMES = 4
+"""Number of existing names that a message lists."""
+
+
+def require(db: sqlite3.Connection | None, **scope: str) -> None:
+    """Raise NotFound for a name that matches no entry; `db` is None if there is no journal."""
+    for column, value in scope.items():
+        if value and not (db and _exists(db, column, begins("v"), name(value))):
+            noun = SCOPE_NOUNS[column]
+            raise NotFound(f"no {noun} {value!r} in this space", _hint(db, column))
+
+
+def part_of(db: sqlite3.Connection, value: str) -> str:
+    """Whether a name is that of a session or of a repository; whole names before beginnings."""
+    for test in ("v = ?", begins("v")):
+        for column in ("session", "repo"):
+            if _exists(db, column, test, name(value)):
+                return column
+    return "session"
+
+
+def _exists(db: sqlite3.Connection, column: str, test: str, value: str) -> bool:
+    tables = (
+        f"SELECT 1 FROM (SELECT DISTINCT {column} AS v FROM {table}) WHERE {test} LIMIT 1"
+        for table in SCOPED_TABLES
+    )
+    return any(db.execute(query, (value,)).fetchone() for query in tables)
+
+
+def _hint(db: sqlite3.Connection | None, column: str) -> str:
+    """The names that exist; of sessions the latest."""
+    if not db:
+        return "nothing is recorded here yet: `kinen install` connects an agent"
+    names = db.execute(
+        f"SELECT {column} FROM capsules WHERE {column} != '' GROUP BY {column}"
+        f" ORDER BY MAX(opened_at) DESC LIMIT {LISTED_NAMES + 1}"
+    ).fetchall()
+    if not names:
+        return "no entry here has one"
+    texts = ["…" if n == LISTED_NAMES else value for n, (value,) in enumerate(names)]
+    return f"use one of {', '.join(texts)}"
+
+
+DAYS = 14
+DAY_MS = 86_400_000
+
+
+class AgentActivity(NamedTuple):
+    """An agent and its last event, in epoch milliseconds."""
+
+    agent: str
+    at: int
+
+
+class Activity(NamedTuple):
+    """What happened lately in a space."""
+
+    observations: int = 0
+    days: tuple[int, ...] = (0,) * DAYS
+    """Events of each of the last days, today last."""
+    agents: tuple[AgentActivity, ...] = ()
+    """The last active first."""
+    open_sessions: tuple[AgentActivity, ...] = ()
+    """The agent of each open session, and when it began; the newest first."""
+
+
+def observation_count(db: sqlite3.Connection) -> int:
+    """How many observations there are that were not forgotten."""
+    count = db.execute("SELECT COUNT(*) FROM observations WHERE forgotten_at = 0").fetchone()[0]
+    return int(count)
+
+
+def first_at(db: sqlite3.Connection) -> int:
+    """When the first observation was made, in epoch milliseconds; 0 without any."""
+    return int(db.execute("SELECT IFNULL(MIN(ts), 0) FROM observations").fetchone()[0])
+
+
+def only_open_session(db: sqlite3.Connection, agent: str) -> str:
+    """The session that an agent has open, if it is one."""
+    rows = db.execute(
+        "SELECT session FROM capsules WHERE status = 'open' AND type = 'session'"
+        " AND agent = ? LIMIT 2",
+        (agent,),
+    ).fetchall()
+    return str(rows[0][0]) if len(rows) == 1 else ""
+
+
+def recent_activity(db: sqlite3.Connection, now: float) -> Activity:
+    """The activity until now, in days of local time."""
+    today = time.localtime(now)
+    midnight = time.mktime((*today[:3], 0, 0, 0, 0, 0, -1)) * 1000
+    first = midnight - (DAYS - 1) * DAY_MS
+    days = [0] * DAYS
+    rows = db.execute(
+        "SELECT CAST((ts - ?) / ? AS INTEGER), COUNT(*) FROM observations"
+        " WHERE ts >= ? AND forgotten_at = 0 GROUP BY 1",
+        (first, DAY_MS, first),
+    )
+    for day, count in rows:
+        days[min(day, DAYS - 1)] += count
+    agents = db.execute(
+        "SELECT agent, MAX(ts) FROM observations WHERE agent != '' AND forgotten_at = 0"
+        " GROUP BY agent ORDER BY 2 DESC"
+    )
+    sessions = db.execute(
+        "SELECT agent, opened_at FROM capsules WHERE status = 'open' AND type = 'session'"
+        " AND forgotten_at = 0 ORDER BY opened_at DESC"
+    )
+    return Activity(
+        observation_count(db),
+        tuple(days),
+        tuple(AgentActivity(*row) for row in agents),
+        tuple(AgentActivity(*row) for row in sessions),
+    )

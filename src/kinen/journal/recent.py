@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from kinen.journal import process, runs
 from kinen.journal.capsules import CLIENT
-from kinen.journal.schema import OF_CAPSULE
+from kinen.journal.schema import ALIVE, OF_CAPSULE
 from kinen.journal.worth import Entry
 from kinen.model.kinds import REDACTED
 from kinen.text import excerpt
@@ -63,7 +63,6 @@ STOPPED = "stopped in the middle: "
 LEFT = (UNANSWERED, UNFINISHED, STOPPED)
 WORKING = "at work: "
 """Begins the outcome of a session that is at work on its last request."""
-_ALIVE = "redacted = 0 AND forgotten_at = 0"
 
 
 class Recent:
@@ -106,7 +105,7 @@ def sessions(db: sqlite3.Connection, but: str, now: int) -> list[Recent]:
     query = (
         "SELECT c.id, c.agent, c.intent, c.status, c.opened_at, c.closed_at, s.id, s.content"
         " FROM capsules c LEFT JOIN summaries s ON s.id = (SELECT id FROM summaries"
-        f" WHERE capsule = c.id AND {_ALIVE} ORDER BY created_at DESC, id DESC LIMIT 1)"
+        f" WHERE capsule = c.id AND {ALIVE} ORDER BY created_at DESC, id DESC LIMIT 1)"
         " WHERE c.type = 'session' AND c.forgotten_at = 0 AND c.id != ? AND c.parent = ''"
         " AND (c.intent != '' OR c.status != 'open' AND EXISTS (SELECT 1 FROM observations o"
         " WHERE o.capsule = c.id AND o.capsule != '')) AND "
@@ -262,7 +261,7 @@ def _read_events(db: sqlite3.Connection, session: Recent, status: str, now: int)
     """Read what happened in a session that has no summary, the latest first."""
     rows = db.execute(
         "SELECT kind, content, files, ts, branch, role, command, exit_code, has_error"
-        f" FROM observations WHERE {OF_CAPSULE} AND {_ALIVE} ORDER BY ts DESC, id DESC LIMIT ?",
+        f" FROM observations WHERE {OF_CAPSULE} AND {ALIVE} ORDER BY ts DESC, id DESC LIMIT ?",
         (session.capsule, EVENTS),
     ).fetchall()
     last = rows[0][3] if rows else session.at
@@ -575,7 +574,7 @@ def own(db: sqlite3.Connection, capsule: str, now: int) -> Recent:
     """A session itself, for when its client has lost what happened in it."""
     row = db.execute(
         "SELECT c.agent, c.intent, c.opened_at, s.id, s.content FROM capsules c LEFT JOIN summaries"
-        f" s ON s.id = (SELECT id FROM summaries WHERE capsule = c.id AND {_ALIVE} AND written = 0"
+        f" s ON s.id = (SELECT id FROM summaries WHERE capsule = c.id AND {ALIVE} AND written = 0"
         " ORDER BY created_at DESC LIMIT 1) WHERE c.id = ?",
         (capsule,),
     ).fetchone()

@@ -5,6 +5,7 @@ It is light: a line is parsed, and an output read, only where it may have put ri
 
 from __future__ import annotations
 
+from kinen.journal.schema import ALIVE
 from kinen.text import STOP_WORDS, terms
 
 TYPE_CHECKING = False
@@ -23,11 +24,10 @@ OPERATORS = frozenset("|;&\n!")
 TROUBLE = ("fail", "error", "traceback", "panic", "fatal", "not ok", "no test")
 """What an output has in it that tells of a failure; only then it is read closely."""
 LEADERS = frozenset("cd && || ; | sudo env time".split())
-_ALIVE = "redacted = 0 AND forgotten_at = 0"
 _READ = (
     "SELECT id, ts, capsule, branch, kind, IFNULL(command, substr(content, 3, 500)), exit_code,"
     f" has_error FROM observations WHERE ts >= ? AND ts < ? AND kind IN ('command', 'error')"
-    f" AND {_ALIVE} AND (? = '' OR instr(command, ?)) ORDER BY ts {{}} LIMIT ?"
+    f" AND {ALIVE} AND (? = '' OR instr(command, ?)) ORDER BY ts {{}} LIMIT ?"
 )
 SHARE = 0.8
 """The share of a step's words that has to come again."""

@@ -24,6 +24,7 @@ from the provenance by SQLite."""
 LATEST = 253_402_300_800_000
 """The year 10000 in epoch milliseconds; times of the journal are before it."""
 
+ALIVE = "redacted = 0 AND forgotten_at = 0"
 OF_CAPSULE = "capsule = ? AND capsule != ''"
 """The condition for the observations of a capsule: the second half lets SQLite use their index."""
 

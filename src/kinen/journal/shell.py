@@ -510,7 +510,7 @@ def _selection(place: str, head: tuple[str, ...], rest: list[str]) -> Command:
     for word in following:
         name, equals, value = word.partition("=")
         if not word.startswith("-") or word == "-":
-            targets.append(_path(word))
+            targets.append(word.removeprefix("./").rstrip("/") or ".")
         elif name in _NARROWING:
             narrowing.add(f"{name} {value if equals else next(following, '')}")
         elif word in _NARROWED or name in ("-Dtest", "-Dit.test"):
@@ -522,10 +522,6 @@ def _selection(place: str, head: tuple[str, ...], rest: list[str]) -> Command:
     if head[0] == "go" and not targets:
         targets = ["."]
     return Command(place, head, tuple(targets), frozenset(narrowing), frozenset(options))
-
-
-def _path(word: str) -> str:
-    return word.removeprefix("./").rstrip("/") or "."
 
 
 def _includes(ran: Command, failure: Command) -> bool:

@@ -16,6 +16,7 @@ from kinen.journal.brief import (
     ranked,
     ref_of,
 )
+from kinen.journal.schema import ALIVE
 from kinen.journal.worth import Entry
 from kinen.model.kinds import MEMORY_CLOSE, REDACTED
 from kinen.privacy.entrance import name
@@ -49,7 +50,6 @@ AUTHOR = 60
 SOURCE = 120
 """Characters of the name of an author, and of the ref that a memory was drawn from."""
 JOURNAL_TABLES = {"observation": "observations", "summary": "summaries", "memory": "memories"}
-_ALIVE = "redacted = 0 AND forgotten_at = 0"
 RULE = "pattern"
 """The type of memories that are rules, whatever is worked on."""
 SUBAGENT = 0.5
@@ -262,7 +262,7 @@ def _content(db: sqlite3.Connection, kind: str, id_: str) -> str:
     table = JOURNAL_TABLES.get(kind)
     if not table:
         return ""
-    row = db.execute(f"SELECT content FROM {table} WHERE id = ? AND {_ALIVE}", (id_,)).fetchone()
+    row = db.execute(f"SELECT content FROM {table} WHERE id = ? AND {ALIVE}", (id_,)).fetchone()
     return "" if row is None or row[0] == REDACTED else str(row[0])
 
 
@@ -315,7 +315,7 @@ def overview_of(
     sessions, drawn = db.execute(
         "SELECT (SELECT COUNT(*) FROM capsules"
         " WHERE type = 'session' AND forgotten_at = 0 AND id != ?),"
-        f" (SELECT COUNT(*) FROM memories WHERE {_ALIVE} AND superseded_by = '')",
+        f" (SELECT COUNT(*) FROM memories WHERE {ALIVE} AND superseded_by = '')",
         (but,),
     ).fetchone()
     saved = checkpoint_paths(root)

@@ -57,7 +57,11 @@ class Journal:
     @property
     def db(self) -> sqlite3.Connection:
         """The database, with everything that had been spooled written to it."""
-        if self._db is not None and not self._db.in_transaction and self._moved():
+        if (
+            self._db is not None
+            and not self._db.in_transaction
+            and (private.identity(self.path) != self._file)
+        ):
             self.close()
         if self._db is None:
             with self.translated():
@@ -67,10 +71,6 @@ class Journal:
             spool.keep_reserve(self.spools[0])
         self.drain(BRIEFLY_MS)
         return self._db
-
-    def _moved(self) -> bool:
-        """Whether the home was deleted or moved: what SQLite wrote then would be in no file."""
-        return private.identity(self.path) != self._file
 
     def ready(self) -> str:
         """The path of the database, up to date and with nothing left in the spool."""

@@ -155,7 +155,11 @@ def _sections(account: Account) -> list[Section]:
     room = OUTCOME + min(OUTCOME, spared)
     return [
         Section("**Outcome**:", _outcome(account, room), room + 20, listed=False),
-        Section("**Next**", [_quoted(point) for point in _next(account)[:NEXT]], 200),
+        Section(
+            "**Next**",
+            [Line(_short(point.text, 240, 50), (point.source,)) for point in _next(account)[:NEXT]],
+            200,
+        ),
         Section("**State**:", _state(account), 130, listed=False),
         results,
         Section("**Decided**", decided[:CLAIMS], 110),
@@ -464,10 +468,6 @@ def _pushed(account: Account) -> str:
     if account.pushed and account.pushed.number >= last.number:
         return "pushed"
     return "the last ones not pushed" if account.pushed else "not pushed"
-
-
-def _quoted(quote: Quote) -> Line:
-    return Line(_short(quote.text, 240, 50), (quote.source,))
 
 
 def _claimed(claim: Claim) -> Line:

@@ -149,7 +149,7 @@ class Choice:
 
     def _take(self, entry: Entry, *, shared: bool = False) -> bool:
         _, label, share, most = KINDS[entry.kind]
-        if self._repeats(entry.text):
+        if all(_repeated(line, self._lines) for line in entry.text.splitlines() if line.strip()):
             return True
         head = self._head_cost(entry)
         share *= 1 if most else breadth(entry.text)
@@ -177,9 +177,6 @@ class Choice:
             return cut(text, tokens)
         new = [line for line in lines if not _repeated(line, self._lines)]
         return "\n".join(trimmed(new, tokens)) if new else ""
-
-    def _repeats(self, text: str) -> bool:
-        return all(_repeated(line, self._lines) for line in text.splitlines() if line.strip())
 
     def _heads_of(self, entry: Entry) -> list[str]:
         section = self._section_of(entry)

@@ -22,9 +22,8 @@ from kinen.lsp.vault import Note, Reference, Vault, path_of, ref_of
 from kinen.model.documents import Link
 from kinen.text import excerpt
 from kinen.text.links import ALIAS, WIKI, Names, folded
-from kinen.text.parse import parse, split_lines
+from kinen.text.parse import Span, parse, split_lines
 from kinen.text.reading import reading
-from kinen.text.spans import Span
 
 _KINDS = {
     "note": types.CompletionItemKind.File,

@@ -22,8 +22,7 @@ from kinen.errors import KinenError
 from kinen.lsp.vault import Heading, Note, Vault
 from kinen.space import find as spaces
 from kinen.storage.inside import relative
-from kinen.text.parse import split_lines
-from kinen.text.spans import Span
+from kinen.text.parse import Span, split_lines
 
 if TYPE_CHECKING:
     from cattrs import Converter

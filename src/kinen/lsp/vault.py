@@ -23,8 +23,7 @@ from kinen.sources.files.walk import walk
 from kinen.storage import inside
 from kinen.text import spelled
 from kinen.text.links import ATTACHMENT, INDEXES, Names, folded, folders_above
-from kinen.text.parse import Parsed, parse
-from kinen.text.spans import Span
+from kinen.text.parse import Parsed, Span, parse
 
 SCAN_SHARE = 20
 """Folders are listed again after this many times as long as the last listing took."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kinen.errors import QueryError
-from kinen.memory.digests import digest_of
+from kinen.memory.recall import digest_of
 from kinen.model.journal import Digest, Passage
 from kinen.model.records import Query
 from kinen.query import storable_query

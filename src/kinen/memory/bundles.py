@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Literal, cast
 
 from kinen.errors import KinenError, NotFound, QueryError, Unreadable
 from kinen.extract.decode import decode
-from kinen.journal.scopes import require
+from kinen.journal.queries import require
 from kinen.journal.selection import Filter, Selection, hidden_paths
 from kinen.privacy import entrance
 from kinen.space.repository import main_folder

@@ -363,8 +363,8 @@ class Consolidation(Corrections):
         return Drawer(chosen, self._core.config.distill, settings.strategy, os.environ)
 
     def _findings_since(self, since: str, drawer: Drawer) -> Iterator[Finding]:
+        from kinen.consolidation.conversations import from_events
         from kinen.consolidation.documents import from_checkpoint
-        from kinen.consolidation.failures import from_events
         from kinen.worklog.folder import Memories
 
         self._index.prepare()

@@ -217,7 +217,16 @@ class Context:
         yield [self._item("hits", observation) for observation in alone[:EACH]]
         yield [self._item("commits", commit) for commit in commits]
         tracked = [path for path in files if self._has(path)]
-        yield self._companions(tracked) if tracked else []
+        yield (
+            (
+                [
+                    item("files", f"file:{companion.path}", f"{companion.support} commits together")
+                    for companion in self._git.cochanged(tracked, limit=5)
+                ]
+            )
+            if tracked
+            else []
+        )
 
     def _has(self, path: str) -> bool:
         """Whether there is a repository and it tracks the path or sees it as new."""
@@ -261,12 +270,6 @@ class Context:
             self._record_item(record) for record in records if record and record.kind != "file"
         )
         return [item for item in items if item][: 2 * EACH]
-
-    def _companions(self, files: Sequence[str]) -> list[Item]:
-        return [
-            item("files", f"file:{companion.path}", f"{companion.support} commits together")
-            for companion in self._git.cochanged(files, limit=5)
-        ]
 
     def _capsules(self, refs: Iterable[str]) -> list[Item]:
         capsules = self._journal.entries("capsules")[0]

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from kinen.index.fence import Fence
     from kinen.index.reader import Reader
     from kinen.index.vectors import Scan
-    from kinen.journal.census import Census
     from kinen.journal.mark import Erasures
     from kinen.journal.store import Journal as Store
+    from kinen.journal.tally import Census
     from kinen.ports import Embedder
     from kinen.space.registry import Space
 
@@ -203,7 +203,7 @@ class Core:
     @Opened
     def census(self) -> Census:
         """The counts of the journal, which a memory that stays open follows."""
-        from kinen.journal.census import Census
+        from kinen.journal.tally import Census
 
         return Census()
 

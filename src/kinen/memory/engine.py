@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.errors import EmbedError, QueryError
 from kinen.model.documents import Report
-from kinen.model.records import JOURNAL_KINDS, Chunk, Hit, Hits, Query, Record
+from kinen.model.records import JOURNAL_KINDS, Chunk, Hit, Hits, Query
 from kinen.postgres import reader, spaces
 from kinen.postgres.connection import Connection, Database
 from kinen.postgres.embeddings import Embeddings
@@ -221,7 +221,7 @@ def _placed(hit: Hit, names: dict[str, str], only: str) -> Hit:
     if not mark:
         return hit._replace(space=only)
     return hit._replace(
-        record=_bare_record(hit.record),
+        record=hit.record._replace(ref=hit.record.ref.rpartition(OF)[2]),
         chunk=_bare(hit.chunk),
         before=tuple(map(_bare, hit.before)),
         after=tuple(map(_bare, hit.after)),
@@ -233,7 +233,3 @@ def _placed(hit: Hit, names: dict[str, str], only: str) -> Hit:
 
 def _bare(chunk: Chunk) -> Chunk:
     return chunk._replace(ref=chunk.ref.rpartition(OF)[2])
-
-
-def _bare_record(record: Record) -> Record:
-    return record._replace(ref=record.ref.rpartition(OF)[2])

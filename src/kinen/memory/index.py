@@ -95,7 +95,7 @@ class Index:
 
         if not on_wait and wait > SHORT_WAIT:
             on_wait = self._core.on_wait
-        lock = sync_lock(self._core.file("sync.lock"), wait, on_wait or _ignore)
+        lock = sync_lock(self._core.file("sync.lock"), wait, on_wait or (lambda _who: None))
         with lock as announce, contextlib.ExitStack() as stack:
             if not progress and self._core.progress:
                 progress = stack.enter_context(self._core.progress())
@@ -480,10 +480,6 @@ class Index:
             return "none"
         embedder.embed(["a try"], query=True)
         return f"{embedder.name}, {embedder.dimensions} dimensions"
-
-
-def _ignore(_who: str) -> None:
-    """The default of `on_wait`: nothing."""
 
 
 def _both(first: Progress, second: Progress) -> Progress:

@@ -198,12 +198,8 @@ class Issues:
             contextlib.closing(Writer(index, erasures=self._core.erasures)) as writer,
         ):
             hidden = self._index.sources.suppressed()
-            writer.sync(self._index.sources.issues(hidden), _silent)
+            writer.sync(self._index.sources.issues(hidden), lambda *_: None)
             writer.count_chunks()
 
 
 _DEPENDENCIES = ("blocks", "part_of", "refs")
-
-
-def _silent(phase: str, done: int, total: int) -> None:
-    del phase, done, total

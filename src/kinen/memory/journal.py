@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kinen import ids, paths
 from kinen.errors import NotFound, QueryError
-from kinen.journal import activity, erase, queries
-from kinen.journal.activity import Activity, recent_activity
+from kinen.ids import milliseconds
+from kinen.journal import erase, queries
 from kinen.journal.authors import attributed
+from kinen.journal.queries import Activity, recent_activity, short_ids
 from kinen.journal.schema import LATEST
-from kinen.journal.short import short_ids
 from kinen.journal.write import observation_row
 from kinen.model.journal import Capsule, JournalState, Observation, Pin, Scope, Summary
 from kinen.model.kinds import CAPSULE_TYPES, EVENTS, MEMORY_TYPES
@@ -96,7 +96,7 @@ class Journal:
 
     def part_of_scope(self, name: str) -> str:
         """Whether a name in Kindling's `--scope` means a `session` or a `repo` of this journal."""
-        from kinen.journal.scopes import part_of
+        from kinen.journal.queries import part_of
 
         return part_of(self._core.store.db, name) if self._core.store.exists else "session"
 
@@ -116,7 +116,7 @@ class Journal:
         if type not in CAPSULE_TYPES:
             raise QueryError(f"no type {type!r}", "use one of " + ", ".join(CAPSULE_TYPES))
         return self._core.store.open_capsule(
-            intent, type, self.scope(scope), _milliseconds(), resume=resume, id_=id, parent=parent
+            intent, type, self.scope(scope), milliseconds(), resume=resume, id_=id, parent=parent
         )
 
     def close_capsule(
@@ -129,7 +129,7 @@ class Journal:
         """
         if not 0 <= confidence <= 1:
             raise QueryError(f"confidence {confidence} is not from 0 to 1")
-        at = at or _milliseconds()
+        at = at or milliseconds()
         closed = self._core.store.close_capsule(capsule, summary, at, confidence)
         if self._core.config.consolidation.on_session_close:
             self._on_close(closed[0].id)
@@ -153,7 +153,7 @@ class Journal:
     def close_idle(self) -> None:
         """Close the capsules that a crash left open, as abandoned."""
         if self._core.store.exists:
-            self._core.store.close_idle(_milliseconds())
+            self._core.store.close_idle(milliseconds())
 
     def capsule(self, name: str) -> tuple[Capsule, list[Observation], list[Summary]]:
         """A capsule with what happened in it."""
@@ -206,7 +206,7 @@ class Journal:
             before=before,
             limit=0 if hides else limit,
             audit=audit,
-            now=_milliseconds(),
+            now=milliseconds(),
         )
         entries, count = self._core.store.entries(plural, entry_filter)
         if hides:
@@ -252,7 +252,7 @@ class Journal:
             redacted=redacted,
             past=past,
             limit=limit + 1,
-            now=_milliseconds(),
+            now=milliseconds(),
         )
         entries = queries.page(self._core.store.db, plural, entry_filter)
         if len(entries) <= limit:
@@ -295,7 +295,7 @@ class Journal:
             agent=agent,
             capsule=ids.key_id(agent, entrance.name(session)) if session else "",
             branch=read_head(*self._core.git_folders)[0],
-            now=_milliseconds(),
+            now=milliseconds(),
             budget=budget or self._core.config.hooks.budget,
             asks=self._core.config.memories.ask != "off",
         )
@@ -306,7 +306,7 @@ class Journal:
         if not journal.exists:
             return JournalState(False, journal.path)
         problem = journal.check()
-        observations = 0 if problem else activity.observations(journal.db)
+        observations = 0 if problem else queries.observation_count(journal.db)
         bad = [
             os.path.join(folder, name)
             for folder in self._core.spools
@@ -365,7 +365,7 @@ class Journal:
         chosen = scope if isinstance(scope, Scope) else Scope(**(scope or {}))
         own = self.is_text(ref)
         target = self.observe(ref, scope=chosen).ref if own else self._pinnable(ref)
-        return self._core.store.pin(target, note, round(ttl * 1000), chosen, _milliseconds())
+        return self._core.store.pin(target, note, round(ttl * 1000), chosen, milliseconds())
 
     def _pinnable(self, ref: str) -> str:
         """The full ref of what is to be pinned."""
@@ -409,10 +409,10 @@ class Journal:
         target, recorded = self._erasable(ref)
         text = self._text_of(ref) if recorded else ""
         if recorded:
-            at = _milliseconds()
+            at = milliseconds()
             erased = erase.erase(self._core.store, target, forget=forget, now=at)
         else:
-            erase.suppress(self._core.store, target, _milliseconds())
+            erase.suppress(self._core.store, target, milliseconds())
             erased = erase.Erased((target,), suppressed=True)
         return erased._replace(waiting=self.clean(erased.refs, text))
 
@@ -469,7 +469,3 @@ def _check_kind(plural: str, kind: str) -> None:
     kinds = {"observations": EVENTS, "capsules": CAPSULE_TYPES, "memories": MEMORY_TYPES}
     if kind and kind not in kinds.get(plural, (kind,)):
         raise QueryError(f"no {plural} of the kind {kind!r}", choice_hint(kind, kinds[plural]))
-
-
-def _milliseconds() -> int:
-    return round(now() * 1000)

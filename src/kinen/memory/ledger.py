@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from kinen import ids
 from kinen.journal import events, ledger, queries
-from kinen.journal.activity import only_open_session
 from kinen.journal.ledger_queries import (
     Filter,
     Injection,
@@ -19,6 +18,7 @@ from kinen.journal.ledger_queries import (
     last_closed,
     summaries_around,
 )
+from kinen.journal.queries import only_open_session
 from kinen.memory.core import Core
 from kinen.privacy import entrance
 from kinen.recall.usefulness import Estimate, Trial, estimate_use

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kinen.errors import GitError, NotFound, QueryError, Unreadable
 from kinen.journal import memories as learn
 from kinen.journal import queries
-from kinen.journal.activity import first_at
+from kinen.journal.queries import first_at
 from kinen.model.tuples import NamedTuple
 from kinen.sources.files.hidden import Hidden
 from kinen.text import iso, now, parse_time

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING
@@ -13,8 +13,10 @@ from kinen.errors import Busy
 from kinen.index import issues as stored
 from kinen.journal import queries
 from kinen.journal.authors import colleague, signature
+from kinen.memory.core import Core
 from kinen.model.issues import relation, state_words
-from kinen.model.journal import Item, Recall, Scope
+from kinen.model.journal import Digest, Item, Passage, Recall, Scope
+from kinen.model.kinds import DISTILLERS
 from kinen.model.records import Edge, Hit, Hits, Query, Record
 from kinen.model.tuples import NamedTuple
 from kinen.paths import inside
@@ -45,7 +47,7 @@ from kinen.recall.floor import (
 )
 from kinen.recall.fuse import RECENCY_WEIGHT
 from kinen.recall.order import shared_words
-from kinen.recall.passages import shown_text
+from kinen.recall.passages import BARE_LABELS, shown_text
 from kinen.recall.search import recent
 from kinen.recall.tiers import item
 from kinen.recall.turns import acceptance, asks, turns
@@ -166,7 +168,6 @@ class Recaller:
             if request.text.strip() and not material.hits and UNKNOWN not in " ".join(notes):
                 notes = (*notes, UNKNOWN)
             return tiers.tiers(request.text, budget, material.always, items, notes, omitted)
-        from kinen.memory.digests import digest_of, passages_of
 
         room = min(self._core.config.distill.budget, room - LEAST // 4)
         passages = passages_of(material.hits)
@@ -617,3 +618,80 @@ def in_turns(hits: Hits) -> Hits:
 
 def tier_of(ref: str) -> str:
     return TIERS.get(ref.partition(":")[0], "hits")
+
+
+CITED = 160
+"""Maximum tokens of a cited observation in a digest's input."""
+ASIDE = 40
+"""Maximum tokens of each observation around it."""
+READ = 300
+"""Maximum tokens of a hit in a digest's input."""
+BEFORE = 2
+"""Observations of the segment before a cited one."""
+AFTER = 4
+"""Observations of the segment after a cited one."""
+
+
+def digest_of(
+    core: Core,
+    question: str,
+    passages: Sequence[Passage],
+    budget: int,
+    distiller: str = "configured",
+    *,
+    without_model: Callable[[], Digest] | None = None,
+    on_line: Callable[[str], None] | None = None,
+) -> Digest:
+    """A digest of passages by the first distiller that answers.
+
+    `without_model` replaces extract. `on_line` receives the lines of a model's answer as they
+    arrive.
+    """
+    from kinen.distill.chain import distill
+    from kinen.distill.extract import extract, listed_size
+
+    budget = max(1, min(budget, listed_size(passages)))
+    settings = core.config.distill
+    before = core.erasures.last()
+    named = {"auto": DISTILLERS, "configured": settings.order}
+    order = named.get(distiller, (distiller,))
+    result = distill(
+        question,
+        passages,
+        budget,
+        order=order,
+        settings=settings,
+        env=os.environ,
+        extract=without_model or (lambda: extract(question, passages, budget)),
+        stored=core.cache.texts_while(lambda: core.erasures.last() == before),
+        now=now(),
+        on_line=on_line,
+    )
+    return result._replace(passages=len(passages))
+
+
+def passages_of(hits: Hits) -> list[Passage]:
+    """The input of a digest: each hit with its context, each chunk once."""
+    passages: dict[str, Passage] = {}
+    seen: set[str] = set()
+    for hit in hits:
+        chunks = [*hit.before, hit.display, *hit.after]
+        title = hit.record.title
+        texts = [shown_text(chunk, title, BARE_LABELS) for chunk in chunks if chunk.id not in seen]
+        seen.update(chunk.id for chunk in chunks)
+        spoken = hit.record.kind == "observation"
+        text = _segment(hit) if spoken and texts else cut("\n".join(texts), READ)
+        ref = hit.record.ref
+        if ref in passages:
+            text = "\n".join(filter(None, (passages[ref].text, text)))
+        if text:
+            passages[ref] = Passage(ref, text, hit.record.title, hit.record.at)
+    return list(passages.values())
+
+
+def _segment(hit: Hit) -> str:
+    """An observation with its neighbours in the segment."""
+    lines = [*(chunk.text for chunk in hit.before[-BEFORE:]), hit.chunk.text]
+    lines += [chunk.text for chunk in hit.after[:AFTER]]
+    excerpts = [cut(line.strip(), CITED if line == hit.chunk.text else ASIDE) for line in lines]
+    return "\n".join(excerpts)

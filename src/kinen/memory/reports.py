@@ -303,17 +303,15 @@ def _each_once(points: Iterable[Point]) -> tuple[Point, ...]:
     earlier: list[frozenset[str]] = []
     for point in points:
         words = frozenset(terms(one_line(point.text)))
-        if not words or any(_alike(words, other) for other in earlier):
+        if not words or any(
+            (len(words & other) >= ALIKE * len(words | other)) for other in earlier
+        ):
             continue
         earlier.append(words)
         chosen.append(point)
         if len(chosen) == POINTS:
             break
     return tuple(chosen)
-
-
-def _alike(words: frozenset[str], others: frozenset[str]) -> bool:
-    return len(words & others) >= ALIKE * len(words | others)
 
 
 def _steps_left(plan: Plan) -> tuple[str, ...]:

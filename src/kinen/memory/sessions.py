@@ -13,8 +13,8 @@ from kinen.errors import Ambiguous, NotFound, QueryError, UnsafeFile
 from kinen.ids import milliseconds as clock
 from kinen.journal import queries
 from kinen.journal.authors import colleague, team_author, team_person
+from kinen.journal.queries import short_ids
 from kinen.journal.recent import WORKING, outcome_now
-from kinen.journal.short import short_ids
 from kinen.journal.summary import parse_summary, summarize
 from kinen.journal.tally import tail
 from kinen.journal.timeline import (
@@ -201,7 +201,17 @@ class Sessions:
             return Traces(self._core).timeline(trace)
         entry = self._session_named(name)
         if not isinstance(entry, Capsule):
-            return self._folder_timeline(entry)
+            overview = self._folder_overview(entry)
+            parts = {"outcome": self._body(entry.summary)} if entry.summary else {}
+            return SessionTimeline(
+                overview,
+                tuple(self._rounds(entry)),
+                parts,
+                tuple(self._consolidation.drawn_from(entry.name)),
+                entry.rounds,
+                entry.artifacts,
+                entry.summary,
+            )
         self._core.census.follow(self._core.store.db)
         brief = self._briefs([entry])[0]
         overview = next(self._with_counts([brief]), brief)
@@ -230,7 +240,10 @@ class Sessions:
     def _session_named(self, name: str) -> Capsule | Session:
         prefix = name.strip().removeprefix("capsule:").removeprefix("session:")
         if prefix in ("", LAST):
-            return self._last_session()
+            for entry in self._newest():
+                if next(self._with_counts(self._briefs([entry])), None) is not None:
+                    return entry
+            raise NotFound("no session here yet", "`kinen import transcripts` takes in past ones")
         capsules: list[Capsule] = self._journal.entries("capsules")[0]
         near = [
             capsule
@@ -247,12 +260,6 @@ class Sessions:
             return chosen[0]
         return folders.session(self._core.space.root, prefix)
 
-    def _last_session(self) -> Capsule | Session:
-        for entry in self._newest():
-            if next(self._with_counts(self._briefs([entry])), None) is not None:
-                return entry
-        raise NotFound("no session here yet", "`kinen import transcripts` takes in past ones")
-
     def _briefs(self, entries: Sequence[Capsule | Session]) -> list[SessionOverview]:
         """Sessions without their counts, and those that go on without their end."""
         ids = [entry.id for entry in entries if isinstance(entry, Capsule)]
@@ -266,7 +273,8 @@ class Sessions:
 
     def _capsule_overview(self, entry: Capsule, short: str) -> SessionOverview:
         title, outcome = self._core.census.words(
-            entry.id, lambda: (self._title(entry), self._outcome(entry))
+            entry.id,
+            lambda: (title_of(entry, self._core.store.stream(entry.id)), self._outcome(entry)),
         )
         if entry.status == "open":
             outcome = outcome_now(self._core.store.db, entry.id, outcome, clock())
@@ -283,10 +291,6 @@ class Sessions:
             outcome=outcome,
             by=colleague(self._core.store.db, entry.ref),
         )
-
-    def _title(self, capsule: Capsule) -> str:
-        """What the session was opened for; prompts are read only where that does not say it."""
-        return title_of(capsule, self._core.store.stream(capsule.id))
 
     def _outcome(self, capsule: Capsule) -> str:
         """The first sentence of what a session came to; a long one that goes on is read at its end.
@@ -340,19 +344,6 @@ class Sessions:
             title=excerpt(folder.title, TITLE),
             outcome=first_sentence(self._body(folder.summary)),
             rounds=len(folder.rounds),
-        )
-
-    def _folder_timeline(self, folder: Session) -> SessionTimeline:
-        overview = self._folder_overview(folder)
-        parts = {"outcome": self._body(folder.summary)} if folder.summary else {}
-        return SessionTimeline(
-            overview,
-            tuple(self._rounds(folder)),
-            parts,
-            tuple(self._consolidation.drawn_from(folder.name)),
-            folder.rounds,
-            folder.artifacts,
-            folder.summary,
         )
 
     def _rounds(self, folder: Session) -> Iterator[Step]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from kinen.errors import ConfigError, KinenError
+from kinen.ids import milliseconds
 from kinen.ipc import client
 from kinen.ipc.extras import require
 from kinen.journal import erase
@@ -25,7 +26,7 @@ from kinen.team.replica import Replica
 from kinen.team.share import Policy, checkpoint_rows
 from kinen.team.state import State, read_state
 from kinen.team.sync import Report, receive, synchronize
-from kinen.text import iso, now
+from kinen.text import iso
 
 if TYPE_CHECKING:
     from kinen.memory.core import Core
@@ -122,9 +123,9 @@ class Team:
         try:
             report = self._exchange(progress)
         except KinenError as error:
-            self._note(error=error.line(), failed_at=_milliseconds())
+            self._note(error=error.line(), failed_at=milliseconds())
             raise
-        self._note(succeeded_at=_milliseconds())
+        self._note(succeeded_at=milliseconds())
         return report
 
     def share(self) -> None:
@@ -193,7 +194,7 @@ class Team:
         store = self._core.store
         drawn = drawn_from_any(store.db, refs)
         for ref in drawn:
-            erase.erase(store, ref, forget=True, now=_milliseconds())
+            erase.erase(store, ref, forget=True, now=milliseconds())
         self._journal.clean([*refs, *drawn])
         return bool(drawn)
 
@@ -274,20 +275,16 @@ class Team:
         files = {checkpoint.id: checkpoint.ref for checkpoint in checkpoints}
 
         def hide(id_: str) -> None:
-            rows.hide(db, files[id_], _milliseconds())
+            rows.hide(db, files[id_], milliseconds())
 
         return Replica(
             db,
             person,
             policy,
-            now=_milliseconds,
+            now=milliseconds,
             checkpoints=checkpoint_rows(checkpoints, suppressed(db)),
             on_file_erased=hide,
         )
-
-
-def _milliseconds() -> int:
-    return round(now() * 1000)
 
 
 def _login() -> str:

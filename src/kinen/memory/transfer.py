@@ -189,7 +189,12 @@ class Transfer:
     def _store(
         self, db: sqlite3.Connection, past: Past, capsule: Capsule | None, count: _Count
     ) -> None:
-        roots = self._roots(past.cwd)
+        # The folders that the paths of a session are relative to, its own working tree first
+        git = git_above(past.cwd) if os.path.isdir(past.cwd) else None
+        tree = self._core.space.root
+        if git and git.main != git.top:
+            tree = os.path.normpath(os.path.join(git.top, os.path.relpath(tree, git.main)))
+        roots = tuple(filter(None, (tree, self._core.space.root, past.cwd)))
         past.place = cache(partial(_place, past.cwd, roots))
         events = past.events()
         first = next(events, None)
@@ -233,14 +238,6 @@ class Transfer:
             item: Item = {name: getattr(event, name) for name in fields}
             files = list(event.files)
             yield {**item, "files": files, "redaction": evidence(dict(event.masked))}
-
-    def _roots(self, cwd: str) -> tuple[str, ...]:
-        """The folders that the paths of a session are relative to, its own working tree first."""
-        git = git_above(cwd) if os.path.isdir(cwd) else None
-        tree = self._core.space.root
-        if git and git.main != git.top:
-            tree = os.path.normpath(os.path.join(git.top, os.path.relpath(tree, git.main)))
-        return tuple(filter(None, (tree, self._core.space.root, cwd)))
 
     def _close(self, db: sqlite3.Connection, past: Past, capsule: Capsule, count: _Count) -> None:
         """Write the capsule, the summaries of its client, and a summary of the whole session.

@@ -351,19 +351,6 @@ def same_file(path: str, file: FilePatch) -> bool:
     return any(path == name or path.endswith(f"/{name}") for name in names)
 
 
-def patch_id(patch: Patch) -> str:
-    """The same for commits with the same change, wherever they are applied."""
-    from kinen.text import digest
-
-    rows = sorted(
-        (file.path, sign, normal(line))
-        for file in patch.files
-        for sign, lines in (("+", file.added), ("-", file.removed))
-        for line in lines
-    )
-    return digest(repr(rows))
-
-
 def changed_lines(patch: Patch) -> Iterator[tuple[FilePatch, dict[Key, int]]]:
     """The lines of a commit that tell something, file by file, with how often they are there.
 

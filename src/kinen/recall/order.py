@@ -166,7 +166,14 @@ def _answers(entry: Item, query: Sequence[Word]) -> list[Statement]:
             if not is_question(block.text[begin:end])
         ]
         written = chain(query, chain.from_iterable(words for words, _ in spoken))
-        names = frozenset(word.stem for word in written if _is_name(word)) & every
+        names = (
+            frozenset(
+                word.stem
+                for word in written
+                if (word.exact or word.name or word.tells or word.proper)
+            )
+            & every
+        )
         answers = [
             _statement(words, shared, names, query)
             for words, above in spoken
@@ -189,10 +196,6 @@ def _statement(
     )
     asked = _stems(shared) - _beside(query, names)
     return Statement(words, shared, names, asked, rest, units)
-
-
-def _is_name(word: Word) -> bool:
-    return word.exact or word.name or word.tells or word.proper
 
 
 def _beside(query: Sequence[Word], names: Set[str]) -> set[str]:

@@ -10,7 +10,7 @@ from kinen.text import iso
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kinen.journal.activity import Activity
+    from kinen.journal.queries import Activity
     from kinen.render.screen import Screen
 
 BARS = "▁▂▃▄▅▆▇█"

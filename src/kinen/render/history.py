@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from kinen.journal.short import beginnings
+from kinen.journal.queries import beginnings
 from kinen.model.documents import Companion, Revision
 from kinen.render.screen import distinct
 from kinen.render.style import PLAIN, Style, readable

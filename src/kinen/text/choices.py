@@ -89,7 +89,7 @@ _ITEM = lazy_pattern(
     r"[*_]{0,2}[ \t]*(?P<text>\S.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
-_FENCE = lazy_pattern(r"(?ms)^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)")
+FENCE = lazy_pattern(r"(?ms)^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)")
 _KEY = lazy_pattern(r"[A-Ha-h]|\d{1,2}")
 _CJK = "\u3040-\u30ff\u3400-\u9fff"
 _WORD = lazy_pattern(f"[{_CJK}]+|(?:(?![{_CJK}])[^\\W_])+(?:['’-](?:(?![{_CJK}])[^\\W_])+)*")
@@ -124,7 +124,7 @@ class Choice(NamedTuple):
 def options(message: str) -> dict[str, str]:
     """The last list of options that a message offers, by letter or number."""
     items: dict[str, str] = {}
-    for item in _ITEM.finditer(_FENCE.sub("", message)):
+    for item in _ITEM.finditer(FENCE.sub("", message)):
         key = item["key"].upper()
         key = str("①②③④⑤⑥⑦⑧".index(key) + 1) if key in "①②③④⑤⑥⑦⑧" else key
         if key in ("1", "A"):
@@ -254,7 +254,7 @@ def _question(message: str) -> tuple[str, str]:
 
     The question stands before the options, else it is the last one.
     """
-    prose = _FENCE.sub("", message)
+    prose = FENCE.sub("", message)
     first = _ITEM.search(prose)
     before = prose[: first.start()] if first else ""
     for part in (before, _ITEM.sub("", prose)):
@@ -268,7 +268,7 @@ def _question(message: str) -> tuple[str, str]:
 
 def _proposal(message: str) -> str:
     """The sentence that a short question points back to; a list of several things is none."""
-    lines = [line for line in _BOUND.split(_FENCE.sub("", message)) if line.strip()]
+    lines = [line for line in _BOUND.split(FENCE.sub("", message)) if line.strip()]
     ends = (line.rstrip("*_ ").endswith(tuple(_ASKING)) for line in reversed(lines))
     last = len(lines) - 1 - next((n for n, asks in enumerate(ends) if asks), len(lines))
     if last < 1 or len(words_of(lines[last])) > POINTING or _LISTED.match(lines[last - 1]):

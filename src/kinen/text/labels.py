@@ -622,7 +622,13 @@ class _Reader:
             text = value_of(choice)
             if first in _OPEN or not is_settled(text, heads[types[0]]):
                 continue
-            topic = "" if topic.isdigit() or not size(topic) or _is_date(topic) else topic
+            topic = (
+                ""
+                if topic.isdigit()
+                or not size(topic)
+                or bool(re.match(r"\d{4}-\d\d|\d{1,2}[./ ]", topic))
+                else topic
+            )
             text = f"{topic}: {text}" if topic else text
             if size(text) > 1 and not _NUMBER.fullmatch(text):
                 reason = plain(part.get("why", ""))
@@ -673,10 +679,6 @@ def _is_talk(line: str) -> bool:
     """Is a line a reply, as `Agreed: I will look again`, and no record of what was agreed?"""
     words = _WORDS.findall(line.casefold())[:2]
     return len(words) == 2 and words[0] in _AGREED and words[1] in {*_YOU, "i", "i'll", "i'm"}
-
-
-def _is_date(text: str) -> bool:
-    return bool(re.match(r"\d{4}-\d\d|\d{1,2}[./ ]", text))
 
 
 def _ended(text: str) -> str:

@@ -173,15 +173,8 @@ class _Paths:
         path = next(filter(None, exact), "")
         if path or target.startswith(("./", "../")):
             return path
-        return self._ending(target.strip("/ "), from_path)
-
-    def at(self, path: str) -> str:
-        """The path that equals this one except for case; the exact one if there are several."""
-        candidates = self._by_path.get(folded(path), ())
-        return min(candidates, key=lambda other: (not _alike(other, path), other), default="")
-
-    def _ending(self, target: str, from_path: str) -> str:
-        """The path that ends in a target: the nearest to the linking file, then the shortest."""
+        # The path that ends in a target: the nearest to the linking file, then the shortest
+        target = target.strip("/ ")
         key = "/" + folded(normpath(target))
         candidates: Iterable[str] = self._by_name.get(key.rpartition("/")[2], ())
         if "/" in key[1:]:
@@ -190,6 +183,11 @@ class _Paths:
                 path for path in candidates if _NOTE.sub("", f"/{folded(path)}").endswith(end)
             ]
         return min(candidates, key=lambda path: _distance(path, target, from_path), default="")
+
+    def at(self, path: str) -> str:
+        """The path that equals this one except for case; the exact one if there are several."""
+        candidates = self._by_path.get(folded(path), ())
+        return min(candidates, key=lambda other: (not _alike(other, path), other), default="")
 
 
 def _readings(target: str, from_path: str, *, wiki: bool) -> Iterator[str]:

@@ -7,6 +7,7 @@ text that may contain a link or a tag, with just the rules that tell code, marku
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -29,7 +30,6 @@ from kinen.text.frontmatter import (
     unique,
 )
 from kinen.text.links import ALIAS, WIKI, show_wiki_links
-from kinen.text.spans import Places, Span
 
 if TYPE_CHECKING:
     from markdown_it.rules_inline import StateInline
@@ -111,12 +111,19 @@ def parse(text: str, most: int = budget.TEXT) -> Parsed:
     _read_frontmatter_links(lines[1:end], inline)
     for token in tokens:
         if token.type == "inline" and token.map:
-            _read_inline(token.content, token.map[0] + 1, env, inline)
+            line = token.map[0] + 1
+            for piece in _bounded(token.content):
+                if _may_link(piece) or ("references" in env and "[" in piece):
+                    breaks = [match.start() for match in re.finditer("\n", piece)]
+                    inline.places.enter(piece, line, breaks)
+                    _run_rules(piece, env, inline)
+                line += piece.count("\n")
     return Parsed(
         lines=lines,
         blocks=blocks,
         links=tuple(inline.links),
-        title=text_of(values.get("title")) or _first_title(blocks),
+        title=text_of(values.get("title"))
+        or next((b.path[-1] for b in blocks if b.kind == "heading" and b.level == 1), ""),
         aliases=aliases_of(values),
         tags=unique((*tags_of(values), *inline.tags))[: budget.TAGS],
         summary=summary_of(values),
@@ -242,10 +249,6 @@ def _trimmed(lines: Sequence[str], stop: int) -> int:
     return stop
 
 
-def _first_title(blocks: Iterable[Block]) -> str:
-    return next((b.path[-1] for b in blocks if b.kind == "heading" and b.level == 1), "")
-
-
 def _plain_inline(content: str) -> str:
     """The words of a heading without markup."""
     if not _MARKUP.search(content) or len(content) > MAX_INLINE:
@@ -270,15 +273,6 @@ class _Inline:
         if link:
             self.links.append(link)
             self.spans.append(span)
-
-
-def _read_inline(content: str, line: int, env: dict[str, Any], inline: _Inline) -> None:
-    for piece in _bounded(content):
-        if _may_link(piece) or ("references" in env and "[" in piece):
-            breaks = [match.start() for match in re.finditer("\n", piece)]
-            inline.places.enter(piece, line, breaks)
-            _run_rules(piece, env, inline)
-        line += piece.count("\n")
 
 
 def _may_link(text: str) -> bool:
@@ -408,3 +402,77 @@ def light_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         return table(state, start, end, silent)
     finally:
         state.push = push  # type: ignore[method-assign]
+
+
+class Span(NamedTuple):
+    """A part of a file: lines from 1, columns from 0 in characters, the end exclusive."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+class Places:
+    """Positions in the inline text that is being parsed, as lines and columns of the file."""
+
+    __slots__ = ("_breaks", "_end", "_line", "_lines", "_low", "_piece", "_place")
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._lines = lines
+        self._piece = ""
+        self._line = 0
+        self._breaks: list[int] = []
+        self._low = 0
+        self._end = 0
+        self._place = _Row()
+
+    def enter(self, piece: str, line: int, breaks: list[int]) -> None:
+        """Begin with an inline text that starts in a line and has line breaks at `breaks`."""
+        # Cells of a table share their line: each is searched after the one before.
+        self._low = self._end if line == self._line else 0
+        self._piece = piece
+        self._line = line
+        self._breaks = breaks
+        self._place = self._find(0)
+        self._end = self._place.end
+
+    def line_at(self, position: int) -> int:
+        return self._line + bisect_left(self._breaks, position)
+
+    def span(self, start: int, end: int) -> Span:
+        return Span(*self._locate(start), *self._locate(end))
+
+    def _locate(self, position: int) -> tuple[int, int]:
+        number = bisect_left(self._breaks, position)
+        if number != self._place.number:
+            self._place = self._find(number)
+        row = self._place
+        bars = self._piece.count("|", row.start, position) if row.escaped else 0
+        return self._line + number, row.column + max(0, position - row.start) + bars
+
+    def _find(self, number: int) -> _Row:
+        """Where a line of the text is in the line of the file that it comes from."""
+        start = self._breaks[number - 1] + 1 if number else 0
+        stop = self._breaks[number] if number < len(self._breaks) else len(self._piece)
+        text = self._piece[start:stop]
+        start += len(text) - len(text.lstrip())
+        text = text.strip()
+        at = self._line + number - 1
+        source = self._lines[at] if at < len(self._lines) else ""
+        low = 0 if number else self._low
+        for written in (text, text.replace("|", "\\|")):  # a bar in a cell has a backslash
+            column = source.find(written, low)
+            if column >= 0:
+                return _Row(number, start, column, column + len(written), written != text)
+        return _Row(number, start)
+
+
+class _Row(NamedTuple):
+    """A line of an inline text: where its words begin, there and in the line of the file."""
+
+    number: int = -1
+    start: int = 0
+    column: int = 0
+    end: int = 0
+    escaped: bool = False

@@ -38,7 +38,9 @@ def reading(text: str) -> str:
     for block in blocks_of(lines, 0, len(lines)):
         own = lines[block.start : block.end]
         if block.kind == "fence":
-            read += _first_lines([line for line in own if not _is_fence(line)])
+            read += _first_lines(
+                [line for line in own if not line.lstrip().startswith(("```", "~~~"))]
+            )
         elif block.kind in ("list", "table"):
             read += _beginnings([plain for line in own if (plain := without_markup(line))])
         elif block.kind != "rule":
@@ -63,10 +65,6 @@ def without_markup(line: str) -> str:
     if "*" in line or "_" in line or "~" in line or "`" in line:
         line = _MARKS.sub(" ", line)
     return " ".join(line.split())
-
-
-def _is_fence(line: str) -> bool:
-    return line.lstrip().startswith(("```", "~~~"))
 
 
 def _first_lines(lines: list[str]) -> list[str]:

@@ -20,7 +20,6 @@ LONGEST = 500
 """Characters of a statement."""
 _MOST_INLINE = 8000
 """Characters of a stretch whose markup is removed; the rest is dropped."""
-REASONS = ("rationale", "reason", "reasoning", "why", "because", "justification")
 RULER = "\u2500" * 5
 """Drawn across a line, as `★ Insight ─────` in the answers of some agents: no text."""
 _WRAPPED = range(58, 111)

@@ -49,20 +49,25 @@ class Plans:
         self._files.warnings = []
         active = self.current()
         plans = []
-        for path in self._paths():
+        for path in [path for folder in MARKS for path in self._files.names(folder, (".md",))]:
             with self._files.warn(path):
                 plan = self._read(path)
                 plans.append(active if active and active.path == path else plan)
         return sorted(plans, key=lambda plan: (plan.updated, plan.path), reverse=True)
 
-    def _paths(self) -> list[str]:
-        return [path for folder in MARKS for path in self._files.names(folder, (".md",))]
-
     def plan(self, id: str) -> Plan:  # noqa: A002
         """The plan or brief of an id; raises NotFound."""
         path = self._path(id)
         if not path:
-            return self._beginning_with(id)
+            # The plan whose id, inside its file, is or begins with this
+            id_ = id
+            near = [plan for plan in self.plans() if plan.id.startswith(id_)]
+            exact = [plan for plan in near if plan.id == id_]
+            if exact or len(near) == 1:
+                return (exact or near)[0]
+            if near:
+                raise Ambiguous(id_, [plan.id for plan in near])
+            raise NotFound(f"no plan {id_!r}", LISTED)
         try:
             plan = self._read(path)
         except Unreadable as error:
@@ -71,16 +76,6 @@ class Plans:
             raise Unreadable(f"{path}: {error.strerror}", "check who owns it") from None
         active = self.current()
         return plan._replace(current=active is not None and active.path == path)
-
-    def _beginning_with(self, id_: str) -> Plan:
-        """The plan whose id, inside its file, is or begins with this."""
-        near = [plan for plan in self.plans() if plan.id.startswith(id_)]
-        exact = [plan for plan in near if plan.id == id_]
-        if exact or len(near) == 1:
-            return (exact or near)[0]
-        if near:
-            raise Ambiguous(id_, [plan.id for plan in near])
-        raise NotFound(f"no plan {id_!r}", LISTED)
 
     def current(self) -> Plan | None:
         """The active plan: the one that a mark names, unless it is completed or archived."""
