@@ -90,14 +90,35 @@ SLOW = (
 """Files and folders whose tests are `slow`, but for those marked `quick`."""
 
 
+def _listed(path: Path) -> bool:
+    return path.relative_to(Path(__file__).parent).as_posix().startswith(SLOW)
+
+
+def _has(path: Path, kind: str) -> bool:
+    """Whether a file can have tests that are `slow` or `not slow`, by its name and its marks."""
+    text = path.read_text(encoding="utf-8")
+    if _listed(path):
+        return kind == "slow" or "mark.quick" in text
+    return kind == "not slow" or "mark.slow" in text or "postgres" in text
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file that has nothing to run for `make test` or for `make test-slow`."""
+    kind = config.option.markexpr
+    chosen = kind in ("slow", "not slow") and collection_path.suffix == ".py"
+    return True if chosen and not _has(collection_path, kind) else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that `make test` and `make check` leave to `make test-slow`."""
-    top = Path(__file__).parent
+    kinds = set()
     for item in items:
         needs_server = "postgres_server_url" in getattr(item, "fixturenames", ())
-        listed = item.path.relative_to(top).as_posix().startswith(SLOW)
-        if needs_server or (listed and not item.get_closest_marker("quick")):
+        if needs_server or (_listed(item.path) and not item.get_closest_marker("quick")):
             item.add_marker("slow")
+        kinds.add((item.path, "slow" if item.get_closest_marker("slow") else "not slow"))
+    for path, kind in kinds:
+        assert _has(path, kind), f"{path} has {kind} tests, and neither its name nor a mark says so"
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -35,6 +35,8 @@ FEW = 30
 """With at most this many lines, importing everything beforehand takes longer than it saves."""
 SERVERS = tuple(f"kinen.{name}" for name in ("frameworks", "http", "lsp", "mcp", "postgres", "tui"))
 """What few commands need, and takes seconds to import."""
+BIG_PAGES = {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+"""A fork copies the table of pages: with pages of two megabytes in a third of the time."""
 
 
 class Ran(NamedTuple):
@@ -61,7 +63,7 @@ def run_lines(
         input=json.dumps(request).encode(),
         capture_output=True,
         cwd=cwd,
-        env={**os.environ, **env},
+        env={**os.environ, **BIG_PAGES, **env},
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()
@@ -81,7 +83,10 @@ class Starter:
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, __file__, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, __file__, "serve"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, **BIG_PAGES},
         )
 
     def run(self, line: list[str], cwd: Path, stdin: str, env: dict[str, str]) -> Ran:
@@ -117,6 +122,8 @@ def serve() -> None:
 
 def main() -> None:
     data: Any = json.load(sys.stdin.buffer)
+    for name in BIG_PAGES:  # not for what a line starts
+        os.environ.pop(name, None)
     if len(data["lines"]) > FEW:
         _load()
     stdin = data["stdin"].encode("latin-1")
