@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from hypothesis import HealthCheck, settings
 
+import forked
 import postgres_server
 import shared_model
-from forked import Starter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -122,7 +122,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """End the PostgreSQL of this run, once all workers are done with it."""
+    """End what this process started, and the PostgreSQL once all workers are done with it."""
+    if forked.shared.cache_info().currsize:
+        forked.shared().close()
     if not hasattr(config, "workerinput"):
         postgres_server.stop(postgres_server.run_id())
 
@@ -184,16 +186,8 @@ class Ran(NamedTuple):
     err: str
 
 
-@pytest.fixture(scope="session")
-def starter() -> Iterator[Starter]:
-    """Starts commands without importing kinen for each."""
-    starter = Starter()
-    yield starter
-    starter.close()
-
-
 @pytest.fixture
-def kinen(space: Path, starter: Starter) -> Callable[..., Ran]:
+def kinen(space: Path) -> Callable[..., Ran]:
     """Runs the real command in a process of its own, in the space unless told otherwise.
 
     With a variable for Python itself, such as PYTHONPATH, Python is started anew.
@@ -201,7 +195,7 @@ def kinen(space: Path, starter: Starter) -> Callable[..., Ran]:
 
     def run(*words: str, cwd: Path | None = None, stdin: str = "", **env: str) -> Ran:
         if not any(name.startswith("PYTHON") for name in env):
-            ended = starter.run([*words], cwd or space, stdin, {**os.environ, **env})
+            ended = forked.shared().run([*words], cwd or space, stdin, {**os.environ, **env})
             return Ran(ended.code, _text(ended.out), _text(ended.err))
         done = subprocess.run(
             [sys.executable, "-m", "kinen", *words],
@@ -219,13 +213,13 @@ def kinen(space: Path, starter: Starter) -> Callable[..., Ran]:
 
 
 @pytest.fixture
-def run_hook(starter: Starter) -> Callable[..., str]:
+def run_hook() -> Callable[..., str]:
     """Runs the hook of a client on a payload, in a process of its own; what it prints."""
 
     def run(payload: Any, agent: str = "claude-code", *words: str, cwd: Path | None = None) -> str:
         line = ["hook", agent, *words]
         stdin = payload if isinstance(payload, str) else json.dumps(payload)
-        ended = starter.run(line, cwd or Path(os.environ["HOME"]), stdin, dict(os.environ))
+        ended = forked.shared().run(line, cwd or Path(os.environ["HOME"]), stdin, dict(os.environ))
         assert (ended.code, ended.err) == (0, b"")
         return ended.out.decode()
 

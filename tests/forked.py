@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import functools
 import gc
 import importlib
 import io
@@ -82,20 +83,31 @@ class Starter:
     """
 
     def __init__(self) -> None:
+        own = ("HOME", "USERPROFILE", "KINEN_HOME")  # of the test that needs it first
+        env = {name: value for name, value in os.environ.items() if name not in own}
         self._process = subprocess.Popen(
             [sys.executable, __file__, "serve"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, **BIG_PAGES},
+            env={**env, **BIG_PAGES},
         )
 
-    def run(self, line: list[str], cwd: Path, stdin: str, env: dict[str, str]) -> Ran:
-        """Run a command to its end."""
+    def run(
+        self,
+        line: list[str],
+        cwd: str | Path,
+        stdin: str | bytes | None,
+        env: dict[str, str],
+        umask: int | None = None,
+    ) -> Ran:
+        """Run a command to its end; without standard input, that is open and silent."""
         requests = self._process.stdin
         answers = self._process.stdout
         assert requests is not None
         assert answers is not None
-        request = {"line": line, "cwd": os.fspath(cwd), "stdin": stdin, "env": env}
+        if isinstance(stdin, bytes):
+            stdin = stdin.decode("utf-8", "surrogateescape")
+        request = {"line": line, "cwd": os.fspath(cwd), "stdin": stdin, "env": env, "umask": umask}
         requests.write(json.dumps(request).encode() + b"\n")
         requests.flush()
         code, out, err = json.loads(answers.readline())
@@ -103,6 +115,12 @@ class Starter:
 
     def close(self) -> None:
         self._process.communicate(timeout=60)
+
+
+@functools.cache
+def shared() -> Starter:
+    """The one of this process."""
+    return Starter()
 
 
 def serve() -> None:
@@ -113,8 +131,13 @@ def serve() -> None:
         os.environ.clear()
         os.environ.update(data["env"])
         os.chdir(data["cwd"])
-        stdin = data["stdin"].encode("utf-8", "surrogateescape")
+        stdin = data["stdin"]
+        if stdin is not None:
+            stdin = stdin.encode("utf-8", "surrogateescape")
+        umask = None if data["umask"] is None else os.umask(data["umask"])
         answer = _run(data["line"], [], stdin)
+        if umask is not None:
+            os.umask(umask)
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
         os.chdir("/")
@@ -142,8 +165,9 @@ def _load() -> None:
     gc.freeze()  # so that a child does not copy the pages of all objects
 
 
-def _run(line: list[str], terminals: list[str], stdin: bytes) -> tuple[int, str, str]:
+def _run(line: list[str], terminals: list[str], stdin: bytes | None) -> tuple[int, str, str]:
     ends = [_ends(name in terminals) for name in ("out", "err")]
+    _silent()  # its other end stays open in this process
     pid = os.fork()
     if pid == 0:
         _child(line, [write for _, write in ends], stdin)
@@ -163,10 +187,10 @@ def _ends(terminal: bool) -> tuple[int, int]:
     return read, write
 
 
-def _child(line: list[str], streams: list[int], stdin: bytes) -> None:
+def _child(line: list[str], streams: list[int], stdin: bytes | None) -> None:
     os.setsid()
     signal.alarm(SECONDS)
-    read = _filled(stdin)
+    read = _silent()[0] if stdin is None else _filled(stdin)
     for fd, target in ((read, 0), (streams[0], 1), (streams[1], 2)):
         os.dup2(fd, target)
     os.closerange(3, 64)
@@ -192,6 +216,12 @@ def _stream(number: int, name: str, mode: str = "r") -> io.FileIO:
     file = io.FileIO(number, mode)
     file.name = f"<{name}>"
     return file
+
+
+@functools.cache
+def _silent() -> tuple[int, int]:
+    """A pipe that nothing is written to."""
+    return os.pipe()
 
 
 def _filled(data: bytes) -> int:

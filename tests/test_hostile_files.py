@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -13,11 +14,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import forked
 from kinen.errors import UnsafeFile
 from kinen.storage import inside, regular
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
 PATIENCE = 300
@@ -69,36 +71,21 @@ def plant(path: Path, kind: str) -> None:
         path.symlink_to(f"/dev/{kind}")
 
 
-def ended(command: list[str], cwd: Path, stdin: int, env: dict[str, str]) -> Ended:
-    process = subprocess.Popen(
-        command,
-        cwd=cwd,
-        env={**os.environ, "KINEN_INDEX_EMBEDDING_PROVIDER": "none", **env},
-        stdin=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    try:
-        out, err = process.communicate(timeout=PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        pytest.fail(f"it hangs: {' '.join(command[3:])}")
-    return Ended(process.returncode, out.decode(), err.decode())
+def ended(line: list[str], cwd: Path, stdin: str | None, env: dict[str, str]) -> Ended:
+    env = {**os.environ, "KINEN_INDEX_EMBEDDING_PROVIDER": "none", **env}
+    done = forked.shared().run(line, cwd, stdin, env)
+    assert done.code != -signal.SIGALRM, f"it hangs: {' '.join(line)}"
+    return Ended(done.code, done.out.decode(), done.err.decode())
 
 
 @pytest.fixture
-def run(space: Path) -> Iterator[Callable[..., Ended]]:
+def run(space: Path) -> Callable[..., Ended]:
     """Runs the real command, its standard input open and silent for as long as it lives."""
-    reading, writing = os.pipe()
 
     def start(*words: str, cwd: Path | None = None, **env: str) -> Ended:
-        return ended([sys.executable, "-m", "kinen", *words], cwd or space, reading, env)
+        return ended([*words], cwd or space, None, env)
 
-    yield start
-    os.close(reading)
-    os.close(writing)
+    return start
 
 
 @pytest.fixture
@@ -107,14 +94,7 @@ def hook(space: Path) -> Callable[..., Ended]:
 
     def start(event: str, **more: object) -> Ended:
         payload = {"hook_event_name": event, "session_id": "s1", "cwd": str(space), **more}
-        command = [sys.executable, "-m", "kinen", "hook", "claude-code"]
-        reading, writing = os.pipe()
-        try:
-            os.write(writing, json.dumps(payload).encode())
-            os.close(writing)
-            return ended(command, space, reading, {})
-        finally:
-            os.close(reading)
+        return ended(["hook", "claude-code"], space, json.dumps(payload), {})
 
     return start
 

@@ -7,14 +7,13 @@ import itertools
 import json
 import os
 import sqlite3
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import forked
 from kinen import Memory, paths
 from kinen.agents import claude_code, tool_use
 from kinen.hooks import command as hooks
@@ -35,17 +34,9 @@ TOKEN = "gh" + "p_" + "Zq7Rk2Vx9Lm4Tn8Wb3Yc6Hd1Jf5Gs0Pa4Ke7"
 
 def hook(data: bytes | dict[str, Any], cwd: str | Path, **env: str) -> None:
     """Run the real command on a payload; it always ends well, and quietly."""
-    done = subprocess.run(
-        [sys.executable, "-m", "kinen", "hook", "claude-code"],
-        input=data if isinstance(data, bytes) else json.dumps(data).encode(),
-        cwd=cwd,
-        env={**os.environ, **env},
-        capture_output=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0
-    assert done.stderr == b""
+    stdin = data if isinstance(data, bytes) else json.dumps(data)
+    done = forked.shared().run(["hook", "claude-code"], cwd, stdin, {**os.environ, **env})
+    assert (done.code, done.err) == (0, b"")
 
 
 def event(space: Path, name: str, **more: Any) -> dict[str, Any]:

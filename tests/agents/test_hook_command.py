@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import forked
 from home_processes import processes_of
 from kinen import Memory
 from kinen.model.kinds import MEMORY_OPEN
@@ -49,26 +50,29 @@ def ran(space: Path, command: str, id_: str, output: str = "", **more: Any) -> d
 
 
 @pytest.fixture
-def hook(run_hook: Hook) -> Hook:
+def hook() -> Hook:
     """Runs the real command on a payload; what it prints. It always ends well, and quietly.
 
-    With an exit code, a prefix or variables, Python is started anew.
+    With a prefix or a variable for Python, that is started anew.
     """
 
     def run(message: Any, *, code: int = 0, prefix: list[str] | None = None, **env: str) -> str:
-        if not (isinstance(message, bytes) or code or prefix or env):
-            return run_hook(message)
+        stdin = message if isinstance(message, bytes) else json.dumps(message).encode()
+        home, all_env = os.environ["HOME"], {**os.environ, **env}
+        if not prefix and not any(name.startswith("PYTHON") for name in env):
+            ended = forked.shared().run(["hook", "claude-code"], home, stdin, all_env)
+            assert (ended.code, ended.err) == (code, b"")
+            return ended.out.decode()
         done = subprocess.run(
             [*(prefix or []), sys.executable, "-m", "kinen", "hook", "claude-code"],
-            input=message if isinstance(message, bytes) else json.dumps(message).encode(),
-            cwd=os.environ["HOME"],
-            env={**os.environ, **env},
+            input=stdin,
+            cwd=home,
+            env=all_env,
             capture_output=True,
             timeout=300,
             check=False,
         )
-        assert done.returncode == code
-        assert done.stderr == b""
+        assert (done.returncode, done.stderr) == (code, b"")
         return done.stdout.decode()
 
     return run

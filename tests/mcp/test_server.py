@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ import anyio
 import mcp_types as types
 import pytest
 
+import forked
 import kinen.cli
 from kinen.journal.brief import HEAD
 from kinen.mcp.calls import TOOLS, definitions
@@ -71,10 +71,9 @@ class Project:
     def cli(self, *words: str) -> Any:
         env = {**os.environ, "KINEN_HOME": str(self.home)}
         env["KINEN_INDEX_EMBEDDING_PROVIDER"] = self.provider
-        command = [sys.executable, "-m", "kinen", *words, "--json"]
-        ran = subprocess.run(command, cwd=self.root, env=env, capture_output=True, check=False)
-        assert ran.returncode in (0, 1), ran.stderr
-        return json.loads(ran.stdout)
+        ran = forked.shared().run([*words, "--json"], self.root, "", env)
+        assert ran.code in (0, 1), ran.err
+        return json.loads(ran.out)
 
 
 def git(root: Path, *words: str) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import pytest
 
+import forked
 from kinen import Memory
 from kinen.agents import claude_code
 from kinen.cli import groups
@@ -57,14 +58,9 @@ def leaks(*folders: Path, secret: str = TOKEN) -> list[str]:
 
 
 def hook(payload: dict[str, Any]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "kinen", "hook", "claude-code"],
-        input=json.dumps(payload).encode(),
-        capture_output=True,
-        timeout=120,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
+    line = ["hook", "claude-code"]
+    done = forked.shared().run(line, os.getcwd(), json.dumps(payload), dict(os.environ))
+    assert (done.code, done.err) == (0, b"")
 
 
 def fields_of_hooks() -> set[str]:

@@ -2,52 +2,43 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import stat
-import subprocess
-import sys
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from pathlib import Path
+import forked
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="modes of files are Unix")
 
 
 def open_to_others(*folders: Path) -> list[str]:
-    """Everything below some folders that others may read, write or enter.
-
-    A file that is gone before it is looked at, such as the journal of a transaction, is none.
-    """
+    """Everything below some folders that others may read, write or enter."""
     results = []
     for folder in folders:
-        for path in (folder, *folder.rglob("*")):
-            try:
-                info = path.lstat()
-            except FileNotFoundError:
-                continue
-            if info.st_mode & 0o077:
-                results.append(f"{stat.filemode(info.st_mode)} {path}")
+        for path in everything(folder):
+            with contextlib.suppress(FileNotFoundError):
+                mode = path.lstat().st_mode
+                if mode & 0o077:
+                    results.append(f"{stat.filemode(mode)} {path}")
     return results
 
 
+def everything(top: Path) -> list[Path]:
+    """A folder and what is below it; some may be gone, such as the journal of a transaction."""
+    below = [Path(folder, name) for folder, *names in os.walk(top) for name in chain(*names)]
+    return [top, *below]
+
+
 def run(space: Path, *words: str, umask: int = 0, stdin: str = "", **env: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "kinen", *words],
-        cwd=space,
-        env={**os.environ, **env},
-        input=stdin,
-        capture_output=True,
-        text=True,
-        check=False,
-        umask=umask,
-        timeout=300,
-    )
-    assert done.returncode in (0, 1), done.stderr
-    return done.stdout
+    done = forked.shared().run([*words], space, stdin, {**os.environ, **env}, umask)
+    assert done.code in (0, 1), done.err
+    return done.out.decode()
 
 
 def event(space: Path, name: str, **more: Any) -> str:
@@ -80,7 +71,7 @@ def test_everything_below_the_home_is_private(
         assert open_to_others(home / "kinen", home / ".config" / "kinen", bundle) == []
     finally:
         run(space, "daemon", "stop", umask=umask)
-    names = {path.name for path in (home / "kinen").rglob("*")}
+    names = {path.name for path in everything(home / "kinen")}
     assert {"journal.db", "index.db", "cache.db", "vectors.bin", "sync.lock"} <= names
     assert {"spaces.json", "meta.json", "routes", "daemon.json", "daemon.log", "backups"} <= names
     assert open_to_others(home / "kinen", home / ".config" / "kinen", bundle) == []
@@ -119,8 +110,9 @@ def test_an_older_home_is_closed_to_others_as_it_is_used(space: Path, home: Path
     run(space, "log", "an observation")
     run(space, "search", "--hybrid", "kettle")
     wide = home / "kinen"
-    for path in (wide, *wide.rglob("*")):
-        path.chmod(0o777 if path.is_dir() else 0o666)
+    for path in everything(wide):
+        with contextlib.suppress(FileNotFoundError):
+            path.chmod(0o777 if path.is_dir() else 0o666)
     run(space, "log", "another observation")
     run(space, "search", "--hybrid", "kettle")
     left = [line for line in open_to_others(wide) if ".db" in line]
