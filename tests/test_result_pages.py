@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +11,12 @@ from kinen.mcp.verbs import VERB_TOOLS
 from sources.repositories import Repository
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from conftest import Ran
+
+    Kinen = Callable[..., Ran]
 
 WORDS = "Some more words about kettles, boiling and what else is in a kitchen. " * 30
 
@@ -68,13 +71,12 @@ def test_a_text_is_asked_as_the_settings_say(kitchen: Path) -> None:
     assert hits.mode == "fulltext"
 
 
-def test_a_negative_limit_is_refused(kitchen: Path) -> None:
+def test_a_negative_limit_is_refused(kitchen: Path, kinen: Kinen) -> None:
     for noun in ("observations", "capsules"):
-        line = [sys.executable, "-m", "kinen", "list", noun, "--limit", "-3"]
-        done = subprocess.run(line, cwd=kitchen, capture_output=True, text=True, check=False)
-        assert done.returncode == 2
-        assert "-3" in done.stderr
-        assert not done.stdout
+        done = kinen("list", noun, "--limit", "-3", cwd=kitchen)
+        assert done.code == 2
+        assert "-3" in done.err
+        assert not done.out
 
 
 def test_the_history_of_a_file_has_whole_messages_oldest_first(
@@ -89,7 +91,7 @@ def test_the_history_of_a_file_has_whole_messages_oldest_first(
     assert places == sorted(places)
 
 
-def test_symbols_stay_in_outcomes_lists_and_hits(kitchen: Path) -> None:
+def test_symbols_stay_in_outcomes_lists_and_hits(kitchen: Path, kinen: Kinen) -> None:
     answer = "Renamed größe ✓ to 日本語 🚀 in every label of the shop."
     with Memory.open(kitchen) as memory:
         capsule = memory.journal.open_capsule("Rename it", scope={"session": "s", "agent": "x"})
@@ -100,9 +102,7 @@ def test_symbols_stay_in_outcomes_lists_and_hits(kitchen: Path) -> None:
         assert summary
         assert f"**Outcome**: {answer}" in summary.content
         assert any(answer in hit.chunk.text for hit in memory.search("renamed every label"))
-    line = [sys.executable, "-m", "kinen", "session", "list"]
-    done = subprocess.run(line, cwd=kitchen, capture_output=True, text=True, check=True)
-    assert answer in done.stdout
+    assert answer in kinen("session", "list", cwd=kitchen).out
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_symbols_stay_in_outcomes_lists_and_hits(kitchen: Path) -> None:
     ],
 )
 def test_the_outcome_in_a_list_is_the_work_and_no_remark_after_it(
-    kitchen: Path, last: str, edited: bool, outcome: str
+    kitchen: Path, kinen: Kinen, last: str, edited: bool, outcome: str
 ) -> None:
     turns = (
         ("Fix the limiter", "The limiter now waits for its bucket, not for a second.", True),
@@ -142,15 +142,12 @@ def test_the_outcome_in_a_list_is_the_work_and_no_remark_after_it(
                 files = ()
             observe(answer, role="assistant")
         memory.journal.close_capsule(capsule.ref)
-    line = [sys.executable, "-m", "kinen", "session", "list"]
-    done = subprocess.run(line, cwd=kitchen, capture_output=True, text=True, check=True)
-    assert f"→ {outcome[:40]}" in done.stdout
+    assert f"→ {outcome[:40]}" in kinen("session", "list", cwd=kitchen).out
 
 
-def test_a_changed_file_is_found_by_the_next_search(kitchen: Path) -> None:
+def test_a_changed_file_is_found_by_the_next_search(kitchen: Path, kinen: Kinen) -> None:
     def search(words: str) -> str:
-        line = [sys.executable, "-m", "kinen", "search", words]
-        return subprocess.run(line, cwd=kitchen, capture_output=True, text=True).stdout
+        return kinen("search", words, cwd=kitchen).out
 
     assert "tea.md" in search("tea")
     with (kitchen / "tea.md").open("a") as file:

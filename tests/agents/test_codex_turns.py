@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
+import forked
 from agents.test_hook_command import left_over
 from kinen import Memory
 from sources.repositories import Repository
@@ -52,7 +51,7 @@ class Codex:
         about = {"session_id": THREAD, "transcript_path": str(self.rollout)}
         turn = {"turn_id": f"turn-{len(self.prompts)}"}
         self.run(
-            input=json.dumps(
+            stdin=json.dumps(
                 {**about, **turn, "cwd": str(self.project), "hook_event_name": event, **more}
             )
         )
@@ -81,12 +80,10 @@ class Codex:
         self.hook("Stop", last_assistant_message=answer)
         self.notify(answer)
 
-    def run(self, *words: str, **more: Any) -> None:
-        line = [sys.executable, "-m", "kinen", "hook", "codex", *words]
-        done = subprocess.run(
-            line, cwd=self.project, text=True, capture_output=True, check=True, timeout=300, **more
-        )
-        assert done.stderr == ""
+    def run(self, *words: str, stdin: str = "") -> None:
+        line = ["hook", "codex", *words]
+        done = forked.shared().run(line, self.project, stdin, dict(os.environ))
+        assert (done.code, done.err) == (0, b"")
 
 
 def observations(project: Path) -> list[Any]:
@@ -96,8 +93,9 @@ def observations(project: Path) -> list[Any]:
 
 
 def show(project: Path) -> str:
-    line = [sys.executable, "-m", "kinen", "session", "show"]
-    return subprocess.run(line, cwd=project, text=True, capture_output=True, check=True).stdout
+    done = forked.shared().run(["session", "show"], project, "", dict(os.environ))
+    assert done.code == 0
+    return done.out.decode()
 
 
 def test_a_thread_is_told_once_and_as_its_commands_ended(tmp_path: Path, home: Path) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 BASH = """
 PATH={bin}:$PATH
-source <(kinen completion bash)
+source {bin}/completion.bash
 COMP_WORDS=({words})
 COMP_CWORD={last}
 _kinen_completion kinen
@@ -24,12 +24,13 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 
 
 @pytest.fixture
-def programs(tmp_path: Path) -> str:
+def programs(kinen, tmp_path: Path) -> str:
     folder = tmp_path / "bin"
     folder.mkdir()
     program = folder / "kinen"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m kinen "$@"\n')
     program.chmod(0o755)
+    (folder / "completion.bash").write_text(kinen("completion", "bash").out)
     return str(folder)
 
 
