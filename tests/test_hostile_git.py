@@ -329,6 +329,7 @@ def ask_all(run: Commands) -> None:
     run("ledger")
     run("ledger", "totals")
     run("ledger", "audit")
+    run("ledger", "impact")
     run("ledger", "show", "01", codes=(2,))
     run("list", "observations")
     run("show", "note.md")

@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 
 from kinen import Memory
 from kinen.journal import ledger, memories
+from kinen.journal.ledger_queries import Injection
+from kinen.memory.ledger import repeats
 from kinen.model.journal import Learned, Observation
 from kinen.privacy.quote import MARK
 from kinen.recall.errors import remedies
 from kinen.recall.prompts import Candidate, asks_something, choose
-from kinen.recall.usefulness import Trial, estimate_use, names_in
+from kinen.recall.usefulness import Heard, Moment, Trial, estimate_use, is_used, names_in
 from kinen.text import estimate
 
 if TYPE_CHECKING:
@@ -166,7 +168,7 @@ def test_an_empty_ledger_says_how_it_is_filled(kinen: Kinen) -> None:
     assert run.code == 1
     assert "`kinen install` lists the agents" in run.err
     assert kinen("ledger", "totals").code == 1
-    assert kinen("ledger", "audit").code == 1
+    assert kinen("ledger", "impact").code == 1
     assert kinen("ledger", "show", "01AB").code == 2
 
 
@@ -241,7 +243,7 @@ def test_the_ledger_keeps_the_newest_and_nothing_old(tmp_path: Path) -> None:
     database.close()
 
 
-def test_an_audit_compares_what_was_told_with_what_was_not(
+def test_impact_compares_what_was_told_with_what_was_not(
     space: Path, hook: Hook, kinen: Kinen
 ) -> None:
     with Memory.open(space) as memory:
@@ -258,11 +260,15 @@ def test_an_audit_compares_what_was_told_with_what_was_not(
         tool_response={},
         tool_use_id="t1",
     )
-    audit = json.loads(kinen("ledger", "audit", "--json").out)
-    assert audit["told"]["used"] == 1
-    assert audit["dropped"]["entries"] > 0
-    assert audit["dropped"]["used"] == 0
-    assert not audit["enough"]
+    impact = json.loads(kinen("ledger", "impact", "--json").out)
+    assert impact["told"]["used"] == impact["events"]["SessionStart"]["used"] == 1
+    assert impact["lines"]["used"] == 1
+    assert impact["dropped"]["entries"] > 0
+    assert impact["dropped"]["used"] == 0
+    assert impact["repeats"] == 0
+    assert impact["tokens"] > 0
+    assert not impact["enough"]
+    assert "1 of" in kinen("ledger", "audit").out
 
 
 def modules_after(code: str) -> set[str]:
@@ -307,11 +313,36 @@ def test_every_candidate_is_told_or_dropped_with_a_reason(
     assert sorted([*output, *left]) == sorted({candidate.ref for candidate in candidates})
 
 
-@given(st.lists(st.builds(Trial, st.text(), st.booleans(), st.text(), st.text())))
+HEARD = st.builds(Heard, st.text())
+
+
+@given(st.lists(st.builds(Trial, st.text(), st.booleans(), st.builds(Moment, HEARD, HEARD, HEARD))))
 def test_no_more_entries_are_used_than_there_are(trials: list[Trial]) -> None:
-    result = estimate_use(trials)
-    for share in (result.told, result.dropped):
+    result = estimate_use(trials, [(trial.text, trial.moment) for trial in trials])
+    for share in (result.told, result.dropped, result.lines, *result.events.values()):
         assert 0 <= share.used <= share.entries <= len(trials)
+    assert sum(share.used for share in result.events.values()) == result.told.used
+    assert result.lines.used >= result.told.used + result.dropped.used
+
+
+def test_a_fact_without_a_name_is_used_by_its_words_and_confirmed_by_the_user() -> None:
+    said = "Der Export läuft ab jetzt nur noch nachts, damit niemand wartet"
+    nothing, later = Heard(""), Heard("Gut, ab jetzt nur noch nachts also.")
+    assert is_used(said, Moment(nothing, later, nothing))
+    assert not is_used(said, Moment(nothing, nothing, later))
+    assert is_used(said, Moment(nothing, nothing, later), confirmed=True)
+    assert is_used(said, Moment(Heard(said), later, nothing)) is None
+
+
+def test_an_entry_told_twice_to_a_session_is_a_repeat_unless_it_lost_its_context() -> None:
+    def told(seq: int, event: str = "SessionStart", session: str = "s1") -> Injection:
+        entry = ("observation:1",)
+        return Injection(seq, str(seq), 0, event, "", "codex", session, 9, "", entry, (), {})
+
+    twice = [told(1), told(2)]
+    assert repeats(twice, {}) == 1
+    assert repeats(twice, {("codex", "s1"): 1}) == 0
+    assert repeats([told(1), told(2, "mcp"), told(3, session="s2")], {}) == 0
 
 
 def test_names_are_files_symbols_and_code_but_not_refs() -> None:

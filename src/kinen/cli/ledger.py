@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kinen.memory import Memory
 from kinen.render.ledger import (
-    estimate_json,
-    estimate_text,
+    impact_json,
+    impact_text,
     injection_json,
     injections_table,
     total_json,
@@ -46,24 +46,27 @@ def totals(memory: Memory, agent: str = AGENT, since: str = SINCE) -> Output:
 
 
 @verb()
-def audit(memory: Memory, session: str = SESSION, agent: str = AGENT, since: str = SINCE) -> Output:
-    """Estimate whether what was sent was used.
+def impact(
+    memory: Memory, session: str = SESSION, agent: str = AGENT, since: str = SINCE
+) -> Output:
+    """Estimate whether what was sent was used: entries, lines, repeats, age and tokens.
 
-    Shows the share of entries whose files, symbols or commands were used afterwards, beside that
-    of entries that were found but not sent.
+    Shows the share of entries whose files, symbols, commands or words were used afterwards, beside
+    that of entries that were found but not sent. Looks at the newest 500 texts.
     """
-    estimate = memory.ledger.audit(session=session, agent=agent, since=milliseconds(since))
-    found = bool(estimate.told.entries or estimate.dropped.entries)
+    impact = memory.ledger.impact(session=session, agent=agent, since=milliseconds(since))
+    use = impact.use
+    found = bool(use.told.entries or use.dropped.entries or use.lines.entries)
     empty = EMPTY
     if session or agent or since:
         empty = f"{NO_MATCH}: `kinen ledger` lists everything"
-    elif memory.ledger.injections(limit=1)[1]:
+    elif impact.injections:
         empty = "no entry can be traced yet: it takes a session that was recorded and continued"
-    text = estimate_text(estimate) if found else ""
-    return Output(estimate_json(estimate), text, found=found, notes=[] if found else [empty])
+    text = impact_text(impact) if found else ""
+    return Output(impact_json(impact), text, found=found, notes=[] if found else [empty])
 
 
-@verb(parts={"show": show, "totals": totals, "audit": audit})
+@verb(parts={"show": show, "totals": totals, "impact": impact, "audit": impact})
 def ledger(
     memory: Memory,
     session: str = SESSION,
@@ -85,7 +88,7 @@ def ledger(
       kinen ledger --event PreToolUse --since 1d
       kinen ledger show 01KA3V9Q
       kinen ledger totals
-      kinen ledger audit
+      kinen ledger impact
     """
     injections, count = memory.ledger.injections(
         session=session, agent=agent, event=event, since=milliseconds(since), limit=limit

@@ -142,6 +142,14 @@ class Reader:
             ).fetchall()
         return [Total(*row) for row in rows]
 
+    def compactions(self) -> dict[tuple[str, str], int]:
+        """Each session (agent, id) that lost its context → the last injection before that."""
+        if not os.path.exists(self.path):
+            return {}
+        with self._open() as db:
+            rows = db.execute("SELECT agent, session, after FROM compactions")
+            return {(agent, session): after for agent, session, after in rows}
+
     def write(self, injection: ledger.Injection, tokens: int) -> None:
         """Record an injection, if that can be done at once."""
         with contextlib.suppress(sqlite3.Error, OSError):
@@ -228,9 +236,9 @@ def last_closed(db: sqlite3.Connection, most: int) -> list[tuple[str, int]]:
 def actions(
     db: sqlite3.Connection, capsule: str, at: int, most: int, *, later: bool
 ) -> Iterator[Observation]:
-    """What was done in a session before or after a moment, nearest first."""
+    """What was done and said in a session before or after a moment, nearest first."""
     columns = queries.NOUNS["observations"].columns
-    kinds = ", ".join(f"'{kind}'" for kind in (*events.ACTIONS, "error"))
+    kinds = ", ".join(f"'{kind}'" for kind in (*events.ACTIONS, "error", "message"))
     sign, order = (">=", "ASC") if later else ("<", "DESC")
     rows = db.execute(
         f"SELECT {columns} FROM observations WHERE {OF_CAPSULE} AND ts {sign} ?"

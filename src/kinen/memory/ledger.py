@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kinen import ids
@@ -20,8 +21,17 @@ from kinen.journal.ledger_queries import (
 )
 from kinen.journal.queries import only_open_session
 from kinen.memory.core import Core
+from kinen.model.journal import Observation
+from kinen.model.tuples import NamedTuple
 from kinen.privacy import entrance
-from kinen.recall.usefulness import Estimate, Trial, estimate_use
+from kinen.recall.usefulness import (
+    Estimate,
+    Heard,
+    Moment,
+    Trial,
+    estimate_use,
+    told_lines,
+)
 from kinen.text import estimate, iso, now
 
 if TYPE_CHECKING:
@@ -32,12 +42,21 @@ AUDITED = 500
 """The newest injections that an audit looks at."""
 SESSIONS = 500
 """The latest sessions that remedies are drawn from."""
-AFTER = 40
-"""Actions of the session after an injection in which what it names counts as used."""
+AFTER = 200
+"""Actions and messages after an injection in which what it names counts as used."""
 BEFORE = 400
-"""Actions before it that tell what the session had used already."""
+"""Actions and messages before it that tell what the session had used already."""
 LONGEST = 4_000
 """Characters of one action that are looked at."""
+
+
+class Impact(NamedTuple):
+    """Whether what agents were told was used, and what it cost."""
+
+    use: Estimate
+    repeats: int
+    injections: int
+    tokens: int
 
 
 class Ledger:
@@ -107,24 +126,56 @@ class Ledger:
 
         return self._reader.learn_remedies(reversed(capsules), read)
 
-    def audit(self, *, session: str = "", agent: str = "", since: int = 0) -> Estimate:
-        """How often the things that entries name were used, after they were told and without it."""
+    def impact(self, *, session: str = "", agent: str = "", since: int = 0) -> Impact:
+        """How often what agents were told was used, and entries that were not told."""
         chosen = self._reader.injections(Filter(session, agent, "", since), AUDITED)[0]
-        return estimate_use(trial for injection in chosen for trial in self._trials(injection))
+        moments = {injection.id: self._moment(injection) for injection in chosen}
+        traced = [(injection, moments[injection.id]) for injection in chosen]
+        lines = [
+            (line, moment)
+            for injection, moment in traced
+            if moment and injection.event != "mcp"
+            for line in told_lines(injection.text)
+        ]
+        trials = [
+            trial
+            for injection, moment in traced
+            if moment
+            for trial in self._trials(injection, moment)
+        ]
+        return Impact(
+            estimate_use(trials, lines),
+            repeats(chosen, self._reader.compactions()),
+            len(chosen),
+            sum(injection.tokens for injection in chosen),
+        )
 
-    def _trials(self, injection: Injection) -> Iterator[Trial]:
+    def _moment(self, injection: Injection) -> Moment | None:
+        """What the session used and said before and after an injection; None if it is unknown."""
         if not injection.session or not self._journal.exists:
-            return
+            return None
         db = self._journal.db
         capsule = ids.key_id(injection.agent, injection.session)
-        before = _actions(db, capsule, injection.at, later=False)
-        after = _actions(db, capsule, injection.at, later=True)
+        before = list(actions(db, capsule, injection.at, BEFORE, later=False))
+        after = list(actions(db, capsule, injection.at, AFTER, later=True))
+        # The prompt that an injection answers is recorded after it.
+        if injection.event == "UserPromptSubmit" and after and events.role(after[0]) == "user":
+            before.append(after.pop(0))
+        if not after:
+            return None
+        users = [event for event in after if events.role(event) == "user"]
+        agents = [event for event in after if events.role(event) != "user"]
+        return Moment(*(Heard(_used_in(part)) for part in (before, agents, users)))
+
+    def _trials(self, injection: Injection, moment: Moment) -> Iterator[Trial]:
+        db = self._journal.db
         told = [(ref, True) for ref in injection.entries]
         dropped = [(ref, False) for ref, reason in injection.dropped if reason != "told before"]
         for ref, is_told in (*told, *dropped):
-            text = _content(db, ref)
+            text, at = _content(db, ref)
             if text:
-                yield Trial(text, is_told, before, after)
+                days = (injection.at - at) / ledger.DAY_MS if at else 0
+                yield Trial(text, is_told, moment, injection.event, days)
 
 
 def open_ledger(core: Core) -> Ledger:
@@ -138,21 +189,36 @@ def _remedy_text(remedy: Remedy) -> str:
     return f"`{remedy.instead}` worked where `{remedy.command}` failed ({day}): {remedy.error}"
 
 
-def _content(db: sqlite3.Connection, ref: str) -> str:
-    """The text of an entry of the journal; of a file, its path."""
+def repeats(injections: Iterable[Injection], compactions: Mapping[tuple[str, str], int]) -> int:
+    """Entries that a session was told again, unasked, while it still had them in its context."""
+    told = Counter(
+        (injection.agent, injection.session, ref)
+        for injection in injections
+        if injection.session
+        and injection.event != "mcp"
+        and injection.seq > compactions.get((injection.agent, injection.session), 0)
+        for ref in injection.entries
+    )
+    return sum(times - 1 for times in told.values())
+
+
+def _content(db: sqlite3.Connection, ref: str) -> tuple[str, int]:
+    """The text of an entry of the journal and its time; of a file, its path."""
     kind, _, id_ = ref.partition(":")
     if kind not in queries.KINDS:
-        return id_
+        return id_, 0
     entry = queries.entry(db, kind, id_)
-    return str(getattr(entry, "content", "")) if entry else ""
+    if entry is None:
+        return "", 0
+    return str(getattr(entry, "content", "")), int(getattr(entry, "ts", 0))
 
 
-def _actions(db: sqlite3.Connection, capsule: str, at: int, *, later: bool) -> str:
-    """The files, commands and changed lines of a session before or after a moment."""
+def _used_in(seen: Iterable[Observation]) -> str:
+    """The files, commands, changed lines and messages of events."""
     texts: list[str] = []
-    for event in actions(db, capsule, at, AFTER if later else BEFORE, later=later):
+    for event in seen:
         texts += events.files(event)
         texts.append(events.command(event))
-        if event.kind == "file_diff":
+        if event.kind in ("file_diff", "message"):
             texts.append(event.content[:LONGEST])
     return "\n".join(texts)

@@ -10,25 +10,47 @@ import re
 from collections.abc import Iterable
 
 from kinen.model.tuples import NamedTuple
+from kinen.text import words
 
 FEW = 30
 """Entries below which a share says nothing."""
 LONGEST = 20_000
 """Characters of an entry in which names are looked for."""
+PHRASE = 4
+"""Words in a row that two texts do not share by chance."""
 _CODE = re.compile(r"`([^`\n]{3,120})`")
 _PATH = re.compile(r"(?<![\w/.@-])(?:[\w.@-]+/)*[\w@-][\w.@-]*\.[A-Za-z]\w{0,7}\b")
 _SYMBOL = re.compile(r"\b(?:[a-z]+(?:_[a-z0-9]+)+|[A-Za-z][a-z0-9]+(?:[A-Z][a-z0-9]+)+)\b")
 _REF = re.compile(r"\[\w+:[^\]\n]{1,300}\]")
 
 
+class Heard:
+    """A text in which names and phrases are looked for."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.phrases = phrases_in(text)
+
+
+class Moment(NamedTuple):
+    """What a session had used and said until an agent was told something, and afterwards."""
+
+    before: Heard
+    after: Heard
+    """By the agent: files, commands, changed lines, messages."""
+    answers: Heard
+    """By the user."""
+
+
 class Trial(NamedTuple):
-    """An entry that was a candidate at some moment, and what was done before and after it."""
+    """An entry that was a candidate at some moment."""
 
     text: str
     told: bool
-    before: str
-    """What the session had used until then: files, commands, changed lines."""
-    after: str
+    moment: Moment
+    event: str = ""
+    days: float = 0
+    """The age of the entry then."""
 
 
 class Share(NamedTuple):
@@ -43,6 +65,13 @@ class Estimate(NamedTuple):
 
     told: Share
     dropped: Share
+    lines: Share
+    """Told lines, with those that the user's later words confirm."""
+    events: dict[str, Share]
+    """Told entries by the event that they were told at."""
+    used_days: float | None
+    """The median age of told entries that were used."""
+    unused_days: float | None
 
     @property
     def enough(self) -> bool:
@@ -58,13 +87,58 @@ def names_in(text: str) -> set[str]:
     return {name for name in names if len(name) > 3}
 
 
-def estimate_use(trials: Iterable[Trial]) -> Estimate:
-    """Count entries whose names were used afterwards; those known to the session do not count."""
-    counts = {True: [0, 0], False: [0, 0]}
-    for trial in trials:
-        fresh = {name for name in names_in(trial.text) if name not in trial.before}
-        if fresh:
-            counts[trial.told][0] += 1
-            counts[trial.told][1] += any(name in trial.after for name in fresh)
-    told, dropped = (Share(*counts[key]) for key in (True, False))
-    return Estimate(told, dropped)
+def phrases_in(text: str) -> set[tuple[str, ...]]:
+    """Four words in a row: what a fact without a name is recognised by."""
+    row = [word.casefold() for word in words(_REF.sub(" ", text))]
+    return set(zip(*(row[start:] for start in range(PHRASE)), strict=False))
+
+
+def told_lines(text: str) -> list[str]:
+    """The lines of a brief that say something: no headings, and not who a line is from."""
+    return [
+        line
+        for line in text.splitlines()
+        if line.startswith(("- ", "  ")) and not line.startswith("- [")
+    ]
+
+
+def is_used(text: str, moment: Moment, *, confirmed: bool = False) -> bool | None:
+    """Whether something that a text says is first heard of afterwards; None if all was known.
+
+    By the agent, or with `confirmed` also by the user.
+    """
+    known, *later = moment
+    names = {name for name in names_in(text) if name not in known.text}
+    phrases = phrases_in(text[:LONGEST]) - known.phrases
+    if not names and not phrases:
+        return None
+    return any(
+        any(name in heard.text for name in names) or not phrases.isdisjoint(heard.phrases)
+        for heard in later[: 1 + confirmed]
+    )
+
+
+def estimate_use(trials: Iterable[Trial], lines: Iterable[tuple[str, Moment]] = ()) -> Estimate:
+    """Count entries and lines that were used afterwards; what the session knew does not count."""
+    judged = [
+        (trial, used) for trial in trials if (used := is_used(trial.text, trial.moment)) is not None
+    ]
+    told = [(trial, used) for trial, used in judged if trial.told]
+    events = sorted({trial.event for trial, _ in told})
+    return Estimate(
+        _share(used for _, used in told),
+        _share(used for trial, used in judged if not trial.told),
+        _share(is_used(line, moment, confirmed=True) for line, moment in lines),
+        {event: _share(used for trial, used in told if trial.event == event) for event in events},
+        _median([trial.days for trial, used in told if used]),
+        _median([trial.days for trial, used in told if not used]),
+    )
+
+
+def _share(judged: Iterable[bool | None]) -> Share:
+    uses = [used for used in judged if used is not None]
+    return Share(len(uses), sum(uses))
+
+
+def _median(values: list[float]) -> float | None:
+    return sorted(values)[len(values) // 2] if values else None

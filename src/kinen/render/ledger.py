@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kinen.journal.ledger_queries import Injection, Total
-    from kinen.recall.usefulness import Estimate, Share
+    from kinen.memory.ledger import Impact
+    from kinen.recall.usefulness import Share
 
 WIDTH = 80
 CAVEAT = (
-    "This is an estimate: an entry counts as used if a later action of the session is the first to"
-    " name a file, symbol or command of it. Entries are sent because they fit the work, so a higher"
-    " share does not prove that they helped."
+    "This is an estimate. An entry counts as used if the agent afterwards is the first to name a"
+    " file, symbol or command of it, or four words in a row; a line also if the user does. Entries"
+    " are sent because they fit the work: a higher share does not prove that they helped."
 )
 
 
@@ -112,11 +113,19 @@ def totals_text(totals: Sequence[Total], style: Style = PLAIN) -> str:
     return "\n".join([*lines, f"{figures(tokens, times)}  in total"])
 
 
-def estimate_json(estimate: Estimate) -> dict[str, Any]:
+def impact_json(impact: Impact) -> dict[str, Any]:
+    use = impact.use
     return {
-        "told": _share_json(estimate.told),
-        "dropped": _share_json(estimate.dropped),
-        "enough": estimate.enough,
+        "told": _share_json(use.told),
+        "dropped": _share_json(use.dropped),
+        "lines": _share_json(use.lines),
+        "events": {event: _share_json(share) for event, share in use.events.items()},
+        "repeats": impact.repeats,
+        "used_days": use.used_days,
+        "unused_days": use.unused_days,
+        "injections": impact.injections,
+        "tokens": impact.tokens,
+        "enough": use.enough,
         "caveat": CAVEAT,
     }
 
@@ -126,16 +135,28 @@ def _share_json(share: Share) -> dict[str, Any]:
     return {"entries": share.entries, "used": share.used, "share": ratio}
 
 
-def estimate_text(estimate: Estimate) -> str:
-    lines = [
-        f"sent      {_share_text(estimate.told)}",
-        f"not sent  {_share_text(estimate.dropped)}",
+def impact_text(impact: Impact) -> str:
+    use = impact.use
+    rows = [
+        ("sent", f"{_share_text(use.told, 'entries')} used afterwards"),
+        *((f"  {event}", _share_text(share, "entries")) for event, share in use.events.items()),
+        ("not sent", f"{_share_text(use.dropped, 'entries')} used afterwards"),
+        ("lines sent", f"{_share_text(use.lines, 'lines')} used or confirmed afterwards"),
+        ("repeats", f"{impact.repeats:,} entries sent again to a session that had them"),
+        ("age", f"{_days(use.used_days)} if used, {_days(use.unused_days)} if not (median)"),
+        ("cost", f"{counted(impact.tokens, 'tokens')} in {counted(impact.injections, 'texts')}"),
     ]
-    if not estimate.enough:
+    width = max(len(name) for name, _ in rows)
+    lines = [f"{name:<{width}}  {value}" for name, value in rows]
+    if not use.enough:
         lines.append("Too few entries to compare.")
     return "\n".join([*lines, CAVEAT])
 
 
-def _share_text(share: Share) -> str:
-    ratio = f"{share.used / share.entries:.0%}" if share.entries else "-"
-    return f"{share.used:,} of {share.entries:,} entries used afterwards  {ratio}"
+def _share_text(share: Share, noun: str) -> str:
+    ratio = f"{share.used / share.entries:4.0%}" if share.entries else "   -"
+    return f"{ratio}  {share.used:,} of {share.entries:,} {noun}"
+
+
+def _days(days: float | None) -> str:
+    return "unknown" if days is None else f"{days:.1f} days"
