@@ -35,7 +35,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 TEXTS = Path(__file__).parent / "facts_texts.json"
 PAIRS = 12
@@ -208,13 +208,15 @@ def _exchange(
     return [Message("user", prompt), Message("assistant", random.choice(layouts))]
 
 
-def write_transcripts(sessions: list[list[Message]], folder: Path, cwd: Path) -> list[Path]:
-    """The sessions as transcripts of Claude Code, two a day."""
+def write_transcripts(
+    sessions: list[list[Message]], folder: Path, cwd: Path, times: Sequence[datetime] = ()
+) -> list[Path]:
+    """The sessions as transcripts of Claude Code, at their times, or two a day."""
     paths = []
     for n, messages in enumerate(sessions):
         if not messages:
             continue
-        at = BEGIN + timedelta(days=n // 2, hours=4 * (n % 2))
+        at = times[n] if times else BEGIN + timedelta(days=n // 2, hours=4 * (n % 2))
         session = f"{n:08x}-0000-4000-8000-{n:012x}"
         rows = []
         for place, message in enumerate(messages):

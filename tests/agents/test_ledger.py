@@ -22,7 +22,7 @@ from kinen.model.journal import Learned, Observation
 from kinen.privacy.quote import MARK
 from kinen.recall.errors import remedies
 from kinen.recall.prompts import Candidate, asks_something, choose
-from kinen.recall.usefulness import Heard, Moment, Trial, estimate_use, is_used, names_in
+from kinen.recall.usefulness import Common, Heard, Moment, Trial, estimate_use, names_in
 from kinen.text import estimate
 
 if TYPE_CHECKING:
@@ -328,10 +328,17 @@ def test_no_more_entries_are_used_than_there_are(trials: list[Trial]) -> None:
 def test_a_fact_without_a_name_is_used_by_its_words_and_confirmed_by_the_user() -> None:
     said = "Der Export läuft ab jetzt nur noch nachts, damit niemand wartet"
     nothing, later = Heard(""), Heard("Gut, ab jetzt nur noch nachts also.")
+    is_used = Common([]).used
     assert is_used(said, Moment(nothing, later, nothing))
     assert not is_used(said, Moment(nothing, nothing, later))
     assert is_used(said, Moment(nothing, nothing, later), confirmed=True)
     assert is_used(said, Moment(Heard(said), later, nothing)) is None
+
+
+def test_what_every_entry_says_shows_nothing() -> None:
+    texts = [f"`make test` passed; wrote src/part_{n}.py" for n in range(5)]
+    after = Moment(Heard(""), Heard("$ make test\nedit src/part_3.py"), Heard(""))
+    assert estimate_use(Trial(text, True, after) for text in texts).told == (5, 1)
 
 
 def test_an_entry_told_twice_to_a_session_is_a_repeat_unless_it_lost_its_context() -> None:

@@ -7,6 +7,7 @@ the work is about anyway will use it, so this is a correlation and no effect.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 
 from kinen.model.tuples import NamedTuple
@@ -18,6 +19,10 @@ LONGEST = 20_000
 """Characters of an entry in which names are looked for."""
 PHRASE = 4
 """Words in a row that two texts do not share by chance."""
+COMMON = 0.1
+"""The share of all candidates that say something which thereby shows nothing."""
+MANY = 3
+"""Candidates that a part must be in to be common, however few there are."""
 _CODE = re.compile(r"`([^`\n]{3,120})`")
 _PATH = re.compile(r"(?<![\w/.@-])(?:[\w.@-]+/)*[\w@-][\w.@-]*\.[A-Za-z]\w{0,7}\b")
 _SYMBOL = re.compile(r"\b(?:[a-z]+(?:_[a-z0-9]+)+|[A-Za-z][a-z0-9]+(?:[A-Z][a-z0-9]+)+)\b")
@@ -28,8 +33,11 @@ class Heard:
     """A text in which names and phrases are looked for."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.phrases = phrases_in(text)
+        self._text = text
+        self._phrases = phrases_in(text)
+
+    def __contains__(self, part: str | tuple[str, ...]) -> bool:
+        return part in self._text if isinstance(part, str) else part in self._phrases
 
 
 class Moment(NamedTuple):
@@ -102,33 +110,46 @@ def told_lines(text: str) -> list[str]:
     ]
 
 
-def is_used(text: str, moment: Moment, *, confirmed: bool = False) -> bool | None:
-    """Whether something that a text says is first heard of afterwards; None if all was known.
+class Common:
+    """What many candidates say, and what therefore shows nothing: the test command, a template."""
 
-    By the agent, or with `confirmed` also by the user.
-    """
-    known, *later = moment
-    names = {name for name in names_in(text) if name not in known.text}
-    phrases = phrases_in(text[:LONGEST]) - known.phrases
-    if not names and not phrases:
-        return None
-    return any(
-        any(name in heard.text for name in names) or not phrases.isdisjoint(heard.phrases)
-        for heard in later[: 1 + confirmed]
-    )
+    def __init__(self, texts: Iterable[str]) -> None:
+        distinct = set(texts)
+        seen = Counter(part for text in distinct for part in _parts(text))
+        least = max(MANY, len(distinct) * COMMON)
+        self._parts = {part for part, times in seen.items() if times >= least}
+
+    def used(self, text: str, moment: Moment, *, confirmed: bool = False) -> bool | None:
+        """Whether something that a text says is first heard of afterwards; None if it was known.
+
+        By the agent, or with `confirmed` also by the user.
+        """
+        known, *later = moment
+        fresh = [part for part in _parts(text) - self._parts if part not in known]
+        if not fresh:
+            return None
+        return any(part in heard for heard in later[: 1 + confirmed] for part in fresh)
+
+
+def _parts(text: str) -> set[str | tuple[str, ...]]:
+    return {*names_in(text), *phrases_in(text[:LONGEST])}
 
 
 def estimate_use(trials: Iterable[Trial], lines: Iterable[tuple[str, Moment]] = ()) -> Estimate:
     """Count entries and lines that were used afterwards; what the session knew does not count."""
+    candidates = list(trials)
+    common = Common(trial.text for trial in candidates)
     judged = [
-        (trial, used) for trial in trials if (used := is_used(trial.text, trial.moment)) is not None
+        (trial, used)
+        for trial in candidates
+        if (used := common.used(trial.text, trial.moment)) is not None
     ]
     told = [(trial, used) for trial, used in judged if trial.told]
     events = sorted({trial.event for trial, _ in told})
     return Estimate(
         _share(used for _, used in told),
         _share(used for trial, used in judged if not trial.told),
-        _share(is_used(line, moment, confirmed=True) for line, moment in lines),
+        _share(common.used(line, moment, confirmed=True) for line, moment in lines),
         {event: _share(used for trial, used in told if trial.event == event) for event in events},
         _median([trial.days for trial, used in told if used]),
         _median([trial.days for trial, used in told if not used]),
