@@ -74,7 +74,7 @@ STEM = 5
 LONG = 8
 """Letters from which on a word does not weigh more."""
 MOST_TERMS = 5_000
-ASIDE = ("files", "recency")
+ASIDE = ("files", "recency", "date")
 """Votes that do not say how close a hit is to the question."""
 
 

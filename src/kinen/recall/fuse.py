@@ -35,6 +35,8 @@ SATURATION = 1.2
 LENGTH = 0.75
 """The usual constants of BM25, for sessions."""
 
+DATED = 0.3
+"""The same share for what happened in the time that a question names."""
 BY_NAME = 0.95
 """The same share for a file whose name or path is the whole question."""
 
@@ -185,6 +187,12 @@ def with_names(ranked: list[Ranked], named: Iterable[int]) -> list[Ranked]:
     """The chunks of files whose name was asked for before all others, in their own order."""
     scores = dict.fromkeys(named, 1.0)
     return _raised(ranked, "name", scores, dict.fromkeys(scores, BY_NAME))
+
+
+def with_dates(ranked: list[Ranked], dated: Iterable[int]) -> list[Ranked]:
+    """A vote for what happened in the time that a question names."""
+    scores = dict.fromkeys(dated, 1.0)
+    return _raised(ranked, "date", scores, dict.fromkeys(scores, DATED)) if scores else ranked
 
 
 def _raised(ranked: list[Ranked], name: str, scores: Scores, shares: Scores) -> list[Ranked]:

@@ -120,6 +120,8 @@ def arranged(question: str, items: Sequence[Item]) -> list[Item]:
 def _newest_value_first(rows: list[Row], query: Sequence[Word]) -> list[Row]:
     """The rows, before the first those that were said later and state another value of the same."""
     first = rows[0]
+    if _is_of_named_time(first.entry):
+        return rows
     stated = max(_answers(first.entry, query), key=lambda said: len(said.asked), default=None)
     newer = [
         row
@@ -244,9 +246,16 @@ def _is_same_attribute(first: Statement, other: Statement, query: Sequence[Word]
     return not lacking - last - _beside(query, names) or not first.rest
 
 
-def _time(row: Row) -> tuple[bool, str]:
-    """When an entry was said; a summary repeats what may be much older than it."""
-    return not _is_derived(row.entry), row.entry.at
+def _time(row: Row) -> tuple[bool, bool, str]:
+    """When an entry was said; a summary repeats what may be much older than it.
+
+    The time that the question names comes before any other.
+    """
+    return _is_of_named_time(row.entry), not _is_derived(row.entry), row.entry.at
+
+
+def _is_of_named_time(entry: Item) -> bool:
+    return any(vote.retriever == "date" for vote in entry.votes)
 
 
 def _is_derived(entry: Item) -> bool:

@@ -185,6 +185,9 @@ def _ranked(
         }
         fresh = fuse.freshness(at, reader.latest())
         ranked = fuse.with_recency(ranked, fresh, query.recency)
+        from kinen.recall import dates
+
+        ranked = fuse.with_dates(ranked, dates.on_days(query.text, at))
     return ranked, units.cited, tuple(notes)
 
 

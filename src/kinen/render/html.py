@@ -31,6 +31,7 @@ MEANINGS = {
     "semantic": "meaning",
     "phrase": "several words of the query in a row",
     "recency": "how new it is",
+    "date": "the time that the question names",
     "files": "the files that it changed",
 }
 """What each retriever looks at; others are shown by their names."""

@@ -1,0 +1,96 @@
+"""The days that a question names, in ten languages, and what they change in a recall."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinen import Memory, Query
+from kinen.recall.dates import span
+from kinen.recall.tiers import shown
+from kinen.text import iso, now
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TODAY = date(2026, 11, 18)
+WEEK = (date(2026, 11, 9), date(2026, 11, 15))
+MAY = (date(2026, 5, 1), date(2026, 5, 31))
+THREE_DAYS_AGO = (date(2026, 11, 15),) * 2
+
+
+SAID = (
+    "What did we decide last week? | Was haben wir letzte Woche entschieden?"
+    " | Qu'avons-nous décidé la semaine dernière ? | ¿Qué decidimos la semana pasada?"
+    " | O que decidimos na semana passada? | Что мы решили на прошлой неделе?"
+    " | 上周我们决定了什么？ | 先週何を決めましたか | 지난주에 무엇을 결정했나요"
+    " | ماذا قررنا الأسبوع الماضي؟"
+)
+IN_MAY = (
+    "the outage in May | der Ausfall im Mai | la panne de mai | la caída de mayo"
+    " | a falha em maio | сбой в мае | 5月的故障 | 5月の障害 | 5월 장애"
+    " | العطل في مايو 2026"
+)
+AGO = (
+    "the fix 3 days ago | vor 3 Tagen | il y a 3 jours | hace 3 días | há 3 dias"
+    " | 3 дня назад | 3天前 | 3日前 | 3일 전 | قبل 3 أيام"
+)
+
+
+@pytest.mark.parametrize(
+    ("days", "questions"),
+    [
+        (WEEK, SAID),
+        (MAY, IN_MAY),
+        (THREE_DAYS_AGO, AGO),
+        ((date(2026, 5, 3),) * 2, "what happened on 2026-05-03?"),
+        ((date(2025, 12, 1), date(2025, 12, 31)), "the release of December"),
+        ((date(2026, 11, 17),) * 2, "yesterday's outage"),
+    ],
+)
+def test_a_question_names_days_in_any_of_the_languages(
+    days: tuple[date, date], questions: str
+) -> None:
+    for question in questions.split(" | "):
+        assert span(question, TODAY) == days, question
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "may I use the pool?",
+        "May we merge it?",
+        "the march of progress",
+        "mars rover",
+        "a 3 day trip",
+        "version 2026-13-40",
+        "was ist hier los?",
+        "",
+    ],
+)
+def test_what_only_looks_like_a_date_is_none(question: str) -> None:
+    assert span(question, TODAY) is None
+
+
+@given(st.text(), st.dates(date(2001, 1, 1), date(2100, 1, 1)))
+def test_no_question_breaks_it(question: str, today: date) -> None:
+    days = span(question, today)
+    assert days is None or days[0] <= days[1]
+
+
+def test_a_recall_tells_what_happened_then_first(tmp_path: Path) -> None:
+    (tmp_path / ".kinen").mkdir()
+    settings = {"index.embedding_provider": "none"}
+    month = date.fromisoformat(iso(now())[:10]) - timedelta(days=200)
+    with Memory.open(tmp_path, home=tmp_path / "home", settings=settings) as memory:
+        for days in (1, 200, 400):
+            text = f"The gateway timeout is now {days + 10} seconds, as the vendor asked"
+            memory.observe(text, at=round((now() - days * 86_400) * 1000))
+        told = shown(memory.recall(Query(f"gateway timeout of {month:%B} {month.year}")))
+        plain = shown(memory.recall(Query("gateway timeout")))
+    assert told.index("210 seconds") < told.index("11 seconds")
+    assert plain.index("11 seconds") < plain.index("210 seconds")
