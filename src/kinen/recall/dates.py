@@ -49,6 +49,7 @@ BEFORE = frozenset("in im en em de since seit depuis desde last until bis в с 
 _DAY = re.compile(r"(?<!\d)(20\d\d)-(\d\d)(?:-(\d\d))?(?!\d)")
 _SCRIPTED_MONTH = re.compile(r"(?:(20\d\d)\s*[年년]\s*)?(?<!\d)(1[0-2]|[1-9])[月월]")
 _WORD = re.compile(r"[^\W\d_]+|\d+")
+_SPACED = re.compile(r"\w+")
 _COUNT = re.compile(r"(?<![\d.])(\d{1,3})\s*([^\W\d]+)")
 
 Span = tuple[date, date]
@@ -81,7 +82,7 @@ def _spans(question: str, today: date) -> Iterator[Span]:
             chosen = first + timedelta(days=day - 1)
             yield (chosen, chosen) if day and chosen <= last else (first, last)
     low = question.lower()
-    spaced = " ".join(low.split())
+    spaced = f" {' '.join(_SPACED.findall(low))} "
     for unit, phrases in LAST.items():
         if any(_says(spaced, phrase.replace("_", " ")) for phrase in phrases.split()):
             yield _last(unit, today)
@@ -120,9 +121,8 @@ def _is_month(word: str, names: str) -> bool:
 
 def _says(text: str, phrase: str) -> bool:
     """Whether a text has a phrase; as whole words, where the script has spaces between words."""
-    if phrase[0] > "\u2e00":
-        return phrase in text
-    return re.search(rf"(?<!\w){re.escape(phrase)}(?!\w)", text) is not None
+    around = "" if phrase[0] > "\u2e00" else " "
+    return f"{around}{phrase}{around}" in text
 
 
 def _last(unit: str, today: date) -> Span:

@@ -146,10 +146,12 @@ def estimate_use(trials: Iterable[Trial], lines: Iterable[tuple[str, Moment]] = 
     ]
     told = [(trial, used) for trial, used in judged if trial.told]
     events = sorted({trial.event for trial, _ in told})
+    sent = list(lines)
+    shared = Common(line for line, _ in sent)
     return Estimate(
         _share(used for _, used in told),
         _share(used for trial, used in judged if not trial.told),
-        _share(common.used(line, moment, confirmed=True) for line, moment in lines),
+        _share(shared.used(line, moment, confirmed=True) for line, moment in sent),
         {event: _share(used for trial, used in told if trial.event == event) for event in events},
         _median([trial.days for trial, used in told if used]),
         _median([trial.days for trial, used in told if not used]),
