@@ -401,6 +401,33 @@ def test_the_graph_pans_zooms_filters_and_names(demo_tab: Tab) -> None:
     page.wait_for_selector("#text")
 
 
+def test_control_k_goes_to_pages_and_hits_and_does_what_the_page_can(demo_tab: Tab) -> None:
+    page = demo_tab.open("today")
+    page.keyboard.press("Control+k")
+    box = page.get_by_role("combobox", name="Go to or do")
+    chosen = page.locator('#palette [aria-selected="true"]')
+    box.fill("knowl")
+    playwright.expect(chosen).to_contain_text("Knowledge")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/knowledge*")
+    page.keyboard.press("Control+k")
+    box.fill("blank labels")
+    entry = page.locator("#palette a").filter(has_text="session").first
+    entry.wait_for()
+    while "session" not in chosen.inner_text():
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/session?*")
+    page.keyboard.press("Control+k")
+    box.fill("light or")
+    playwright.expect(chosen).to_contain_text("action")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.documentElement.dataset.theme")
+    page.keyboard.press("Control+k")
+    page.keyboard.press("Escape")
+    playwright.expect(box).to_be_hidden()
+
+
 def test_dragging_over_the_lanes_chooses_days(demo_tab: Tab) -> None:
     page = demo_tab.open("today")
     box = page.locator(".lanes").bounding_box()
