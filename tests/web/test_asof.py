@@ -63,3 +63,30 @@ def test_the_budget_and_links_keep_the_time(site: Site, past: None) -> None:
     assert page.css_first("input[name=as_of]").attributes["value"] == "3d"
     slider = page.css_first("#as-of").attributes
     assert 0 < int(slider["value"] or 0) < int(slider["max"] or 0)
+
+
+def test_compare_shows_what_became_of_the_memories(site: Site) -> None:
+    ago = round(now() * 1000) - 7 * DAY
+    with site.memory() as memory:
+        texts = ("Logs live for 30 days", "The port is 8080", "Branches are named by ticket")
+        for text in texts:
+            memory.consolidation.remember(text, type="decision")
+        with memory.journal._core.store.writing() as db:
+            db.execute("UPDATE memories SET created_at = ?", (ago,))
+        old = {entry.content: entry for entry in memory.consolidation.memories()}
+        edited = memory.consolidation.edit(old[texts[0]].ref, "Logs live for 90 days")
+        newer = memory.consolidation.remember("The port is 9090", type="decision")
+        memory.consolidation.supersede(old[texts[1]].ref, newer.ref)
+        site.post("knowledge/hide", ref=old[texts[2]].ref)
+    page = LexborHTMLParser(site.page("compare", begin="3d"))
+    rows = [row.text() for row in page.css("main .rows")]
+    titles = [heading.text() for heading in page.css("main h2")]
+    sections = dict(zip(titles, rows, strict=True))
+    assert "9090" in sections["New"]
+    assert "90 days" in sections["Reworded"]
+    assert "was: Logs live for 30 days" in sections["Reworded"]
+    assert "now: The port is 9090" in sections["Superseded"]
+    assert "Branches" in sections["Gone"]
+    assert edited.content == "Logs live for 90 days"
+    assert "No memory changed" in site.page("compare", begin="30d", end="20d")
+    assert site.get("compare", begin="no-such-branch").status_code == 400

@@ -461,6 +461,7 @@ PRINTED = {
     "knowledge": {},
     "today": {},
     "week": {},
+    "compare": {},
 }
 
 
@@ -490,6 +491,7 @@ PAGES = {
     "record": {"ref": "artifacts/adr-007-session-store.md"},
     "today": {},
     "week": {},
+    "compare": {},
     "errors": {},
     "sessions": {},
     "session": {"id": "last", "only": "all"},

@@ -150,6 +150,7 @@ PAGES = [
     ("injection", {"id": PAYLOADS[0]}),
     ("health", {}),
     ("week", {}),
+    ("compare", {"begin": "30d"}),
     ("errors", {"q": PAYLOADS[0]}),
     ("erase", {"ref": NAME}),
     ("file", {"path": NAME, "lines": "1"}),

@@ -18,6 +18,8 @@ from kinen.worklog.checkpoints import read_plan
 from kinen.worklog.plans import MARKS, Plans
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kinen.memory.core import Core
     from kinen.memory.git import Git
     from kinen.model.journal import Learned, Plan
@@ -38,6 +40,47 @@ class PastPlan(NamedTuple):
     plan: Plan
     exact: bool
     """Whether git has its text of that time; otherwise it is the text of today."""
+
+
+class Compared(NamedTuple):
+    """The memories of two moments, by what became of them."""
+
+    new: list[Learned]
+    reworded: list[tuple[Learned, Learned]]
+    """The former wording and the later one."""
+    superseded: list[tuple[Learned, Learned | None]]
+    """With the memory that holds instead, if it is not hidden."""
+    gone: list[Learned]
+    """Hidden, forgotten or merged in between."""
+    same: int
+
+
+def compared(before: Sequence[Learned], after: Sequence[Learned]) -> Compared:
+    """What is new, reworded, superseded and gone in the memories of a later moment."""
+    then = {memory.id: memory for memory in before}
+    now = {memory.id: memory for memory in after}
+    new = {memory.id: memory for memory in after if memory.id not in then}
+    gone, reworded = [], []
+    for memory in before:
+        if memory.id in now:
+            continue
+        again = [
+            other
+            for other in new.values()
+            if (other.type, other.derived_from) == (memory.type, memory.derived_from)
+            and memory.derived_from
+        ]
+        if again:
+            reworded.append((memory, new.pop(again[0].id)))
+        else:
+            gone.append(memory)
+    superseded = [
+        (memory, now.get(memory.superseded_by))
+        for memory in after
+        if memory.id in then and memory.superseded_by and not then[memory.id].superseded_by
+    ]
+    same = len(then) - len(gone) - len(reworded) - len(superseded)
+    return Compared([*new.values()], reworded, superseded, gone, same)
 
 
 class Past:

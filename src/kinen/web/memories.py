@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kinen.consolidation.fold import rivals
 from kinen.memory import Memory
-from kinen.memory.past import Moment
+from kinen.memory.past import Moment, compared
 from kinen.model.journal import Learned
 from kinen.model.kinds import MEMORY_TYPES
 from kinen.render.text import counted
@@ -105,6 +105,19 @@ def _past_page(memory: Memory, visit: Visit, at: Moment) -> Page:
         "memories": _with_origins(memory, visit, then),
     }
     return Page("Knowledge", "memories_past.html", values, ("memories.js",))
+
+
+def compare_page(memory: Memory, visit: Visit) -> Page:
+    """What became of the memories between two moments."""
+    begin = memory.past.moment(visit.fields.get("begin") or "1w")
+    end = memory.past.moment(visit.fields.get("end") or "0d")
+    first, last = sorted((begin, end))
+    values = {
+        "first": first,
+        "last": last,
+        "changes": compared(memory.past.memories(first), memory.past.memories(last)),
+    }
+    return Page("Compare", "compare.html", values)
 
 
 def page_of_all(_: Visit) -> Page:

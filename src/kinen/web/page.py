@@ -30,6 +30,7 @@ SECTIONS: tuple[tuple[str, str], ...] = (
 """The pages of the navigation, by the last part of their address."""
 TABS: dict[str, tuple[tuple[str, str], ...]] = {
     "today": (("today", "Days"), ("week", "Week"), ("errors", "Errors")),
+    "knowledge": (("knowledge", "Memories"), ("compare", "Compare")),
     "code": (("code", "Files"), ("graph", "Graph")),
     "told": (("told", "Next session"), ("sent", "Sent so far")),
 }

@@ -32,6 +32,7 @@ VIEWS: dict[str, Callable[[Memory, Visit], Page]] = {
     "session": sessions.page,
     "erase": sessions.erase_page,
     "knowledge": memories.page,
+    "compare": memories.compare_page,
     "code": files.list_page,
     "file": files.page,
     "why": files.why_page,
