@@ -37,7 +37,7 @@ COMPOSED = {
     ("sources/files/hidden.py", "re.compile"): "escaped names, as alternatives",
     ("journal/timeline.py", "re.compile"): "an escaped path between two looks around it",
     ("memory/why.py", "re.search"): "an escaped name between two ends of a word",
-    ("api/verbs.py", "re.split"): "the separator of a parameter, which its declaration has",
+    ("verbs/requests.py", "re.split"): "the separator of a parameter, which its declaration has",
     ("distill/relevance.py", "re.compile"): "an escaped name between two looks around it",
     ("worklog/files.py", "re.sub"): "one class of characters",
     ("render/text.py", "re.sub"): "escaped words of a question, as alternatives",

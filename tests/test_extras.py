@@ -40,7 +40,14 @@ OPTIONAL = (
 TEAM_DATABASE = ("audit", "members", "postgres", "roles", "schema", "tokens")
 SERVERS = (
     *(f"kinen.team.{name}" for name in TEAM_DATABASE),
-    *("kinen.api", "kinen.daemon", "kinen.http", "kinen.httpserver", "kinen.mcp", "kinen.web"),
+    *(
+        "kinen.verbs.requests",
+        "kinen.daemon",
+        "kinen.http",
+        "kinen.httpserver",
+        "kinen.mcp",
+        "kinen.web",
+    ),
     "kinen.memory.engine",
     "kinen.postgres",
     "kinen.lsp",

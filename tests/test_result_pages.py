@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kinen import Memory, Query
-from kinen.mcp.verbs import VERB_TOOLS
+from kinen.mcp.tools import VERB_TOOLS
 from sources.repositories import Repository
 
 if TYPE_CHECKING:

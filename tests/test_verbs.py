@@ -10,7 +10,7 @@ import anyio
 import pytest
 from starlette.testclient import TestClient
 
-from kinen.api.verbs import schema
+from kinen.verbs.requests import schema
 from kinen.http.app import create_app
 from kinen.http.events import Hub
 from kinen.http.guard import Access
@@ -55,8 +55,10 @@ ASKED: dict[str, tuple[list[str], dict[str, Any]]] = {
     "friction": (["--sessions", "2"], {"sessions": 2}),
     "history": (["a.py"], {"path": "a.py"}),
     "how": (["make", "tea"], {"command": "make tea"}),
+    "recall": (["what does tea need"], {"query": "what does tea need"}),
     "related": (["tea.md"], {"ref": "tea.md"}),
     "restore": (["a.py"], {"path": "a.py"}),
+    "search": (["what does tea need"], {"query": "what does tea need"}),
     "why": (["a.py:1"], {"target": "a.py:1"}),
 }
 """The words of a command line for each verb that reads, and the same as a request."""

@@ -7,14 +7,12 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any, NoReturn
 
-    from kinen.verbs.params import Rows
-
-MANY = 1 << 20
-FAST = {"search": (1, MANY), "recall": (0, MANY), "log": (1, 1), "mcp": (0, 0)}
-"""Commands that must start fast, with the fewest and the most words that they take."""
+FAST = {"log": 1, "mcp": 0}
+"""Commands that must start fast, with the words that they take."""
+QUICK = {"search": "Search", "recall": "Recall"}
+"""Verbs that must start fast: their classes in `kinen.verbs.search`."""
 ALIASES = {"query": "search"}
 """Other names of commands."""
 
@@ -79,7 +77,7 @@ def _run(words: list[str]) -> int:
         from kinen.hooks.command import main as hook
 
         return hook(words[1:])
-    if not completing and words[0] in FAST:
+    if not completing and (words[0] in FAST or words[0] in QUICK):
         code = _run_fast(words)
         if code is not None:
             return code
@@ -115,18 +113,26 @@ def _run_fast(words: list[str]) -> int | None:
     _without_garbage_collection()
     from kinen.verbs.params import read
 
-    run, options = _fast_command(words[0])
-    parsed = read(words[1:], options)
+    name = words[0]
+    module: Any = __import__(
+        "kinen.verbs.search" if name in QUICK else f"kinen.cli.{name}", fromlist=["OPTIONS"]
+    )
+    verb = getattr(module, QUICK[name]) if name in QUICK else None
+    parsed = read(words[1:], verb.params if verb else module.OPTIONS)
     if parsed is None:
         return None
     arguments, values = parsed
-    fewest, most = FAST[words[0]]
-    if not fewest <= len(arguments) <= most:
-        return None
-    if words[0] == "search":
-        values["arguments"] = arguments
     try:
-        return run(" ".join(arguments), **values)
+        if verb:
+            if verb.params["query"].required and not arguments:
+                return None
+            from kinen.cli.answer import run
+
+            return run(verb, arguments, values)
+        if len(arguments) != FAST[name]:
+            return None
+        code: int = getattr(module, name)(" ".join(arguments), **values)
+        return code
     except BrokenPipeError:
         raise
     except Exception as error:
@@ -147,9 +153,3 @@ def _with_rare_garbage_collection() -> None:
     import gc
 
     gc.set_threshold(GARBAGE)
-
-
-def _fast_command(name: str) -> tuple[Callable[..., int], Rows]:
-    """The function of a fast command, and its options. Its module has both."""
-    module: Any = __import__(f"kinen.cli.{name}", fromlist=["OPTIONS"])
-    return getattr(module, name), module.OPTIONS

@@ -8,7 +8,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from os.path import lexists
 from typing import Any
 
@@ -16,10 +15,10 @@ import click
 from click.core import ParameterSource
 
 from kinen.characters import visible_line
+from kinen.cli.answer import show_work
 from kinen.cli.complete import FileName
-from kinen.cli.daemon_answer import show_work
 from kinen.cli.output import file_name, write_raw
-from kinen.cli.run import FOUND, NOTHING, begin, note, screen
+from kinen.cli.run import FOUND, NOTHING, note, screen
 from kinen.errors import QueryError
 from kinen.memory import Memory
 from kinen.model.records import Record
@@ -29,7 +28,7 @@ from kinen.render.text import counted
 from kinen.space.find import is_several
 from kinen.text import nearest
 from kinen.verbs import params as shared
-from kinen.verbs.params import Param, items
+from kinen.verbs.params import Param, begin, items
 from kinen.verbs.verb import Output, View
 
 NAMED = 3
@@ -137,7 +136,7 @@ def _click_type(row: Param) -> Any:
         return click.UNPROCESSED
     if row.choices:
         return click.Choice(row.choices)
-    if row.type is int and row.least is not None:
+    if row.type is int and row.least is not None and not row.checked:
         return click.IntRange(row.least, None if row.unbounded else row.most)
     return row.type
 
@@ -362,7 +361,7 @@ def rendered(output: Output, memory: Memory) -> Output:
     """An output with its text, while the memory is open."""
     view = View(screen(), opener(memory))
     paths = [view.place(path) for path in output.paths]
-    output = replace(output, text=output.rendered(view), paths=paths)
+    output = output._replace(text=output.rendered(view), paths=paths)
     warn(memory)
     return output
 
@@ -409,7 +408,7 @@ def files_command(function: Callable[..., Output]) -> Callable[..., int]:
         if files_only and not as_json:
             paths = [path for path in dict.fromkeys(output.paths) if lexists(file_name(path))]
             _print_paths(paths, null)
-            output = replace(output, text="", found=bool(paths))
+            output = output._replace(text="", found=bool(paths))
         return emit(output, as_json)
 
     return run
@@ -423,26 +422,3 @@ def _print_paths(paths: Sequence[str], null: bool) -> None:
         write_raw("".join(file_name(path) + ("\0" if null else "\n") for path in paths))
     else:
         print("\n".join(paths))
-
-
-def quick_command(
-    function: Any, argument: dict[str, Any], rows: Mapping[str, Param], summary: str, epilog: str
-) -> click.Command:
-    """The click command of a function of a text; `argument` describes the text to click."""
-
-    def run(**options: Any) -> int:
-        text = options.pop(argument["param_decls"][0])
-        chosen = {
-            key: rows[key].default if value is None else value for key, value in options.items()
-        }
-        if function.__name__ == "search":
-            chosen["arguments"] = text
-        return int(function(text if isinstance(text, str) else " ".join(text), **chosen))
-
-    return click.Command(
-        function.__name__,
-        params=[click.Argument(**argument), *(click_param(*row) for row in rows.items())],
-        callback=run,
-        help=summary,
-        epilog="\b\n" + epilog,
-    )

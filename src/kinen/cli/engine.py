@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from kinen.memory import Memory
     from kinen.memory.engine import Engine
-    from kinen.model.records import Hits
+    from kinen.verbs.search import Search
+    from kinen.verbs.verb import Output
 
 CONFIGURED = "config"
 """The word for the address of the user's own settings."""
@@ -41,22 +42,15 @@ def open_engine(address: str) -> Engine:
     return Engine(url, settings)
 
 
-def engine_hits(text: str, options: dict[str, Any], names: Sequence[str]) -> Hits:
-    """The hits of a search; `names` are the options that a query has under the same name."""
+def engine_output(call: Search) -> Output:
+    """The answer of a search in the database that it names."""
     from kinen.query import search_query
-    from kinen.verbs.params import mode_of
+    from kinen.verbs.search import fields_of
 
-    with open_engine(options["engine"]) as engine:
-        query = search_query(
-            text,
-            configuration.load(paths.default_home()).search,
-            mode=mode_of(options),
-            kinds=options["events"],
-            near=list(options["near"]),
-            **{name: options[name] for name in names},
-            exact=bool(options["exact"]),
-        )
-        return engine.search(query, options["spaces"])
+    with open_engine(call.engine) as engine:
+        settings = configuration.load(paths.default_home()).search
+        query = search_query(call.query, settings, **fields_of(call, search_query))
+        return call.output(engine.search(query, vars(call)["space"]))
 
 
 def index_engine(

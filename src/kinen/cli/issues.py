@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from kinen.memory import Memory
 from kinen.model.issues import Issue
 from kinen.render.issues import age_note, details_json, details_text, issue_json, issues_text
@@ -114,7 +112,7 @@ def _listed(memory: Memory, issues: list[Issue], limit: int) -> Output:
         f"{len(issues) - len(listed)} more: `-n 0` lists all" if len(listed) < len(issues) else ""
     )
     notes = [*output.notes, more, age_note(memory.issues.age())]
-    return replace(output, notes=[*filter(None, notes)])
+    return output._replace(notes=[*filter(None, notes)])
 
 
 @verb(

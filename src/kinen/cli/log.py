@@ -91,7 +91,12 @@ def _log_with_memory(text: str, options: dict[str, Any]) -> int:
 
 
 def command() -> click.Command:
-    from kinen.cli.command import quick_command
+    import click
 
-    words = {"param_decls": ["text"], "metavar": "TEXT|-"}
-    return quick_command(log, words, OPTIONS, str(log.__doc__), EPILOG)
+    from kinen.cli.command import click_param
+
+    words = click.Argument(["text"], metavar="TEXT|-")
+    params = [words, *(click_param(*row) for row in OPTIONS.items())]
+    return click.Command(
+        "log", params=params, callback=log, help=log.__doc__, epilog="\b\n" + EPILOG
+    )

@@ -6,7 +6,7 @@ import sys
 
 from kinen import paths
 from kinen.cli.output import MARK, coloured, terminal_width
-from kinen.errors import KinenError, QueryError
+from kinen.errors import KinenError
 from kinen.ids import LATEST_CLOCK, milliseconds
 from kinen.render.style import Style
 from kinen.verbs.catalogue import COMMANDS
@@ -14,7 +14,7 @@ from kinen.verbs.catalogue import COMMANDS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, TextIO
+    from typing import TextIO
 
     from kinen.render.screen import Screen
 
@@ -135,16 +135,6 @@ def note(text: str) -> None:
     """Print a remark on standard error."""
     message = wrapped(f"note: {text}", sys.stderr)
     print(colours(sys.stderr)("dim", message), file=sys.stderr)
-
-
-def begin(options: dict[str, Any]) -> str:
-    """The begin of a period, from --since or --days."""
-    days = options["days"]
-    if days < 0:
-        raise QueryError("--days cannot be negative", "use 1 or more")
-    if days and options["since"]:
-        raise QueryError("--since and --days cannot be combined", "use one of them")
-    return f"{days}d" if days else str(options["since"])
 
 
 def overview(*, everything: bool = False) -> str:

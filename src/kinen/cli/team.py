@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -344,7 +343,7 @@ def audit(
     )
     output = listing({"requests": rows, "removed": removed}, text, rows, "no requests")
     if removed:
-        return replace(output, notes=[*output.notes, f"removed {counted(removed, 'requests')}"])
+        return output._replace(notes=[*output.notes, f"removed {counted(removed, 'requests')}"])
     return output
 
 

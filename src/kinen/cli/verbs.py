@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from kinen.cli import answer
+from kinen.cli.answer import daemon_started
 from kinen.cli.command import (
     CommandGroup,
     PartsGroup,
@@ -20,7 +22,6 @@ from kinen.cli.command import (
     options,
     spaces_command,
 )
-from kinen.cli.daemon_answer import daemon_started
 from kinen.cli.editor import rewrite
 from kinen.cli.progress import working
 from kinen.cli.run import note, piped
@@ -52,6 +53,8 @@ def command(verb: type[Verb], name: str) -> click.Command:
         return PartsGroup(name, commands=parts, help=verb.__doc__)
 
     rows = {key: row for key, row in verb.params.items() if row.is_on("command")}
+    if verb.quick:
+        return quick_command(verb, name, rows)
 
     def call(memory: Memory, **values: Any) -> Output:
         return _output(verb(**values), memory)
@@ -78,6 +81,19 @@ def command(verb: type[Verb], name: str) -> click.Command:
         return _with_dashes(click.command(name)(run))
     joined = any(row.joined and not row.path for row in verb.params.values())
     return click.command(name, cls=TextCommand if joined else Texts)(run)
+
+
+def quick_command(verb: Any, name: str, rows: dict[str, Param]) -> click.Command:
+    """The command of a verb that mostly runs without click."""
+
+    def run(query: tuple[str, ...], **values: Any) -> int:
+        chosen = {
+            key: rows[key].default if value is None else value for key, value in values.items()
+        }
+        return answer.run(verb, [*query], chosen)
+
+    params = [click_param(key, row) for key, row in rows.items()]
+    return click.Command(name, params=params, callback=run, help=verb.__doc__)
 
 
 def _with_dashes(command: click.Command) -> click.Command:

@@ -13,13 +13,13 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from kinen import __version__, errors
-from kinen.api import responses
-from kinen.api.complaints import complaint, system_error
-from kinen.http import routes_journal, routes_search, routes_web, verbs
+from kinen.http import routes, routes_web, verbs
 from kinen.http.events import Hub
 from kinen.http.guard import BUG, FAULTS, HTML, JSON, PAGES, Access, Guard, Refused, failure
 from kinen.http.space import Backend
 from kinen.memory.pool import MemoryPool
+from kinen.verbs.requests import Response as Model
+from kinen.verbs.requests import complaint, system_error
 from kinen.web.page import error_page
 
 STATUS: dict[type, int] = {
@@ -58,6 +58,16 @@ PLACEHOLDERS = {"string": "text", "integer": 1, "number": 0.5, "boolean": False}
 log = logging.getLogger("kinen.daemon")
 
 
+class Fault(Model):
+    code: str
+    message: str
+    hint: str
+
+
+class Failure(Model):
+    error: Fault
+
+
 def create_app(
     pool: MemoryPool,
     *,
@@ -91,9 +101,9 @@ def create_app(
         telemetry=TELEMETRY,
     )
     app.state.backend = Backend(pool, hub, state, default, access, open_port or own_port, restart)
-    app.include_router(routes_search.router, prefix="/v1", tags=["ask"])
+    app.include_router(routes.ask, prefix="/v1", tags=["ask"])
     app.include_router(verbs.router(), prefix="/v1", tags=["verbs"])
-    app.include_router(routes_journal.router, prefix="/v1", tags=["journal"])
+    app.include_router(routes.journal, prefix="/v1", tags=["journal"])
     app.include_router(routes_web.api, prefix="/v1", tags=["pages"])
     app.include_router(routes_web.pages, include_in_schema=False)
     for kind in (errors.KinenError, Refused, HTTPException, OSError, Exception):
@@ -148,9 +158,7 @@ def describe(schema: dict[str, Any]) -> dict[str, Any]:
     components = schema["components"]
     for name in ("HTTPValidationError", "ValidationError"):
         components["schemas"].pop(name, None)
-    failure_schema = responses.Failure.model_json_schema(
-        ref_template="#/components/schemas/{model}"
-    )
+    failure_schema = Failure.model_json_schema(ref_template="#/components/schemas/{model}")
     components["schemas"].update(failure_schema.pop("$defs"), Failure=failure_schema)
     components["responses"] = {
         str(status): {

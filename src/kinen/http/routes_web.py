@@ -11,16 +11,17 @@ from urllib.parse import parse_qsl, quote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
+from pydantic import Field
 from starlette.background import BackgroundTask
 
 from kinen import paths
-from kinen.api import responses
 from kinen.errors import NotFound, SpaceError, StoreError
 from kinen.http.browsers import KEY_SECONDS, cookie_name, cookie_value, same
 from kinen.http.guard import HTML, LIVE, LOCAL, OPEN, PAGES, Refused
 from kinen.http.space import CurrentSpace, LastEvent, RequestSpace, event_stream, json_response
 from kinen.memory import Memory
 from kinen.space import registry
+from kinen.verbs import requests
 from kinen.web import health, site
 from kinen.web.page import ALL, MOVED, ROOT, Fields, Page, Visit, frame, open_page
 
@@ -38,7 +39,12 @@ _slow: dict[str, asyncio.Future[Response]] = {}
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
-@api.post("/web", response_model=responses.PageLink)
+class PageLink(requests.Response):
+    url: str = Field(description="opens the pages in a browser, once")
+    seconds: int = Field(description="until it expires")
+
+
+@api.post("/web", response_model=PageLink)
 async def link(space: CurrentSpace) -> Response:
     """A link that opens the pages in a browser once, at the space that the request names."""
     place = PAGES

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
@@ -12,9 +11,7 @@ from urllib.parse import unquote
 from fastapi import Depends, Header, Request, Response
 from fastapi.responses import StreamingResponse
 
-from kinen import paths, times
-from kinen.api import requests
-from kinen.api.verbs import moment
+from kinen import paths
 from kinen.errors import QueryError, SpaceError
 from kinen.http.events import Hub
 from kinen.http.guard import JSON, Access, Refused
@@ -27,7 +24,6 @@ from kinen.space import registry
 
 if TYPE_CHECKING:
     T = TypeVar("T")
-    Call = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,39 +94,7 @@ async def request_space(
 
 
 CurrentSpace = Annotated[RequestSpace, Depends(request_space)]
-OpenMemory = Annotated[Memory, Depends(request_space)]
-"""For functions below `with_memory`, which puts the memory of the space in its place."""
-
-
 LastEvent = Annotated[int, Header(alias="Last-Event-ID", ge=-1, lt=1 << 63)]
-
-
-def with_memory(*, publish: str = "", lane: str = ASK) -> Callable[[Call], Call]:
-    """Make an endpoint of a function of a memory; it returns the JSON value of the response.
-
-    `publish` is the kind of event that listeners get. In the lane JOURNAL the function may not use
-    the index: it must not wait for a search.
-    """
-
-    def decorate(call: Call) -> Call:
-        @functools.wraps(call)  # FastAPI reads the parameters of the function itself
-        async def endpoint(memory: RequestSpace, **values: Any) -> Response:
-            space = memory
-
-            def work(memory: Memory) -> Response:
-                value = call(memory, **values)
-                if publish:
-                    space.publish(publish, memory, value)
-                return value if isinstance(value, Response) else json_response(value)
-
-            slow = any(
-                isinstance(value, requests.Request) and value.slow for value in values.values()
-            )
-            return await space.call(work, apart=slow, lane=lane)
-
-        return endpoint
-
-    return decorate
 
 
 def event_stream(request: Request, last: int, hint: str) -> Response:
@@ -148,8 +112,3 @@ def json_response(value: object, headers: dict[str, str] | None = None) -> Respo
 
 def text_response(text: str, media_type: str, headers: dict[str, str] | None = None) -> Response:
     return Response(text.encode("utf-8", "replace"), headers=headers, media_type=media_type)
-
-
-def milliseconds(value: int | str) -> int:
-    """A time of a request in epoch milliseconds; 0 for none."""
-    return times.milliseconds(moment(value))

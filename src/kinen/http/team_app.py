@@ -17,11 +17,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from kinen import __version__
-from kinen.api import requests
-from kinen.api.complaints import complaint
 from kinen.errors import KinenError
 from kinen.http.guard import PAGES, Receive, Refused, Scope, Send
-from kinen.http.queries import search_of
 from kinen.http.team_gate import Gate, failure, refusal
 from kinen.http.team_metrics import Metrics
 from kinen.http.team_mirror import Mirrors
@@ -29,11 +26,12 @@ from kinen.http.team_pages import TeamPages
 from kinen.http.team_schema import SCHEMA
 from kinen.memory import Memory
 from kinen.postgres.connection import Database
-from kinen.render.json import hits_json
 from kinen.team.merge import PROTOCOL, encode, from_list, to_json
 from kinen.team.postgres import MOST_VERSIONS, PostgresTeam
 from kinen.team.schema import SERVER_ROLE
 from kinen.team.tokens import Token
+from kinen.verbs.requests import SearchRequest, call_of, complaint, values_of
+from kinen.verbs.search import Search
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -243,10 +241,10 @@ class TeamServer:
         return Answer({"entries": count}, count)
 
     def _search(self, call: Call) -> Answer:
-        request = _search_request(call)
+        values = _search_values(call)
 
         def work(memory: Memory) -> Any:
-            return hits_json(memory.search(search_of(memory, request)))
+            return call_of(Search, values, memory).answer(memory).data
 
         content = self._mirrors.call(call.space, work)
         for hit in content["results"]:
@@ -265,24 +263,22 @@ def _failed(request: Request, error: KinenError | Refused) -> Response:
     return JSONResponse(failure(refused), refused.status, headers)
 
 
-def _search_request(call: Call) -> requests.Search:
+def _search_values(call: Call) -> dict[str, Any]:
     """The fields of a search, of the body or of the address; the space is that of the header."""
     values: Any = call.body
     if values is None:
         pairs = call.request.query_params
-        lists = {
-            name for name, field in requests.Search.model_fields.items() if field.default == []
-        }
+        lists = {name for name, row in Search.params.items() if row.many and not row.joined}
         values = {name: pairs.getlist(name) if name in lists else pairs[name] for name in pairs}
     try:
-        request = requests.Search.model_validate(values)
+        request = SearchRequest.model_validate(values)
     except ValidationError as error:
         raise Refused(400, complaint(error.errors())) from None
     if request.space:
         raise Refused(400, "a search is of one space", "name it by X-Kinen-Space")
     if request.near or request.as_of:
         raise Refused(400, "a team's space has no repository", "leave out near and as_of")
-    return request
+    return values_of(Search, request)
 
 
 async def _body(request: Request) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kinen import __version__
-from kinen.api import requests
 from kinen.team.merge import LONGEST_NAME, NOUNS
 from kinen.team.postgres import MOST_VERSIONS
+from kinen.verbs.requests import SearchRequest
 
 REF = "#/components/schemas/{model}"
 NAME = {"type": "string", "maxLength": LONGEST_NAME}
@@ -90,7 +90,7 @@ def _operation(
 
 
 def _schema() -> dict[str, Any]:
-    search = requests.Search.model_json_schema(ref_template=REF)
+    search = SearchRequest.model_json_schema(ref_template=REF)
     schemas = search.pop("$defs", {})
     hits = _object(results={"type": "array", "items": {"type": "object"}})
     words = {"name": "query", "in": "query", "required": True, "schema": {"type": "string"}}

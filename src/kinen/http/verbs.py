@@ -5,16 +5,30 @@ from __future__ import annotations
 import re
 from inspect import Parameter, Signature
 from typing import Annotated, Any
+from urllib.parse import quote
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Header, Path, Query, Response
 
-from kinen.api import verbs as requests
-from kinen.api.requests import Request
-from kinen.http.space import CurrentSpace, RequestSpace, json_response
+from kinen.http.space import CurrentSpace, RequestSpace, json_response, text_response
 from kinen.memory import Memory
 from kinen.memory.memory import ASK, JOURNAL
+from kinen.verbs import requests
 from kinen.verbs.catalogue import verbs
-from kinen.verbs.verb import Verb
+from kinen.verbs.requests import Request
+from kinen.verbs.verb import Output, Verb
+
+PLAIN = "text/plain"
+Accept = Annotated[str, Header(description="`text/plain` for what the command prints")]
+AS_TEXT: Any = {
+    200: {
+        "headers": {
+            "X-Kinen-Notes": {"description": "remarks, percent-encoded lines", "schema": {}},
+            "X-Kinen-Code": {"description": "1 if there is no hit, else 0", "schema": {}},
+        },
+        "content": {PLAIN: {"schema": {"type": "string"}, "example": "docs/sessions.md:12"}},
+    }
+}
+"""What the endpoint of a quick verb has besides: its command prints the answer of a daemon."""
 
 
 def router() -> APIRouter:
@@ -34,15 +48,21 @@ def _add(routes: APIRouter, name: str, verb: type[Verb]) -> None:
     about: dict[str, Any] = {
         "response_model": requests.schema(verb.result),
         "description": requests.summary(verb),
+        "responses": AS_TEXT if verb.quick else None,
     }
     for method in verb.methods or (("POST",) if verb.writes else ("POST", "GET")):
         endpoint = _endpoint(verb)
         rows = [("space", CurrentSpace), *((name, _in_path(verb, name)) for name in in_path)]
         if model.model_fields:
             rows.append(("request", Annotated[model, Query()] if method == "GET" else model))
-        endpoint.__signature__ = Signature(
-            [Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind) for name, kind in rows]
-        )
+        parameters = [
+            Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind) for name, kind in rows
+        ]
+        if verb.quick:
+            parameters.append(
+                Parameter("accept", Parameter.KEYWORD_ONLY, default="", annotation=Accept)
+            )
+        endpoint.__signature__ = Signature(parameters)
         by_url = "_by_url" if method == "GET" else ""
         routes.add_api_route(
             f"/{verb.route}", endpoint, methods=[method], name=f"{key}{by_url}", **about
@@ -55,15 +75,36 @@ def _in_path(verb: type[Verb], name: str) -> Any:
 
 
 def _endpoint(verb: type[Verb]) -> Any:
-    async def endpoint(space: RequestSpace, request: Any = None, **in_path: str) -> Response:
+    async def endpoint(
+        space: RequestSpace, request: Any = None, accept: str = "", **in_path: str
+    ) -> Response:
         values = requests.values_of(verb, request) if request is not None else {}
+        names = values.get("space")
+        if names:
+            pool = space.backend.pool
+            call = requests.call_of(verb, values, None)
+            return _response(
+                await pool.thread(call.answer_of, names, pool.open_space), verb, accept
+            )
 
-        def call(memory: Memory) -> Response:
-            value = requests.answer(verb, {**values, **in_path}, memory).data
+        def work(memory: Memory) -> Response:
+            output = requests.call_of(verb, {**values, **in_path}, memory).answer(memory)
             if verb.writes:
-                space.publish(verb.event or verb.route, memory, value)
-            return json_response(value)
+                space.publish(verb.event or verb.route, memory, output.data)
+            return _response(output, verb, accept)
 
-        return await space.call(call, apart=verb.slow, lane=JOURNAL if verb.journal_only else ASK)
+        lane = JOURNAL if verb.journal_only else ASK
+        return await space.call(work, apart=verb(**values).is_slow(), lane=lane)
 
     return endpoint
+
+
+def _response(output: Output, verb: type[Verb], accept: str) -> Response:
+    if not verb.quick:
+        return json_response(output.data)
+    as_text = PLAIN in accept.lower() and "json" not in accept.lower()
+    text = output.rendered() if as_text else ""
+    found = output.found and bool(text or not as_text)
+    lines = "\n".join(" ".join(note.split()) for note in output.notes)
+    headers = {"X-Kinen-Notes": quote(lines), "X-Kinen-Code": "0" if found else "1"}
+    return text_response(text, PLAIN, headers) if as_text else json_response(output.data, headers)

@@ -14,19 +14,28 @@ from urllib.request import url2pathname
 from pydantic import BaseModel, ValidationError
 
 from kinen import paths
-from kinen.api.complaints import complaint, system_error
 from kinen.characters import visible, visible_line
 from kinen.distill.services import sampler
 from kinen.errors import KinenError
 from kinen.journal.brief import HEAD
 from kinen.mcp.protocol import InputRequired, Refused
 from kinen.mcp.sampling import ClientModel
-from kinen.mcp.tools import IndexRebuild, Recall, Remember, Search, report_progress
-from kinen.mcp.verbs import VERB_TOOLS, Answer, Fix, History, Status, Tool
+from kinen.mcp.tools import (
+    VERB_TOOLS,
+    Answer,
+    Fix,
+    History,
+    IndexRebuild,
+    Remember,
+    Status,
+    Tool,
+    report_progress,
+)
 from kinen.memory import Memory
 from kinen.memory.pool import MemoryPool
 from kinen.privacy.quote import marked, quoted, quoted_values
 from kinen.render.style import readable
+from kinen.verbs.requests import complaint, system_error
 
 if TYPE_CHECKING:
     from threading import Event
@@ -34,8 +43,8 @@ if TYPE_CHECKING:
     from kinen.ports import ToolClient
 
 JOINED: dict[str, type[Tool]] = {
-    "kinen_recall": Recall,
-    "kinen_search": Search,
+    "kinen_recall": VERB_TOOLS["kinen_recall"],
+    "kinen_search": VERB_TOOLS["kinen_search"],
     "kinen_read": VERB_TOOLS["kinen_read"],
     "kinen_history": History,
     "kinen_fix": Fix,

@@ -1,108 +1,111 @@
-"""Tools that are no verbs yet: search, recall, checkpoint, remember, plan, observe, pin …"""
+"""What a tool is, verbs as tools, and the tools that join or add to them."""
+
+from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable
+from dataclasses import is_dataclass
 from threading import Event, Thread
-from typing import Annotated, Any, Literal
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, TypeAdapter
 
-from kinen.api import responses
-from kinen.api.requests import Request
 from kinen.errors import KinenError, QueryError
 from kinen.ipc import client
-from kinen.mcp.verbs import VERB_TOOLS, Answer, AsOf, Names, Part, Texts, Tool, compact
 from kinen.memory import Memory
-from kinen.memory.federation import recall_spaces, search_spaces
-from kinen.model.kinds import MEMORY_TYPES, MODES
-from kinen.model.records import Chunk, Hit, Hits, Query
-from kinen.query import bounds, listed, recall_query, search_query
-from kinen.recall.clip import compact as shorten
-from kinen.recall.tiers import author_of
-from kinen.render.journal import (
-    learned_text,
-    recall_json,
-    recall_text,
-)
-from kinen.render.json import counts_json, hit_json, hits_json
+from kinen.memory.memory import ASK, JOURNAL
+from kinen.model.kinds import MEMORY_TYPES
+from kinen.model.tuples import NamedTuple
+from kinen.render.journal import learned_text
+from kinen.render.json import counts_json
 from kinen.render.text import report_text
-from kinen.text import estimate
+from kinen.verbs import requests
+from kinen.verbs.catalogue import verbs
 from kinen.verbs.memories import AddMemory
-from kinen.verbs.search import Recalled
+from kinen.verbs.requests import Request
+from kinen.verbs.verb import Verb
 
-SHORT = 70
-"""Tokens of a hit that does not fit the budget."""
 PHASES = ("read", "history", "embed")
 BUSY_SECONDS = 5.0
 """How long a rebuild waits for another process that indexes the same space."""
-
 Progress = Callable[[str, int, int], None]
-Since = Annotated[str, Field(description="3d, or a date")]
-Until = str
 
 
-class Search(Tool, Request):
-    """Search notes, decisions, past sessions, commits, files and code by word and by meaning."""
+class Answer(NamedTuple):
+    """The result of a tool: as a value, and as text for clients that read no values."""
 
-    tool_name = "kinen_search"
-    tool_title = "Search memory"
-    unlisted = (
-        *("mode", "kinds", "session", "tags", "meta", "until", "as_of", "context_chunks"),
-        *("limit", "budget", "min_score", "exact", "explain", "space"),
-    )
+    value: Any
+    """A response, or the JSON values of a verb's result."""
+    text: str
 
-    query: str = Field(min_length=1)
-    mode: str = Field(
-        "",
-        description="fulltext for exact words, semantic for meaning only; hybrid if empty",
-        json_schema_extra={"enum": [*MODES]},
-    )
-    type: str = Field(
-        "all",
-        description="notes, rounds, checkpoints, memories, symbols, files or commits",
-    )
-    kinds: Names = Field([], description="of commits (fix, feat, …) or observations (error, …)")
-    session: str = ""
-    tags: Names = Field([])
-    meta: Names = Field([], description="metadata as key=value")
-    paths: Texts = Field([])
-    since: Since = ""
-    until: Until = ""
-    as_of: AsOf = ""
-    limit: int = Field(10, json_schema_extra=bounds("limit", 0))
-    context_chunks: int = Field(
-        0,
-        json_schema_extra=bounds("context", 0),
-        description="chunks before and after each passage",
-    )
-    budget: int = Field(4000, ge=200, le=100_000, description="most tokens")
-    min_score: float | None = Field(None, ge=0, le=1, description="0: also what is not close")
-    exact: bool = Field(False, description="only what has the query's words as one phrase")
-    explain: bool = Field(False, description="with the votes behind each score, and all metadata")
-    space: Names = Field([], description="all, or names of other spaces")
+
+class Tool(BaseModel):
+    """One call of a tool. The docstring of each tool tells agents when to use it."""
+
+    model_config = ConfigDict(str_strip_whitespace=True)
+    tool_name: ClassVar[str]
+    tool_title: ClassVar[str]
+    writes: ClassVar[bool] = False
+    lane: ClassVar[str] = ASK
+    """Which of the space's memories answers; JOURNAL for what must not wait for a search."""
+    idempotent: ClassVar[bool] = True
+    unlisted: ClassVar[tuple[str, ...]] = ()
+    """Parameters that are accepted, and left out of the definition to keep it short."""
+    _client: str = PrivateAttr("")
+
+    @classmethod
+    def part(cls, arguments: dict[str, Any]) -> Part:
+        """The tool that answers, and its arguments: of one that joins several, one of these."""
+        return cls, arguments
+
+    def parameters(self, *names: str) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in names}
 
     def answer(self, memory: Memory) -> Answer:
-        if self.space:
-            hits = search_spaces(self.space, self._query)
-        else:
-            hits = memory.search(self._query(memory))
-        start_daemon(memory)
-        return search_answer(hits, self.budget, explain=self.explain)
+        raise NotImplementedError
 
-    def _query(self, memory: Memory) -> Query:
-        return search_query(
-            self.query,
-            memory.config.search,
-            mode=self.mode,
-            types=[self.type],
-            kinds=self.kinds,
-            meta=self.meta,
-            min_score=self.min_score,
-            context=self.context_chunks,
-            as_of=self.as_of,
-            **self.parameters("session", "tags", "paths", "since", "until", "limit", "exact"),
-        )
+
+Part = tuple[type[Tool], dict[str, Any]]
+"""A tool and its arguments."""
+Texts = Annotated[list[str], BeforeValidator(lambda value: requests.listed(value, ""))]
+Limit = Annotated[int, Field(ge=1, le=500)]
+Offset = Annotated[int, Field(ge=0)]
+
+
+def _tool(verb: type[Verb]) -> type[Tool]:
+    result = requests.result_of(verb.tool_result or verb.result)
+    typed = is_dataclass(result) or isinstance(result, UnionType)
+    shape = TypeAdapter(result) if typed else None
+
+    class VerbTool(Tool, Request):
+        tool_name = verb.tool
+        tool_title = verb.title
+        writes = verb.writes
+        lane = JOURNAL if verb.journal_only else ASK
+        idempotent = verb.idempotent
+        unlisted = tuple(name for name, row in verb.params.items() if row.unlisted)
+
+        def answer(self, memory: Memory) -> Answer:
+            given = requests.values_of(verb, self)
+            call = requests.call_of(verb, given, memory, self._client)
+            spaces = given.get("space")
+            output = call.answer_of(spaces) if spaces else call.answer(memory)
+            if verb.embeds:
+                start_daemon(memory)
+            notes = map(in_parameters, output.notes)
+            text = output.agent_text() if output.agent_text else output.rendered()
+            data = output.data
+            value = compact(shape, data) if shape else without_empty(data) or data
+            names = verb.tool_fields or [*value]
+            chosen = {name: value[name] for name in names if name in value}
+            return Answer(chosen, "\n".join(filter(None, (text, *notes))))
+
+    model = requests.request_model(verb, verb.__name__, VerbTool, for_tool=True)
+    model.__doc__ = verb.guide
+    return model
 
 
 def start_daemon(memory: Memory) -> None:
@@ -112,133 +115,114 @@ def start_daemon(memory: Memory) -> None:
         Thread(target=os.waitpid, args=(pid, 0), daemon=True).start()
 
 
-def search_answer(hits: Hits, budget: int, *, explain: bool) -> Answer:
-    """Hits with as much text as fits the budget, the best first."""
-    least = min(SHORT, budget // max(1, len(hits)))
-    results = []
-    left = budget - least * len(hits)
-    for hit in hits:
-        fitted, tokens, more = fit(hit, hits.query.text, left + least, least)
-        left += least - tokens
-        result = {**hit_json(fitted), "tokens": tokens, "more": more}
-        if not explain:
-            author = author_of(hit.record)
-            short = {"metadata": {"by": author} if author else {}, "root": "", "file": ""}
-            result.update(votes=[], source={**result["source"], **short})
-        results.append(result)
-    total = sum(result["tokens"] for result in results)
-    value = responses.SizedResults(**{**hits_json(hits), "results": results, "tokens": total})
-    text = "\n\n".join(map(hit_text, value.results)) or "no hits"
-    return Answer(value, "\n".join([text, *(f"({note})" for note in hits.notes)]))
+def compact(shape: TypeAdapter[Any], value: Any) -> Any:
+    """A result as JSON values, without what equals its default: that saves tokens."""
+    result = shape.validate_python(value)
+    return shape.dump_python(result, mode="json", exclude_defaults=True, exclude_none=True)
 
 
-def fit(hit: Hit, question: str, room: int, least: int) -> tuple[Hit, int, int]:
-    """A hit with its neighbours, alone or shortened; its tokens, and how many are left out."""
-    whole = cost(hit)
-    if whole <= room:
-        return hit, whole, 0
-    fitted = hit._replace(before=(), after=())
-    tokens = cost(fitted)
-    if tokens > room:
-        text = shorten(hit.display.text, question, least)
-        fitted = fitted._replace(passage=hit.display._replace(text=text))
-        tokens = cost(fitted)
-    return fitted, tokens, whole - tokens
+def without_empty(value: Any) -> Any:
+    """The same for entries, which have no defaults: without what is empty."""
+    if isinstance(value, list):
+        return [without_empty(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: without_empty(item) for name, item in value.items() if item}
 
 
-def cost(hit: Hit) -> int:
-    chunks: tuple[Chunk, ...] = (*hit.before, hit.display, *hit.after)
-    return sum(estimate(chunk.text) for chunk in chunks)
+def in_parameters(remark: str) -> str:
+    """A remark with parameters in place of the options of the command line."""
+    return re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda match: match[1].replace("-", "_"), remark)
 
 
-def hit_text(hit: responses.SizedHit) -> str:
-    """A hit for clients that read text only: its place, its heading and its text."""
-    chunk = hit.chunk
-    source = hit.source
-    where = f" page {chunk.page}" if chunk.page else ""
-    if chunk.line:
-        where = f":{chunk.line}"
-    heading = chunk.heading or source.title
-    place = f"{source.space}: {source.ref}" if source.space else source.ref
-    by = source.metadata.get("by") or source.metadata.get("author")
-    author = f" by {by}" if by else ""
-    head = f"[{place}{where}]{author} {heading} ({hit.strength}, {hit.tokens} tokens)"
-    rest = f"… {hit.more} more tokens" if hit.more else ""
-    parts = [head, *hit.context.before, chunk.content, *hit.context.after, rest]
-    return "\n".join(filter(None, parts))
+VERB_TOOLS = {verb.tool: _tool(verb) for _, verb in verbs() if verb.tool}
+"""The tools of all verbs, by name."""
 
 
-class Recall(Tool, Request):
-    """What to know to start or resume work: plan, pins, last summary, decisions, lessons, notes."""
+class Fix(Tool):
+    """How an error was fixed before: look here before you debug. Or how a command was called here
+    when it worked.
+    """
 
-    tool_name = "kinen_recall"
-    tool_title = "Recall what matters now"
-    unlisted = (
-        *("explain", "until", "as_of", "limit", "mode", "min_similarity", "symbols", "tags"),
-        *(
-            "files",
-            "issue",
-            "session",
-            "repo",
-            "agent",
-            "user",
-            "budget",
-            "full",
-            "distill",
-            "space",
-        ),
-    )
+    tool_name = "kinen_fix"
+    tool_title = "How an error was fixed, how a command is called"
 
-    query: str = Field("")
-    type: str = Field("all", description="decision, lesson, or as in kinen_search")
-    limit: int = Field(20, json_schema_extra=bounds("limit", 0))
-    since: Since = ""
-    until: Until = ""
-    as_of: AsOf = ""
-    tags: Names = Field([])
-    files: Texts = Field([], description="paths, or ends of them")
-    symbols: Names = Field([])
-    mode: str = ""
-    min_similarity: float = 0.0
-    issue: str = ""
-    session: str = ""
-    repo: str = ""
-    agent: str = ""
-    user: str = ""
-    budget: int = Field(0, json_schema_extra=bounds("budget", 0), description="most tokens")
-    changes: bool = Field(False, description="on uncommitted changes")
-    full: bool = Field(False, description="whole records")
-    distill: bool = Field(False, description="with sources")
-    explain: bool = Field(False, description="with the votes behind each score")
-    space: Names = Field([], description="as in kinen_search")
+    error: str = Field("", description="the lines that name it")
+    command: str = ""
+
+    @classmethod
+    def part(cls, arguments: dict[str, Any]) -> Part:
+        asks_how = "command" in arguments or "tool" in arguments
+        return VERB_TOOLS["kinen_how" if asks_how else "kinen_fix"], arguments
+
+
+class History(Tool, Request):
+    """Commits of a file through renames, and the files that usually change with it: look here
+    before and after an edit.
+    """
+
+    tool_name = "kinen_history"
+    tool_title = "History of a file"
+    unlisted = ("limit", "offset", "patch")
+
+    path: str = Field(min_length=1)
+    limit: Limit = 50
+    offset: Offset = 0
+    patch: bool = False
 
     def answer(self, memory: Memory) -> Answer:
-        if self.changes:
-            others = self.model_fields_set - {"changes", "budget"}
-            if others:
-                fact = f"changes and {', '.join(sorted(others))}"
-                raise QueryError(fact, "give changes alone, or with budget")
-            context = VERB_TOOLS["kinen_context"]
-            return context.model_validate({"budget": self.budget}).answer(memory)
-        types = [name for name in listed([self.type]) if name != "all"]
-        fields = self.parameters(
-            *("tags", "files", "symbols", "session", "since", "until", "as_of", "limit", "budget"),
-            *("mode", "min_similarity", "repo", "agent", "user", "issue"),
-        )
-        parsed = recall_query(self.query, types=types, **fields)
-        distiller = "configured" if self.distill else ""
-        if self.space and distiller:
-            raise QueryError("a digest is of one space", "omit distill, or name one space")
-        if self.space:
-            recall = recall_spaces(self.space, parsed, full=self.full)
-        else:
-            recall = memory.recall(parsed, full=self.full, distiller=distiller)
-        start_daemon(memory)
-        value = recall_json(recall)
-        if not self.explain:
-            for item in value["items"]:
-                item["votes"] = []
-        return Answer(compact(TypeAdapter(Recalled), value), recall_text(recall) or "nothing yet")
+        history = VERB_TOOLS["kinen_get_provenance"].model_validate(self.model_dump())
+        companions = VERB_TOOLS["kinen_get_cochange"].model_validate({"paths": [self.path]})
+        commits = history.answer(memory)
+        others = companions.answer(memory)
+        value = {**commits.value, "changes_with": others.value.get("files", [])}
+        return Answer(value, f"{commits.text}\nusually changes with:\n{others.text}")
+
+
+VIEWS: dict[str, type[Tool]] = {
+    "index": VERB_TOOLS["kinen_index_status"],
+    "standup": VERB_TOOLS["kinen_standup"],
+    "handoff": VERB_TOOLS["kinen_handoff"],
+    "memories": VERB_TOOLS["kinen_memories"],
+    "tags": VERB_TOOLS["kinen_list_tags"],
+    "files": VERB_TOOLS["kinen_list_artifacts"],
+}
+
+
+class Status(Tool):
+    """State of the index; what was done since a time (standup), what the next agent needs
+    (handoff), decisions and lessons (memories), tags, files by tags.
+    """
+
+    tool_name = "kinen_status"
+    tool_title = "Status and reports"
+
+    view: Literal[*VIEWS] = "index"  # type: ignore[valid-type]
+    since: str = ""
+    tags: str = ""
+
+    @classmethod
+    def part(cls, arguments: dict[str, Any]) -> Part:
+        view = arguments.get("view", "index")
+        if view not in [*VIEWS]:
+            raise QueryError(f"no view {view!r}", f"use one of {', '.join(VIEWS)}")
+        return VIEWS[view], {name: arguments[name] for name in arguments if name != "view"}
+
+
+class IndexReport(BaseModel):
+    """What a rebuild did; a field that equals its default is left out."""
+
+    added: int
+    changed: int = 0
+    removed: int = 0
+    skipped: int = 0
+    unchanged: int = 0
+    embedded: int = 0
+    pending: int = 0
+    seconds: float
+    notes: list[str] = []
+    failure: str = ""
+    counts: dict[str, int]
 
 
 class IndexRebuild(Tool, Request):
@@ -256,7 +240,7 @@ class IndexRebuild(Tool, Request):
         scope = self.parameters("embed", "session")
         report = memory.sync(rebuild=True, progress=progress, wait=BUSY_SECONDS, **scope)
         counts = counts_json(memory.index.counts())
-        value = responses.IndexReport(**report._asdict(), counts=counts)
+        value = IndexReport(**report._asdict(), counts=counts)
         return Answer(value, report_text(report))
 
 

@@ -12,15 +12,20 @@ if TYPE_CHECKING:
     from kinen.verbs.verb import Verb
 
 COMMANDS = (
-    ("Ask", "search", "kinen.cli.search", "search by word and by meaning"),
-    ("Ask", "ask", "kinen.verbs.search:Ask", "answer a question, with sources"),
-    ("Ask", "recall", "kinen.cli.recall", "what an agent should know, within a token budget"),
+    ("Ask", "search", "kinen.verbs.search:Search", "search by word and by meaning"),
+    ("Ask", "ask", "kinen.verbs.answers:Ask", "answer a question, with sources"),
+    (
+        "Ask",
+        "recall",
+        "kinen.verbs.search:Recall",
+        "what an agent should know, within a token budget",
+    ),
     ("Ask", "fix", "kinen.verbs.experience:FixError", "how an error was fixed before"),
     ("Ask", "how", "kinen.verbs.experience:HowTo", "invocations of a command that worked here"),
     ("Ask", "friction", "kinen.verbs.experience:Friction", "errors that keep coming back"),
     ("Ask", "why", "kinen.verbs.why:Why", "why a line, a commit or a memory is there"),
     ("Ask", "show", "kinen.verbs.records:Show", "show a record, a file or a part of it"),
-    ("Ask", "related", "kinen.verbs.search:Related", "files related by link, meaning and tag"),
+    ("Ask", "related", "kinen.verbs.answers:Related", "files related by link, meaning and tag"),
     ("Ask", "open", "kinen.cli.open_:open_", "open a hit in your editor"),
     ("Ask", "tui", "kinen.cli.surfaces:tui", "browse the memory in the terminal"),
     ("Ask", "web", "kinen.cli.surfaces:web", "look at the memory in a browser"),
@@ -48,7 +53,7 @@ COMMANDS = (
 """Section of `kinen help all`, name, `module:function` (`command` by default), description."""
 
 OTHER_NAMES = (
-    ("query", "search", "kinen.cli.search"),
+    ("query", "search", "kinen.verbs.search:Search"),
     ("context", "recall --around", "kinen.verbs.reports:Context"),
     ("pick", "tui --pick", "kinen.cli.surfaces:pick"),
     ("checkpoint", "save", "kinen.verbs.worklog:checkpoint"),

@@ -8,7 +8,7 @@ every command to it.
 from __future__ import annotations
 
 from kinen.characters import storable
-from kinen.model.kinds import EVENTS, MODE_ALIASES, MODES, MOST_HITS
+from kinen.model.kinds import EVENTS, MODE_ALIASES, MODES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ class Param:
     """With `path`: the end of one is enough."""
     line: bool = False
     """With `ref`: a line or the number of a chunk may follow."""
+    loose: bool = False
+    """With `path`: a folder, a glob or the end of a path, which the verb itself looks for."""
     time: bool = False
     """A time in words; a request may send epoch milliseconds."""
     free: bool = False
@@ -52,7 +54,7 @@ class Param:
     seconds: bool = False
     """A duration in words; a request may send seconds."""
     only: str = ""
-    """The one surface that has it: `command`, `tool` or `endpoint`."""
+    """The surfaces that have it, if not all: `command`, `tool`, `endpoint`."""
     hidden: bool = False
     """The help leaves it out."""
     dashed: bool = False
@@ -62,6 +64,8 @@ class Param:
     least: int | None = None
     most: int | None = None
     """Bounds of a number, of the characters of a text (the least), of the values of a list."""
+    checked: bool = False
+    """Whether the verb itself checks the bounds of a number, in the same words everywhere."""
     longest: int | None = 4096
     """Characters of each text in a request."""
     pattern: str | None = None
@@ -72,7 +76,7 @@ class Param:
     """Its description for agents, where its name does not say enough."""
     tool_default: Any = None
     request_default: Any = None
-    """Of an endpoint, where all would be too much."""
+    """Of a request, where it is another: all would be too much."""
     unlisted: bool = False
     """Whether the tool accepts it without listing it, which saves tokens."""
     piped: str = ""
@@ -95,7 +99,7 @@ class Param:
         vars(self).update(facts)
 
     def is_on(self, surface: str) -> bool:
-        return self.only in ("", surface)
+        return not self.only or surface in self.only.split()
 
 
 def param(names: str, help: str, default: Any = "", **facts: Any) -> Any:  # noqa: A002
@@ -142,26 +146,41 @@ def option(names: str, metavar: str, help: str, **more: Any) -> Any:  # noqa: A0
     return param(names, help, metavar=metavar, **more)
 
 
-SINCE = since()
+SINCE = since(guide="3d, or a date")
 UNTIL = option(
-    "--until", "TIME", "only until this time", aliases=("--before", "--to"), time=True, rare=True
+    "--until",
+    "TIME",
+    "only until this time",
+    aliases=("--before", "--to"),
+    time=True,
+    rare=True,
+    unlisted=True,
 )
-DAYS = param("--days", "only the last N days", 0, metavar="N", hidden=True)
+DAYS = param("--days", "only the last N days", 0, metavar="N", hidden=True, only="command")
 PERIOD = {"since": SINCE, "until": UNTIL, "days": DAYS}
-AS_OF = option("--as-of", "TIME", "what was known at a time, or in a commit", rare=True)
+AS_OF = option(
+    "--as-of", "TIME", "what was known at a time, or in a commit", rare=True, unlisted=True
+)
 BEGIN = {"since": SINCE, "days": DAYS}
 """For commands whose period ends now."""
-REPO = option("--repo", "NAME", f"only this repository ({PREFIX})", rare=True)
-AGENT = option("--agent", "NAME", f"only this agent ({PREFIX})", rare=True)
-USER = option("--user", "NAME", f"only this user ({PREFIX})", rare=True)
-SESSION = option("--session", "ID", f"only this session ({PREFIX})", rare=True)
+REPO = option("--repo", "NAME", f"only this repository ({PREFIX})", rare=True, unlisted=True)
+AGENT = option("--agent", "NAME", f"only this agent ({PREFIX})", rare=True, unlisted=True)
+USER = option("--user", "NAME", f"only this user ({PREFIX})", rare=True, unlisted=True)
+SESSION = option("--session", "ID", f"only this session ({PREFIX})", rare=True, unlisted=True)
 SCOPE = {"repo": REPO, "agent": AGENT, "user": USER, "session": SESSION}
-TAG = tags("tag that records must have")
+TAG = tags("tag that records must have", unlisted=True)
 SPACE = param("--space -s", SPACE_HELP, None, metavar="NAME", path=True)
 SPACES = param(
-    "--space -s", f"{SPACE_HELP}, or all", many=True, metavar="NAME", path=True, separator=""
+    "--space -s",
+    f"{SPACE_HELP}, or all",
+    many=True,
+    metavar="NAME",
+    path=True,
+    loose=True,
+    separator="",
+    unlisted=True,
 )
-JSON = flag("--json", "print JSON")
+JSON = flag("--json", "print JSON", only="command")
 DRY_RUN = flag("--dry-run", "show what would be done, do nothing")
 LOG = {
     "kind": param("--kind -k", "kind", "message", choices=EVENTS),
@@ -184,10 +203,13 @@ LOG = {
     ),
 }
 HOW = {
-    "semantic": flag("--semantic", "search by meaning only", rare=True),
-    "fulltext": flag("--fulltext", "search by word only", rare=True),
+    "semantic": flag("--semantic", "search by meaning only", rare=True, only="command"),
+    "fulltext": flag("--fulltext", "search by word only", rare=True, only="command"),
     "hybrid": flag(
-        "--hybrid", "search by word and meaning, also if the model must load", rare=True
+        "--hybrid",
+        "search by word and meaning, also if the model must load",
+        rare=True,
+        only="command",
     ),
     "mode": option(
         "--mode -m",
@@ -196,6 +218,7 @@ HOW = {
         " rrf, keyword-first, rerank (default: search.default_mode)",
         choices=(*MODES, *MODE_ALIASES),
         rare=True,
+        unlisted=True,
     ),
 }
 
@@ -211,15 +234,26 @@ def mode_of(options: Mapping[str, Any]) -> str:
     return modes[0] if modes else ""
 
 
-def hit_limit(number: int | None) -> int:
-    """The limit of a query: 0, which means as configured, for no option; all for an option of 0."""
-    return 0 if number is None else number or MOST_HITS
+def begin(options: Mapping[str, Any]) -> str:
+    """The begin of a period, from --since or --days."""
+    days = options["days"]
+    if not days:
+        return str(options["since"])
+    from kinen.errors import QueryError
+
+    if days < 0:
+        raise QueryError("--days cannot be negative", "use 1 or more")
+    if options["since"]:
+        raise QueryError("--since and --days cannot be combined", "use one of them")
+    return f"{days}d"
 
 
 def read(argv: list[str], rows: Rows) -> tuple[list[str], dict[str, Any]] | None:
     """Arguments and option values of a plain command line; None leaves it to click."""
     by_name = {name: key for key, row in rows.items() for name in (*row.names, *row.aliases)}
-    values: dict[str, Any] = {key: () if row.many else row.default for key, row in rows.items()}
+    values: dict[str, Any] = {
+        key: () if row.many else row.default for key, row in rows.items() if row.names
+    }
     arguments: list[str] = []
     rest = iter(argv)
     for word in rest:

@@ -31,7 +31,7 @@ from kinen.render.text import record_text, records_text
 from kinen.text import QUARTERS, estimate, weight
 from kinen.verbs.params import limit, offset, param
 from kinen.verbs.refs import resolve
-from kinen.verbs.search import Relation
+from kinen.verbs.answers import Relation
 from kinen.verbs.verb import PartialResult, Result, Verb, View, next_offset
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from kinen.model.records import JOURNAL_KINDS
 from kinen.query import MOST, recall_query
 from kinen.render.journal import recall_json, recall_text
 from kinen.text import estimate, now, parse_time
+from kinen.verbs.answers import DroppedItem, Omission, Recalled, RecallItem
 from kinen.verbs.params import SINCE, UNTIL, param, since
-from kinen.verbs.search import DroppedItem, Omission, Recalled, RecallItem
 from kinen.verbs.verb import Output, Result, Shape, Verb, View, moment, verb
 
 if TYPE_CHECKING:

@@ -1,281 +1,566 @@
-"""`ask` and `related`: an answer with its sources, and what belongs to a record."""
+"""`search` and `recall`: hits, and what an agent should know within a token budget.
+
+A cold search imports this: what a result is made of is imported where it is needed, and the types
+of both results are in `kinen.verbs.answers`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+import os
 
-from kinen.characters import visible_line
-from kinen.ids import short_id
-from kinen.memory.index import EMPTY_SPACE
-from kinen.model.kinds import DISTILLERS
-from kinen.query import kinds_of
-from kinen.recall.floor import UNKNOWN
-from kinen.render.graph import related_text
-from kinen.render.json import record_json
-from kinen.verbs.params import limit, param, words
-from kinen.verbs.verb import Result, Verb, View
+from kinen.model.kinds import DISTILLERS, MOST_HITS
+from kinen.verbs.params import (
+    AGENT,
+    AS_OF,
+    HOW,
+    JSON,
+    PERIOD,
+    PREFIX,
+    REPO,
+    SCOPE,
+    SESSION,
+    SPACES,
+    TAG,
+    begin,
+    flag,
+    mode_of,
+    option,
+    param,
+    words,
+)
+from kinen.verbs.verb import Output, Verb
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
     from kinen.memory import Memory
-    from kinen.model.records import Related as RelatedRecord
+    from kinen.memory.federation import Open
+    from kinen.model.journal import Recall as Recalled
+    from kinen.model.records import Hits, Query
 
+FILTERS = {
+    "kinds": "--kind",
+    "by": "--by",
+    "mine": "--mine",
+    "meta": "--meta",
+    "agent": "--agent",
+    "author": "--author",
+    "repo": "--repo",
+    "session": "--session",
+    "tags": "--tag",
+    "paths": "--path",
+    "since": "--since",
+    "until": "--until",
+    "as_of": "--as-of",
+}
+"""Parameters that leave out records whatever their text is, and their options."""
 
-@dataclass(frozen=True, slots=True)
-class Citation(Result):
-    number: int
-    ref: str
-    title: str
-    at: str
-    id: str
-    """for `kinen show`"""
-
-
-@dataclass(frozen=True, slots=True)
-class Omission(Result):
-    ref: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Answer(Result):
-    question: str
-    answer: str
-    """empty if nothing is known"""
-    citations: list[Citation]
-    distiller: str
-    tokens: dict[str, int]
-    """in and out"""
-    cached: bool
-    dropped: list[Omission]
-    notes: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class VoteRow(Result):
-    retriever: str
-    rank: int
-    score: float
-    share: float
-
-
-@dataclass(frozen=True, slots=True)
-class RecallItem(Result):
-    tier: str
-    ref: str
-    text: str
-    tokens: int
-    score: float = 0.0
-    votes: list[VoteRow] = field(default_factory=list)
-    at: str = ""
-    space: str = ""
-    by: str = ""
-    session: str = ""
-    later: str = ""
-    """a later entry that says the same with other values"""
-    copies: int = 0
-    """how many others say the same"""
-
-
-@dataclass(frozen=True, slots=True)
-class DroppedItem(Result):
-    tier: str
-    ref: str
-    tokens: int
-    reason: str
-    space: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class DigestOfRecall(Result):
-    text: str = ""
-    by: str = ""
-    sources: list[str] = field(default_factory=list)
-    tokens_in: int = 0
-    tokens_out: int = 0
-    cached: bool = False
-    notes: list[str] = field(default_factory=list)
-    passages: int = 0
-    """how many it sums up"""
-    latency_ms: int = 0
-    """time that a model took"""
-    reduction: float = 0.0
-    """share of their tokens that it saves"""
-
-
-@dataclass(frozen=True, slots=True)
-class Recalled(Result):
-    query: str
-    budget: int
-    tokens: int
-    over_budget: bool = False
-    search_method: str = ""
-    """a mode of search, or `recent`"""
-    items: list[RecallItem] = field(default_factory=list)
-    dropped: list[DroppedItem] = field(default_factory=list)
-    digest: DigestOfRecall | None = None
-    notes: list[str] = field(default_factory=list)
-
-
-class Ask(Verb):
-    """Answer a question from memory, with sources.
-
-    By default the relevant lines are quoted, locally and without a model (`extract`). A model
-    (claude, gemini, ollama, openai) is used only if you name it here or in distill.order; it is
-    sent what was found. Each statement has the number of its source; `kinen show` shows a source.
-    Exit 1 if there is no answer.
-
-    \b
-    Examples:
-      kinen ask why did we drop redis
-      kinen ask --distiller claude 'how do tokens expire?'
-      kinen ask 'what broke the deploy?' --json | jq -r '.citations[].ref'
-    """
-
-    result = Answer
-    route = "ask"
-    embeds = True
-    slow = True
-
-    question: str = words("what you want to know", longest=10_000, example="why did we drop redis")
-    budget: int = param(
+SEARCH = {
+    "query": words(
+        "what you look for; paths with a slash at the end select files",
+        metavar="QUERY... [PATH/]...",
+        longest=20_000,
+        example="why did we drop redis",
+    ),
+    **HOW,
+    "exact": flag("--exact", "match the words as one phrase, as if quoted", unlisted=True),
+    "types": option(
+        "--type -t",
+        "TYPE",
+        "type of record: files, commits, memories, notes, ... or all",
+        many=True,
+        guide="notes, rounds, checkpoints, memories, symbols, files or commits",
+        example=["notes"],
+    ),
+    "kinds": option(
+        "--kind -k",
+        "KIND",
+        "kind of event: error, command, ...; with --type commits: fix, feat, ...",
+        many=True,
+        rare=True,
+        unlisted=True,
+    ),
+    "by": option(
+        "--by",
+        "NAME",
+        "only what this colleague wrote (see kinen team sync)",
+        rare=True,
+        only="command",
+    ),
+    "mine": flag("--mine", "without what colleagues wrote", rare=True, only="command"),
+    "meta": option(
+        "--meta",
+        "KEY=VALUE",
+        "value in the frontmatter, such as draft=true",
+        many=True,
+        separator="",
+        rare=True,
+        unlisted=True,
+        example=["status=complete"],
+    ),
+    "agent": AGENT,
+    "author": option(
+        "--author",
+        "NAME",
+        f"author of commits ({PREFIX})",
+        aliases=("--user",),
+        rare=True,
+        unlisted=True,
+    ),
+    "near": option(
+        "--near",
+        "PATH",
+        "rank commits that touched this file higher",
+        many=True,
+        path=True,
+        loose=True,
+        separator="",
+        most=20,
+        rare=True,
+        unlisted=True,
+    ),
+    "repo": REPO,
+    "session": SESSION,
+    "tags": TAG,
+    "paths": option(
+        "--path -p",
+        "PATH",
+        "folder or glob of the files",
+        many=True,
+        path=True,
+        loose=True,
+        separator="",
+    ),
+    **PERIOD,
+    "as_of": AS_OF,
+    "limit": param(
+        "--limit -n",
+        "maximum number of hits (0 = all, default: search.default_limit)",
+        None,
+        type=int,
+        metavar="N",
+        request_default=0,
+        tool_default=10,
+        least=0,
+        most=MOST_HITS,
+        checked=True,
+        unlisted=True,
+    ),
+    "context": param(
+        "--context -C",
+        "chunks to show before and after each hit (default: search.context_chunks)",
+        -1,
+        metavar="N",
+        rare=True,
+        tool_default=0,
+        least=-1,
+        most=50,
+        checked=True,
+        unlisted=True,
+    ),
+    "min_score": param(
+        "--min-score",
+        "minimum score, 0 to 1; 0 shows everything (default: what is close enough)",
+        None,
+        type=float,
+        metavar="X",
+        rare=True,
+        least=0,
+        most=1,
+        unlisted=True,
+    ),
+    "budget": param(
         "--budget",
-        "token limit of the answer (default: distill.budget)",
+        "most tokens",
+        0,
+        only="tool",
+        tool_default=4000,
+        least=200,
+        most=100_000,
+        unlisted=True,
+    ),
+    "space": SPACES,
+    "engine": option(
+        "--engine",
+        "URL",
+        "search a PostgreSQL database: postgresql://…, or config for engine.url",
+        rare=True,
+        only="command",
+    ),
+    "verbose": flag("--verbose -v", "show the whole passage of each hit", only="command endpoint"),
+    "explain": flag("--explain -e", "show the votes behind each score", rare=True, unlisted=True),
+    "files": flag(
+        "--files -l", "print the paths of files only, one per line", only="command endpoint"
+    ),
+    "as_json": JSON,
+    "null": flag(
+        "--null -0",
+        "with -l, end each path with a NUL character, for xargs -0",
+        rare=True,
+        only="command",
+    ),
+    "as_lines": flag(
+        "--jsonl", "print one JSON object per hit and line", rare=True, only="command"
+    ),
+    "colour": flag("--colour", "as text: for a terminal", only="endpoint"),
+    "width": param(
+        "--width",
+        "as text: columns of the terminal; 0: none",
+        0,
+        least=0,
+        most=1000,
+        only="endpoint",
+    ),
+    "folder": option(
+        "--folder", "PATH", "as text: paths are relative to this folder", only="endpoint"
+    ),
+}
+RECALL = {
+    "query": words(
+        "a question; none for the latest work",
+        required=False,
+        longest=20_000,
+        example="why did we drop redis",
+    ),
+    "search": option("--search", "TEXT", "the query, as an option", hidden=True, only="command"),
+    **HOW,
+    **PERIOD,
+    "as_of": AS_OF,
+    "types": option(
+        "--type -t",
+        "TYPE",
+        "type: decision, lesson, files, commits, ...",
+        many=True,
+        guide="decision, lesson, or as in kinen_search",
+    ),
+    "tags": TAG,
+    "files": option(
+        "--file -f",
+        "PATH",
+        "about this file: its path, or the end of it",
+        many=True,
+        path=True,
+        loose=True,
+        separator="",
+        unlisted=True,
+    ),
+    "issue": option(
+        "--issue",
+        "ID",
+        "this issue, such as bd-a1b2 or '#12', and what names it",
+        unlisted=True,
+        example="bd-a1b2",
+    ),
+    "symbols": option(
+        "--symbol",
+        "NAME",
+        "memories that name this symbol",
+        many=True,
+        rare=True,
+        unlisted=True,
+    ),
+    **SCOPE,
+    "limit": param(
+        "--limit -n",
+        "maximum number of entries (0 = all)",
+        20,
+        metavar="N",
+        least=0,
+        most=MOST_HITS,
+        checked=True,
+        unlisted=True,
+    ),
+    "full": flag(
+        "--full", "show whole records, not only the relevant lines", rare=True, unlisted=True
+    ),
+    "budget": param(
+        "--budget",
+        "token limit (default: recall.budget)",
         0,
         metavar="N",
         least=0,
         most=1_000_000,
-    )
-    distiller: str = param(
+        checked=True,
+        unlisted=True,
+    ),
+    "distill": flag("--distill -d", "summarise the hits instead of listing them", unlisted=True),
+    "distiller": param(
         "--distiller",
-        "which engine answers (default: distill.order)",
-        choices=("auto", *DISTILLERS),
-    )
-    streamed: str = ""
-
-    def run(self, memory: Memory) -> Answer:
-        lines: list[str] = []
-
-        def pass_on(line: str) -> None:
-            lines.append(line)
-            if self.on_line:
-                self.on_line(line)
-
-        answer = memory.answers.ask(
-            self.question,
-            budget=self.budget,
-            distiller=self.distiller or "configured",
-            on_line=pass_on if self.on_line else None,
-        )
-        self.streamed = "\n".join(lines)
-        return Answer(
-            answer.question,
-            answer.text,
-            [Citation(**asdict(row), id=short_id(row.ref)) for row in answer.citations],
-            answer.distiller,
-            {"in": answer.tokens_in, "out": answer.tokens_out},
-            answer.cached,
-            [Omission(row.ref, row.reason) for row in answer.dropped],
-            list(answer.notes),
-        )
-
-    def text(self, result: Answer, view: View) -> str:
-        if not result.answer:
-            return ""
-        is_streamed = self.streamed.strip() == result.answer.strip()
-        lines = []
-        for citation in result.citations:
-            about = "  ".join(filter(None, (citation.at[:10], citation.title)))
-            place = view.style("path", visible_line(citation.id))
-            lines.append(f"[{citation.number}] {place}  {view.style('dim', visible_line(about))}")
-        return "\n".join([*([] if is_streamed else [result.answer]), "", *lines])
-
-    def empty(self, result: Answer) -> bool:
-        return not result.answer
-
-    def notes(self, result: Answer) -> Iterable[str]:
-        yield from result.notes
-        if not result.answer and EMPTY_SPACE not in result.notes:
-            yield f"{UNKNOWN}: `kinen search` shows the nearest hits"
+        "which engine writes the digest (default: distill.order); auto: the first available",
+        choices=("auto", *DISTILLERS, "none"),
+        rare=True,
+        unlisted=True,
+    ),
+    "min_similarity": param(
+        "--min-similarity",
+        "minimum similarity, 0 to 1 (default: 0)",
+        0.0,
+        metavar="X",
+        rare=True,
+        least=0,
+        most=1,
+        checked=True,
+        unlisted=True,
+    ),
+    "space": SPACES,
+    "as_json": JSON,
+    "changes": flag("--changes", "", only="tool", guide="on uncommitted changes"),
+    "explain": param("--explain", "", default=True, only="tool", tool_default=False, unlisted=True),
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Relation(Result):
-    ref: str
-    path: str = ""
-    type: str = ""
-    title: str = ""
-    at: str = ""
-    session: str = ""
-    tags: list[str] = field(default_factory=list)
-    metadata: dict[str, Any] = field(default_factory=dict)
-    score: float = 0.0
-    reasons: list[str] = field(default_factory=list)
+def fields_of(call: Verb, query: Callable[..., Query]) -> dict[str, Any]:
+    """The parameters of a call that a function of `kinen.query` takes by the same name."""
+    names: Any = query.__kwdefaults__
+    return {name: value for name, value in vars(call).items() if name in names}
 
 
-@dataclass(frozen=True, slots=True)
-class Relations(Result):
-    ref: str
-    related: list[Relation]
-    notes: list[str]
-
-
-class Related(Verb):
-    """Show what is related to a file: by links, by meaning and by tags. Exit 1 if nothing is.
+class Search(Verb):
+    """Search by word and by meaning. Exit 0 with hits, 1 without, 2 on an error.
 
     \b
     Examples:
-      kinen related docs/auth.md
-      kinen related docs/auth.md --type checkpoints --type memories
+      kinen search why did we drop redis
+      kinen search --fulltext 'rate-limiter' --type rounds --since 2w
+      kinen search --exact 'token refresh failed'
+      kinen search -v token refresh
+      kinen search --type commits 'token refresh' --near src/auth.py
+      kinen search --type files 'where are cookies signed'
+      kinen search --type commits --kind fix cookies
+      kinen search --as-of 2026-03-01 where are sessions stored
+      kinen search --meta draft=true billing docs/plans/
+      kinen search deploy --space all -l0 | xargs -0 less
     """
 
-    result = Relations
-    route = "related"
-    lists_files = True
-
-    ref: str = param(
-        "",
-        "a path or a ref",
-        required=True,
-        metavar="FILE",
-        path=True,
-        ref=True,
-        example="note:docs/sessions.md",
+    result = "kinen.verbs.answers:SearchResults"
+    tool_result = "kinen.verbs.answers:SizedResults"
+    route = "search"
+    tool = "kinen_search"
+    title = "Search memory"
+    guide = (
+        "Search notes, decisions, past sessions, commits, files and code by word and by meaning."
     )
-    limit: int = limit(10, "records", least=1)
-    types: tuple[str, ...] = param(
-        "--type -t", "only records of this type, as in `kinen search`", many=True, metavar="TYPE"
-    )
-    items: list[RelatedRecord]
+    embeds = True
+    quick = True
+    params = SEARCH
+    query: str
+    near: Sequence[str]
+    engine: str
+    budget: int
+    explain: bool
+    verbose: bool
+    files: bool
+    colour: bool
+    width: int
+    folder: str
+    local = False
+    """Whether a daemon cannot answer."""
+    plain = False
+    """Whether words alone choose the hits of one local index."""
 
-    def run(self, memory: Memory) -> Relations:
-        record, self.items, notes = memory.relations.related(
-            self.ref, self.limit, kinds_of(self.types)
+    @classmethod
+    def of_line(cls, words: Sequence[str], values: dict[str, Any]) -> Search:
+        """Words at the end that are paths with a slash select files: `deploy docs/`."""
+        query = [*words]
+        if not values["engine"]:  # whose files are not here
+            while len(query) > 1 and "/" in query[-1] and os.path.lexists(query[-1]):
+                values["paths"] = (*values["paths"], os.path.abspath(query.pop()))
+        if values["by"] and values["mine"]:
+            from kinen.errors import QueryError
+
+            raise QueryError("--by and --mine cannot be combined", "use one of them")
+        by = f"by={values['by']}" if values["by"] else "by=me" if values["mine"] else ""
+        values["meta"] = (*values["meta"], *([by] if by else ()))
+        values["limit"] = 0 if values["limit"] is None else values["limit"] or MOST_HITS
+        values["since"] = begin(values)
+        values["mode"] = mode_of(values)
+        call = cls(**{**values, "query": " ".join(query), "folder": os.getcwd()})
+        call.local = bool(call.near or call.engine)  # the daemon has another working folder
+        rest = ("engine", "space", "types", "files", "semantic", *FILTERS)
+        call.plain = not any(values[name] for name in rest)
+        return call
+
+    def query_in(self, memory: Memory) -> Query:
+        """The query, with the defaults of the space."""
+        from kinen.query import search_query
+
+        fields = fields_of(self, search_query)
+        fields["limit"] = fields["limit"] or 0  # as configured
+        near = self.near if self.local else map(memory.git.inside, self.near)
+        fields["near"] = [memory.git.current_name(path) for path in near]
+        return search_query(self.query, memory.config.search, **fields)
+
+    def answer(self, memory: Memory) -> Output:
+        return self.output(memory.search(self.query_in(memory)))
+
+    def answer_of(self, spaces: Sequence[str], opener: Open | None = None) -> Output:
+        from kinen.memory.federation import search_spaces
+
+        return self.output(search_spaces(spaces, self.query_in, opener=opener))
+
+    def output(self, hits: Hits) -> Output:
+        """The answer of these hits."""
+        if self.budget:
+            from kinen.verbs.answers import sized, sized_text
+
+            value = sized(hits, self.budget, explain=self.explain)
+            return Output(value, sized_text(value), bool(hits), hits.notes)
+
+        def data() -> object:
+            from kinen.render.json import hits_json
+
+            return hits_json(hits)
+
+        return Output(data, lambda _: self.shown(hits), bool(hits), hits.notes)
+
+    def shown(self, hits: Hits) -> str:
+        from kinen.render.screen import Screen
+        from kinen.render.style import Style
+        from kinen.render.text import search_text
+        from kinen.text import now
+
+        return search_text(
+            hits,
+            files=self.files,
+            explain=self.explain,
+            verbose=self.verbose,
+            folder=self.folder,
+            screen=Screen(Style(colour=self.colour), self.width, now()),
         )
-        if not self.items:
-            hint = "`kinen search` finds what is close to a question"
-            notes = [*notes, f"nothing is related to {record.path or record.ref}: {hint}"]
-        rows = [
-            Relation(**record_json(item.record), score=item.score, reasons=list(item.reasons))
-            for item in self.items
-        ]
-        return Relations(record.ref, rows, notes)
 
-    def text(self, result: Relations, view: View) -> str:  # noqa: ARG002
-        rows = [
-            item._replace(record=item.record._replace(path=view.place(item.record.path)))
-            if item.record.path
-            else item
-            for item in self.items
-        ]
-        return related_text(rows, view.style)
+    def nothing(self, notes: Sequence[str]) -> str:
+        """What a command says if there are no hits: what was looked for and where, what to do."""
+        if any("nothing" in remark for remark in notes):
+            return ""
+        given = vars(self)
+        kinds = ", ".join(given["types"])
+        where = f" among {kinds}" if kinds else ""
+        if self.files:
+            return f"no files for {self.query!r}{where}: without -l, other hits are shown"
+        narrowing = [name for key, name in FILTERS.items() if given[key]]
+        if narrowing:
+            filters = ", ".join(narrowing)
+            return f"nothing for {self.query!r}{where} with {filters}: widen or omit the filter"
+        shown = "index more with `kinen index --engine …`"
+        if not self.engine:
+            shown = "see what is indexed with `kinen status`"
+        hint = f"use other words, or {shown}"
+        return f"nothing has the words of {self.query!r}{where}: {hint}"
 
-    def empty(self, result: Relations) -> bool:
-        return not result.related
 
-    def notes(self, result: Relations) -> Iterable[str]:
-        return result.notes
+class Recall(Verb):
+    """Print the plan, pins, the latest summary and matching records as markdown, within a token
+    budget.
 
-    def files_in(self, result: Relations) -> Iterable[str]:
-        return [row.path for row in result.related if row.path]
+    Without a query, print what happened last. The output ends with what did not fit. Exit 1 if
+    there is nothing. With --distill the hits are summarised, each line with its source; by default
+    that happens locally and without a model (see distill.order).
+
+    \b
+    Examples:
+      kinen recall why did we drop redis
+      kinen recall --days 2 --file auth.py --type decision
+      kinen recall --distill how do tokens expire --budget 400
+      kinen recall token refresh --json | jq '.items[].ref'
+      kinen recall --issue bd-a1b2
+      kinen recall --space all deploy
+    """
+
+    result = "kinen.verbs.answers:Recalled"
+    route = "recall"
+    tool = "kinen_recall"
+    title = "Recall what matters now"
+    guide = (
+        "What to know to start or resume work: plan, pins, last summary, decisions, lessons, notes."
+    )
+    embeds = True
+    quick = True
+    params = RECALL
+    query: str
+    budget: int
+    full: bool
+    distill: bool
+    distiller: str
+    changes: bool
+    explain: bool
+    local = False
+    """Whether a daemon cannot answer."""
+    plain = False
+
+    @classmethod
+    def of_line(cls, words: Sequence[str], values: dict[str, Any]) -> Recall:
+        values["since"] = begin(values)
+        values["mode"] = mode_of(values)
+        text = " ".join([*words, *filter(None, [values["search"]])])
+        call = cls(**{**values, "query": text})
+        call.local = bool(call.engine_of_digest)  # the daemon makes no digests for a command
+        return call
+
+    @property
+    def engine_of_digest(self) -> str:
+        """Which engine writes a digest; `configured` for that of the settings, empty for none."""
+        if self.distiller:
+            return "" if self.distiller == "none" else self.distiller
+        return "configured" if self.distill else ""
+
+    def is_slow(self) -> bool:
+        return bool(self.engine_of_digest)
+
+    def asked(self) -> Query:
+        from kinen.query import recall_query
+
+        return recall_query(self.query, **fields_of(self, recall_query))
+
+    def answer(self, memory: Memory) -> Output:
+        if self.changes:
+            return self._answer_of_changes(memory)
+        query = self.asked()
+        return self.output(memory.recall(query, full=self.full, distiller=self.engine_of_digest))
+
+    def _answer_of_changes(self, memory: Memory) -> Output:
+        from kinen.errors import QueryError
+        from kinen.verbs.reports import Context
+
+        unset = vars(Recall())
+        others = [name for name, value in vars(self).items() if value and value != unset.get(name)]
+        extra = sorted({*others} - {"changes", "budget", "client"})
+        if extra:
+            fact = f"changes and {', '.join(extra)}"
+            raise QueryError(fact, "give changes alone, or with budget")
+        return Context(budget=self.budget).answer(memory)
+
+    def answer_of(self, spaces: Sequence[str], opener: Open | None = None) -> Output:
+        if self.engine_of_digest:
+            from kinen.errors import QueryError
+
+            raise QueryError("a digest is of one space", "omit distill, or name one space")
+        from kinen.memory.federation import recall_spaces
+
+        return self.output(recall_spaces(spaces, self.asked(), full=self.full, opener=opener))
+
+    def output(self, recall: Recalled) -> Output:
+        from kinen.render.journal import recall_json, recall_text
+
+        text = recall_text(recall)
+        notes = (*recall.notes, *(recall.digest.notes if recall.digest else ()))
+        if not self.explain:
+            items = (item._replace(votes=()) for item in recall.items)
+            recall = recall._replace(items=tuple(items))
+        return Output(
+            lambda: recall_json(recall),
+            text,
+            bool(recall.items or recall.digest),
+            [" ".join(note.split()) for note in notes],
+            agent_text=lambda: text or "nothing yet",
+        )
+
+    def nothing(self, notes: Sequence[str]) -> str:
+        """What a command says if there is nothing and no remark on it."""
+        if notes:
+            return ""
+        return (
+            "nothing to recall: `kinen install` records sessions of agents, `kinen save` saves"
+            " what was done; a filter may leave everything out"
+        )

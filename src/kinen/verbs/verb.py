@@ -17,19 +17,19 @@ each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
-
 from kinen.model.tuples import NamedTuple
-from kinen.render.screen import Screen
-from kinen.render.style import Style
-from kinen.text import now, parse_time
 from kinen.verbs.params import Param
 
+# A cold search imports this.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any, ClassVar
+
     from kinen.memory import Memory
+    from kinen.memory.federation import Open
+    from kinen.render.screen import Screen
+    from kinen.render.style import Style
 
 EXAMPLES: dict[str, Any] = {
     "at": "2026-03-01T09:30:00.000Z",
@@ -95,11 +95,10 @@ def page(plural: str, entry: Any) -> Shape:
     return Shape(f"{title}Page", None, {plural: [entry], "next": str | None})
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """Where a result is shown."""
 
-    screen: Screen = field(default_factory=Screen)
+    screen: Screen
     place: Callable[[str], str] = str
     """A path of the space as the reader can open it."""
 
@@ -108,11 +107,14 @@ class View:
         return self.screen.style
 
 
-PLAIN_VIEW = View()
+def plain_view() -> View:
+    """For agents and pipes."""
+    from kinen.render.screen import Screen
+
+    return View(Screen())
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(NamedTuple):
     """The answer of a verb, for people and for programs."""
 
     value: Any
@@ -134,8 +136,8 @@ class Output:
         """The value as JSON values."""
         return plain(self.value() if callable(self.value) else self.value)
 
-    def rendered(self, view: View = PLAIN_VIEW) -> str:
-        return self.text(view) if callable(self.text) else self.text
+    def rendered(self, view: View | None = None) -> str:
+        return self.text(view or plain_view()) if callable(self.text) else self.text
 
 
 def listing(
@@ -160,7 +162,8 @@ class Verb:
     """
 
     result: ClassVar[Any] = None
-    """The type of the answer, or a union of several; None where no surface needs its schema."""
+    """The type of the answer, a union of several, or `module:type` where its import would slow the
+    command; None where no surface needs its schema."""
     parts: ClassVar[Mapping[str, type[Verb] | str]] = {}
     """Its subcommands: verbs, or `module:function` of what only the command line has. A class with
     parts and without `run` is a group of them."""
@@ -174,6 +177,8 @@ class Verb:
     title: ClassVar[str] = ""
     guide: ClassVar[str] = ""
     """What tells an agent when to use the tool."""
+    tool_result: ClassVar[Any] = None
+    """The type of the tool's answer, where it is another."""
     tool_fields: ClassVar[tuple[str, ...]] = ()
     """Fields of the result that the tool answers with, where it has others than all."""
     idempotent: ClassVar[bool] = True
@@ -191,6 +196,9 @@ class Verb:
     """What the command says meanwhile, if it takes long."""
     embeds: ClassVar[bool] = False
     """Whether it asks by meaning: a daemon, which has the model loaded, is started for the next."""
+    quick: ClassVar[bool] = False
+    """Whether the command must start fast: without click, and answered by a daemon if one runs. Its
+    endpoint then answers with text, too."""
     params: ClassVar[dict[str, Param]] = {}
     on_line: Callable[[str], None] | None = None
     """Gets the lines of an answer as they arrive, where a surface can show them."""
@@ -219,6 +227,11 @@ class Verb:
         return values
 
     @classmethod
+    def of_line(cls, words: Sequence[str], values: dict[str, Any]) -> Verb:
+        """The call of a quick command: its words, and its options by their keys."""
+        raise NotImplementedError
+
+    @classmethod
     def is_group(cls) -> bool:
         """Whether it has parts only."""
         return cls.run is Verb.run and cls.answer is Verb.answer
@@ -228,13 +241,21 @@ class Verb:
         result = self.run(memory)
         return Output(
             result,
-            partial(self.text, result),
+            lambda view: self.text(result, view),
             found=not self.empty(result),
             notes=[*self.notes(result)],
             paths=[*self.files_in(result)] if self.lists_files else (),
             raw=self.raw(result),
-            agent_text=partial(self.agent_text, result),
+            agent_text=lambda: self.agent_text(result),
         )
+
+    def answer_of(self, spaces: Sequence[str], opener: Open | None = None) -> Output:
+        """The answer of several spaces as one, for verbs with a parameter `space`."""
+        raise NotImplementedError
+
+    def is_slow(self) -> bool:
+        """Whether this call takes so long that other requests should not wait for it."""
+        return self.slow
 
     def run(self, memory: Memory) -> Any:
         raise NotImplementedError
@@ -245,7 +266,7 @@ class Verb:
 
     def agent_text(self, result: Any) -> str:
         """The result for agents that read no JSON, where it differs."""
-        return self.text(result, PLAIN_VIEW)
+        return self.text(result, plain_view())
 
     def raw(self, result: Any) -> str | None:  # noqa: ARG002
         """What the command prints byte for byte in place of the text, if anything."""
@@ -255,11 +276,8 @@ class Verb:
         """Whether there is no result, which decides the exit code: its first field is empty."""
         if self.writes:
             return False
-        return not (
-            next(iter(result.values()))
-            if isinstance(result, dict)
-            else getattr(result, fields(result)[0].name)
-        )
+        values = result if isinstance(result, dict) else plain(result)
+        return not next(iter(values.values()))
 
     def notes(self, result: Any) -> Iterable[str]:  # noqa: ARG002
         """Remarks on the result: what is missing, what to do. Options are written `--name`."""
@@ -309,8 +327,8 @@ def group(about: str, **parts: type[Verb] | str) -> type[Verb]:
 
 def plain(value: Any) -> Any:
     """A result as JSON values."""
-    if is_dataclass(value):
-        return {row.name: plain(getattr(value, row.name)) for row in fields(value)}
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: plain(getattr(value, name)) for name in value.__dataclass_fields__}
     if isinstance(value, dict):
         return {name: plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -320,7 +338,11 @@ def plain(value: Any) -> Any:
 
 def moment(phrase: str, *, end: bool = False) -> str:
     """A time such as `3d` or `yesterday` in ISO form; an empty phrase stays empty."""
-    return parse_time(phrase, now(), end=end) if phrase else ""
+    if not phrase:
+        return ""
+    from kinen.text import now, parse_time
+
+    return parse_time(phrase, now(), end=end)
 
 
 def next_offset(total: int, offset: int, size: int) -> int:

@@ -9,10 +9,7 @@ from typing import Any
 from markupsafe import Markup as Html
 from pydantic import ValidationError
 
-from kinen.api import requests
-from kinen.api.complaints import complaint
 from kinen.errors import QueryError
-from kinen.http.queries import search_of
 from kinen.ids import short_id
 from kinen.memory import Memory
 from kinen.memory.federation import search_spaces
@@ -34,6 +31,8 @@ from kinen.render.text import (
 )
 from kinen.text import plural, terms
 from kinen.verbs.refs import resolve
+from kinen.verbs.requests import SearchRequest, complaint, values_of
+from kinen.verbs.search import Search
 from kinen.web import asof, records
 from kinen.web.page import ALL, Page, Visit
 
@@ -71,10 +70,10 @@ def parameters(visit: Visit) -> dict[str, object]:
 def page(memory: Memory, visit: Visit) -> Page:
     """The hits in one space."""
     slider = asof.slider(memory, visit)
-    request = _request(visit)
-    if request is None:
+    search = _search(visit)
+    if search is None:
         return _page(visit, None, slider=slider)
-    query = search_of(memory, request)
+    query = search.query_in(memory)
     hits = memory.search(query)
     around = visit.fields.get("around")
     if around:
@@ -107,18 +106,17 @@ def _titles(memory: Memory, hits: Hits) -> dict[str, str]:
 
 def page_of_all(visit: Visit) -> Page:
     """The hits in all spaces."""
-    request = _request(visit)
-    if request is None:
-        return _page(visit, None)
-    return _page(visit, search_spaces([ALL], lambda memory: search_of(memory, request)))
+    search = _search(visit)
+    return _page(visit, search_spaces([ALL], search.query_in) if search else None)
 
 
-def _request(visit: Visit) -> requests.Search | None:
+def _search(visit: Visit) -> Search | None:
     """The search that a visit asks for; None if it has no words."""
     if not visit.fields.get("q"):
         return None
     try:
-        return requests.Search.model_validate(parameters(visit))
+        request = SearchRequest.model_validate(parameters(visit))
+        return Search(**values_of(Search, request))
     except ValidationError as error:
         raise QueryError(complaint(error.errors())) from error
 

@@ -1,1 +1,0 @@
-"""Requests, responses and error messages that the MCP tools and the HTTP endpoints share."""

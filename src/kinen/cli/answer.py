@@ -1,0 +1,198 @@
+"""Answers of a command: of a running daemon, or else of this process."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from kinen.cli.output import coloured, file_name, print_rendered, terminal_width, write_raw
+
+# A process that prints an answer of the daemon imports little more than this.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from types import TracebackType
+    from typing import Any
+
+    from kinen.memory import Memory
+    from kinen.verbs.search import Recall, Search
+    from kinen.verbs.verb import Output
+
+    Answer = tuple[int, str, list[str]]
+    """The exit code, the text to print, and remarks."""
+
+
+def run(verb: type[Search | Recall], words: list[str], values: dict[str, Any]) -> int:
+    """Run a quick verb by the words and options of its command, and print the answer."""
+    call = verb.of_line(words, values)
+    paths_only = values.get("files") is True
+    by_line = bool(values.get("as_lines") or (values.get("null") and paths_only))
+    as_json = by_line or bool(values["as_json"])
+    if "colour" in verb.params:
+        call.colour = coloured(sys.stdout)  # type: ignore[union-attr]
+        call.width = terminal_width()  # type: ignore[union-attr]
+    answer = None if call.local else _from_daemon(call, as_json=as_json)
+    code, text, notes = answer or _from_here(call, as_json=as_json)
+    if by_line:
+        return _print_lines(text, code, files=paths_only)
+    if as_json:
+        notes = []
+    elif code:
+        notes = [*notes, *filter(None, [call.nothing(notes)])]
+    if notes:
+        from kinen.cli.run import note, with_options
+
+        for remark in notes:
+            note(with_options(remark))
+    if text and paths_only and not as_json:
+        if sys.stdout.isatty():
+            print(text)
+        else:  # for xargs: each name as the file has it
+            write_raw("\n".join(map(file_name, text.split("\n"))) + "\n")
+    elif text:
+        print_rendered(text)
+    return code
+
+
+def _print_lines(answer: str, code: int, *, files: bool) -> int:
+    """Print an answer in JSON as a line for each hit, or with `files` as paths that end in NUL."""
+    import json
+
+    from kinen.characters import visible_json
+    from kinen.cli.run import FOUND, NOTHING, note, with_options
+    from kinen.paths import openable
+
+    data = json.loads(answer)
+    for remark in data["notes"]:
+        note(with_options(remark))
+    if not files:
+        for hit in data["results"]:
+            print(visible_json(json.dumps(hit, ensure_ascii=False)))
+        return code
+    sources = [hit["source"] for hit in data["results"]]
+    present = [source for source in sources if source["metadata"].get("alive") is not False]
+    folder = os.getcwd()
+    names = dict.fromkeys(
+        openable(source["root"], source["path"], folder) for source in present if source["path"]
+    )
+    write_raw("".join(f"{file_name(name)}\0" for name in names))
+    return FOUND if names else NOTHING
+
+
+def _from_daemon(call: Search | Recall, *, as_json: bool) -> Answer | None:
+    """The daemon's answer, ready to print; None if this process has to do the work."""
+    from kinen.paths import DAEMON_LOCK, debug, default_home
+
+    home = default_home(os.environ)
+    if not os.path.exists(os.path.join(home, DAEMON_LOCK)):
+        return None
+    from kinen.ipc import client
+    from kinen.space import route
+
+    if client.own_settings(os.environ):
+        return None
+    given = vars(call)
+    fields = {name: given[name] for name, row in call.params.items() if row.is_on("endpoint")}
+    spaces = fields.pop("space")
+    space = spaces[0] if len(spaces) == 1 else ""
+    if len(spaces) > 1 or space == "all":
+        fields["space"] = spaces
+        space = ""
+    elif not space:
+        here = route.here()
+        if here is None or not os.path.exists(os.path.join(here.index, "index.db")):
+            return None  # the first search builds the index and reports it
+        space = here.root
+    accept = "application/json" if as_json else "text/plain"
+    endpoint = f"POST /v1/{call.route}"
+    answer = client.ask(home, endpoint, fields, space=space, accept=accept)
+    debug(f"{endpoint} of the daemon: {answer.code if answer else 'no answer'}")
+    if answer is None or answer.code != 200:
+        return None  # this process reports errors in terms of the command line
+    notes = client.unquoted(answer.headers.get("x-kinen-notes", ""))
+    code = int(answer.headers.get("x-kinen-code", "0"))
+    text = answer.body.decode("utf-8", "surrogatepass")
+    return code, text, notes.split("\n") if notes else []
+
+
+def _from_here(call: Search | Recall, *, as_json: bool) -> Answer:
+    """The answer of this process, ready to print."""
+    from kinen.index.match import begun, depth
+    from kinen.text import terms
+
+    with begun(_index_of(call), terms(call.query), depth(vars(call)["limit"])):
+        from kinen.cli.run import FOUND, NOTHING
+
+        output = _output(call)
+        if as_json:
+            from kinen.render.json import to_json
+
+            return FOUND if output.found else NOTHING, to_json(output.data), []
+        text = output.rendered()
+    return FOUND if output.found and text else NOTHING, text, [*output.notes]
+
+
+def _output(call: Search | Recall) -> Output:
+    given = vars(call)
+    if given.get("engine"):
+        from kinen.cli.engine import engine_output
+
+        return engine_output(call)  # type: ignore[arg-type]
+    spaces = given["space"]
+    if len(spaces) > 1 or "all" in spaces:
+        return call.answer_of(spaces)
+    from kinen.memory.memory import Memory
+
+    with Memory.open(space=spaces[0] if spaces else None) as memory, daemon_started(memory):
+        show_work(memory)
+        return call.answer(memory)
+
+
+def _index_of(call: Search | Recall) -> str:
+    """The index that a plain search will ask; empty for others."""
+    if not call.plain:
+        return ""
+    from kinen.space import route
+
+    here = route.here()
+    return os.path.join(here.index, "index.db") if here else ""
+
+
+def _load_later() -> None:
+    """The daemon loads the model, as soon as it runs."""
+
+
+class daemon_started:  # noqa: N801
+    """Starts the daemon at the end of the block, for the next command; words answer this one."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    def __enter__(self) -> None:
+        self._memory.core.words_first = _load_later
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _: object, __: TracebackType | None
+    ) -> None:
+        if kind is None and self._memory.config.daemon.auto_start:
+            from kinen.ipc import client
+
+            client.start(self._memory.space.home)
+
+
+def show_work(memory: Memory) -> None:
+    """Have a memory print on standard error what it indexes, if that takes long."""
+
+    def progress() -> AbstractContextManager[Callable[[str, int, int], None]]:
+        from kinen.cli.progress import bar
+
+        return bar()
+
+    def on_wait(who: str) -> None:
+        from kinen.cli.run import note
+
+        note(f"{who}; waiting for it")
+
+    memory.core.progress = progress
+    memory.core.on_wait = on_wait
