@@ -10,7 +10,6 @@ import anyio
 import pytest
 from starlette.testclient import TestClient
 
-from kinen.verbs.requests import schema
 from kinen.http.app import create_app
 from kinen.http.events import Hub
 from kinen.http.guard import Access
@@ -18,6 +17,7 @@ from kinen.mcp.server import create_server
 from kinen.memory import Memory
 from kinen.memory.pool import MemoryPool
 from kinen.verbs.catalogue import verbs
+from kinen.verbs.requests import schema
 from kinen.verbs.verb import Verb
 from mcp import Client
 from sources.repositories import Repository

@@ -317,7 +317,7 @@ async def test_what_is_remembered_is_marked_as_data(client: Client, project: Pro
 
 
 BAD = (
-    ("kinen_search", {}, "query is required · it takes query, mode, type"),
+    ("kinen_search", {}, "query is required · it takes query, mode, exact, types"),
     ("kinen_search", {"query": ""}, "query: "),
     ("kinen_search", {"query": "x", "limt": 5}, "unknown field 'limt' · it takes query"),
     ("kinen_search", {"query": "x", "limit": "many"}, "limit: "),

@@ -191,7 +191,7 @@ VIEWS: dict[str, type[Tool]] = {
 
 class Status(Tool):
     """State of the index; what was done since a time (standup), what the next agent needs
-    (handoff), decisions and lessons (memories), tags, files by tags.
+    (handoff), memories, tags, files by tags.
     """
 
     tool_name = "kinen_status"

@@ -63,7 +63,7 @@ class ListMemories(Verb):
     methods = ("GET",)
     tool = "kinen_memories"
     title = "Memories"
-    guide = "Decisions, lessons, patterns and insights drawn from sessions, newest first."
+    guide = "Memories drawn from sessions, newest first."
     several = True
 
     type: str = param("--type -t", "only this type (default: all)", choices=MEMORY_TYPES)

@@ -65,7 +65,7 @@ class Param:
     most: int | None = None
     """Bounds of a number, of the characters of a text (the least), of the values of a list."""
     checked: bool = False
-    """Whether the verb itself checks the bounds of a number, in the same words everywhere."""
+    """Whether the verb itself checks bounds and choices, in the same words everywhere."""
     longest: int | None = 4096
     """Characters of each text in a request."""
     pattern: str | None = None
@@ -146,7 +146,7 @@ def option(names: str, metavar: str, help: str, **more: Any) -> Any:  # noqa: A0
     return param(names, help, metavar=metavar, **more)
 
 
-SINCE = since(guide="3d, or a date")
+SINCE = since(guide="3d or a date")
 UNTIL = option(
     "--until",
     "TIME",
@@ -217,6 +217,7 @@ HOW = {
         "how to search: hybrid, fulltext (by word), semantic (by meaning), or with another ranking:"
         " rrf, keyword-first, rerank (default: search.default_mode)",
         choices=(*MODES, *MODE_ALIASES),
+        checked=True,
         rare=True,
         unlisted=True,
     ),

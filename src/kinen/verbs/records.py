@@ -29,9 +29,9 @@ from kinen.render.history import revision_json, revisions_text
 from kinen.render.json import record_json, tag_json, to_json
 from kinen.render.text import record_text, records_text
 from kinen.text import QUARTERS, estimate, weight
+from kinen.verbs.answers import Relation
 from kinen.verbs.params import limit, offset, param
 from kinen.verbs.refs import resolve
-from kinen.verbs.answers import Relation
 from kinen.verbs.verb import PartialResult, Result, Verb, View, next_offset
 
 if TYPE_CHECKING:

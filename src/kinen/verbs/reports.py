@@ -126,7 +126,7 @@ class Context(Verb):
     route = "context"
     tool = "kinen_context"
     title = "Context of the current work"
-    guide = """Memories, checkpoints, commits and files around the uncommitted changes, or around a
+    guide = """Memories, commits and files around the uncommitted changes, or around a
     file, a session or the active plan."""
     several = True
 

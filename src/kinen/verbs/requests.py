@@ -321,8 +321,10 @@ def field_of(row: Param, *, for_tool: bool) -> tuple[Any, Any]:
 
 def _type(row: Param, *, for_tool: bool) -> Any:
     if row.checked:
-        bounds: Any = {"minimum": row.least, "maximum": row.most}
-        return Annotated[row.type, Field(json_schema_extra=bounds)]
+        facts: Any = {"minimum": row.least, "maximum": row.most}
+        if row.choices:
+            facts = {"enum": [*([] if for_tool else [""]), *row.choices]}
+        return Annotated[row.type, Field(json_schema_extra=facts)]
     if row.type is int:
         least = max(1, row.least or 0) if row.unbounded else row.least
         return Annotated[int, Field(ge=least, le=row.most)]

@@ -71,7 +71,7 @@ SEARCH = {
         "TYPE",
         "type of record: files, commits, memories, notes, ... or all",
         many=True,
-        guide="notes, rounds, checkpoints, memories, symbols, files or commits",
+        guide="files, commits, memories, notes, symbols",
         example=["notes"],
     ),
     "kinds": option(
@@ -233,7 +233,7 @@ RECALL = {
         "TYPE",
         "type: decision, lesson, files, commits, ...",
         many=True,
-        guide="decision, lesson, or as in kinen_search",
+        guide="decision, lesson, files",
     ),
     "tags": TAG,
     "files": option(
@@ -339,9 +339,7 @@ class Search(Verb):
     route = "search"
     tool = "kinen_search"
     title = "Search memory"
-    guide = (
-        "Search notes, decisions, past sessions, commits, files and code by word and by meaning."
-    )
+    guide = "Search files, sessions, commits, memories and code by word and by meaning."
     embeds = True
     quick = True
     params = SEARCH
@@ -472,9 +470,7 @@ class Recall(Verb):
     route = "recall"
     tool = "kinen_recall"
     title = "Recall what matters now"
-    guide = (
-        "What to know to start or resume work: plan, pins, last summary, decisions, lessons, notes."
-    )
+    guide = "What to know to start or resume work: plan, pins, last summary, memories, notes."
     embeds = True
     quick = True
     params = RECALL
