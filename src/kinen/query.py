@@ -43,11 +43,6 @@ NAMES = 100
 """Tags, paths, types or files that a question may name of each."""
 
 
-def bounds(name: str, least: int = 1) -> dict[str, Any]:
-    """What a schema says about a number. The query checks it, in the same words everywhere."""
-    return {"minimum": least, "maximum": MOST[name]}
-
-
 def _check_size(text: str, names: Mapping[str, Collection[str]], numbers: dict[str, float]) -> None:
     """Refuse what would take long, before anything is done for it."""
     if len(text) > LONGEST:

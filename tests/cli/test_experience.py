@@ -180,7 +180,7 @@ def test_the_work_of_how_does_not_grow_with_the_square_of_the_journal(
             counts.append(instructions(memory.core.reader.db, run))
     assert counts[1] < 15 * counts[0], counts
     cut = kinen("how", "make")
-    assert "note: only the latest 3,000 observations that name it were looked at" in cut.err
+    assert "note: only the latest 3,000 events that name it were looked at" in cut.err
     assert json.loads(kinen("how", "make", "--json").out)["latest"] == 3_000
 
 

@@ -116,11 +116,6 @@ def compose(remark: str, draft: str = "") -> str:
     return "\n".join(lines).strip()
 
 
-def text_or_editor(text: str, remark: str, hint: str) -> str:
-    """A text argument, or if it is empty what the user writes in the editor on a terminal."""
-    return text or rewrite("", remark, hint)
-
-
 def rewrite(draft: str, remark: str, hint: str) -> str:
     """A draft as the user changes it in the editor; elsewhere than on a terminal, an error."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):

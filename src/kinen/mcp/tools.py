@@ -289,7 +289,7 @@ class Remember(Tool):
     """
 
     tool_name = "kinen_remember"
-    tool_title = "Save a memory or a checkpoint"
+    tool_title = "Save a memory"
     writes = True
     idempotent = False
 

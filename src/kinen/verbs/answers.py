@@ -369,7 +369,7 @@ class Related(Verb):
     \b
     Examples:
       kinen related docs/auth.md
-      kinen related docs/auth.md --type checkpoints --type memories
+      kinen related docs/auth.md --type memories --type commits
     """
 
     result = Relations

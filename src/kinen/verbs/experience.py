@@ -252,7 +252,7 @@ class HowTo(Verb):
             hint = others if self.failed else "--failed shows those that failed"
             yield f"no recorded command matches: {hint}" if self.recorded else NOT_RECORDED
         if result.latest:
-            yield f"only the latest {result.latest:,} observations that name it were looked at"
+            yield f"only the latest {result.latest:,} events that name it were looked at"
 
 
 def _invocation_text(use: Invocation, view: View) -> str:

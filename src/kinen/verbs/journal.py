@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from kinen.memory import Memory
 
 EMPTY = {
-    "capsules": "no capsules yet: `kinen install` records sessions as capsules,"
-    " `kinen capsule open` opens one",
-    "observations": "no observations yet: `kinen install` records what agents do,"
+    "capsules": "no recorded sessions yet: `kinen install` records those of agents,"
+    " `kinen session capsule open` opens one",
+    "observations": "no events yet: `kinen install` records what agents do,"
     " `kinen log TEXT` records an event",
-    "summaries": "no summaries yet: closing a capsule writes one",
+    "summaries": "no summaries yet: closing a session writes one",
     "pins": "no pins yet: `kinen pin REF` pins a record, `kinen pin 'TEXT'` a text of your own",
-    "memories": "no memories yet: `kinen consolidate` extracts them from sessions",
+    "memories": "no memories yet: `kinen memories draw` draws them from sessions",
 }
 ELSEWHERE = {
     "checkpoints": "checkpoint list",
@@ -74,7 +74,7 @@ PAGE = param("--limit", "at most this many", 100, least=1, most=1000)
     route="observations",
     event="observation",
     tool="kinen_observe",
-    title="Keep an observation",
+    title="Record an event",
     guide="Record an event: an error and its fix, a command's outcome, what the user said.",
     tool_fields=(
         *("ref", "kind", "at", "session", "agent", "capsule", "files", "branch"),
@@ -97,7 +97,7 @@ def observe(
     provenance: dict[str, Any],
     **scope: str,
 ) -> Output:
-    """Store an observation, secrets masked; when this answers, it is on disk."""
+    """Store an event, secrets masked; when this answers, it is on disk."""
     duplicate = bool(id_) and memory.journal.observed(id_)
     observation = memory.observe(
         without_injected(content),
@@ -144,7 +144,9 @@ def list_(
     agent: str = SCOPE["agent"],
     user: str = SCOPE["user"],
     session: str = SCOPE["session"],
-    kind: str = option("--kind -k", "KIND", "only this kind, or type of capsule or memory"),
+    kind: str = option(
+        "--kind -k", "KIND", "only this kind of event, or type of session or memory"
+    ),
     since: str = SINCE,
     until: str = UNTIL,
     limit: int = limit(20, "entries"),
@@ -410,7 +412,7 @@ def forget(
     writes=True,
 )
 def forget_observation(memory: Memory, id_: str = ENTRY) -> Output:
-    """Erase an observation from every file of kinen; only a tombstone stays."""
+    """Erase an event from every file of kinen; only a tombstone stays."""
     return _erased(memory.journal.forget(f"observation:{id_}"), "forgotten")
 
 

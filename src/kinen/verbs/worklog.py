@@ -61,7 +61,7 @@ DETAILS = {
 @verb(
     params=DETAILS,
     tool="kinen_checkpoint",
-    title="Save a checkpoint",
+    title="Save finished work",
     guide="Save work that was finished, and why. Branch, commit and changed files are added.",
     tool_fields=(
         *("ref", "id", "at", "tags", "branch", "commit", "files", "summary"),

@@ -6,18 +6,17 @@ from collections.abc import Callable
 
 from kinen.memory import Memory
 from kinen.web import (
-    budget,
     changes,
     files,
     graph,
     health,
-    ledger,
     memories,
     records,
     reports,
     search,
     sessions,
     today,
+    told,
 )
 from kinen.web.changes import Change
 from kinen.web.page import Page, Visit
@@ -37,9 +36,9 @@ VIEWS: dict[str, Callable[[Memory, Visit], Page]] = {
     "file": files.page,
     "why": files.why_page,
     "graph": graph.page,
-    "told": budget.page,
-    "sent": ledger.page,
-    "injection": ledger.injection_page,
+    "told": told.page,
+    "sent": told.sent_page,
+    "injection": told.injection_page,
     "health": health.page,
 }
 """Pages of one space by the last part of their address."""

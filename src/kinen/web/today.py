@@ -20,9 +20,9 @@ from kinen.render.lanes import DAYS, lanes
 from kinen.render.treemap import treemap
 from kinen.text import epoch, estimate, now
 from kinen.times import milliseconds
-from kinen.web.budget import sections
 from kinen.web.page import ALL, Page, Visit
 from kinen.web.records import title_of
+from kinen.web.told import sections
 
 SPANS = (1, 7, 30, 90, 365)
 """Days that have a link of their own."""
