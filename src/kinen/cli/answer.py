@@ -92,8 +92,8 @@ def _from_daemon(call: Search | Recall, *, as_json: bool) -> Answer | None:
 
     if client.own_settings(os.environ):
         return None
-    given = vars(call)
-    fields = {name: given[name] for name, row in call.params.items() if row.is_on("endpoint")}
+    values = vars(call)
+    fields = {name: values[name] for name, row in call.params.items() if row.is_on("endpoint")}
     spaces = fields.pop("space")
     space = spaces[0] if len(spaces) == 1 else ""
     if len(spaces) > 1 or space == "all":
@@ -134,12 +134,12 @@ def _from_here(call: Search | Recall, *, as_json: bool) -> Answer:
 
 
 def _output(call: Search | Recall) -> Output:
-    given = vars(call)
-    if given.get("engine"):
+    values = vars(call)
+    if values.get("engine"):
         from kinen.cli.engine import engine_output
 
         return engine_output(call)  # type: ignore[arg-type]
-    spaces = given["space"]
+    spaces = values["space"]
     if len(spaces) > 1 or "all" in spaces:
         return call.answer_of(spaces)
     from kinen.memory.memory import Memory

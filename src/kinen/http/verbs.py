@@ -104,7 +104,7 @@ def _response(output: Output, verb: type[Verb], accept: str) -> Response:
         return json_response(output.data)
     as_text = PLAIN in accept.lower() and "json" not in accept.lower()
     text = output.rendered() if as_text else ""
-    found = output.found and bool(text or not as_text)
+    empty = not output.found or (as_text and not text)
     lines = "\n".join(" ".join(note.split()) for note in output.notes)
-    headers = {"X-Kinen-Notes": quote(lines), "X-Kinen-Code": "0" if found else "1"}
+    headers = {"X-Kinen-Notes": quote(lines), "X-Kinen-Code": "1" if empty else "0"}
     return text_response(text, PLAIN, headers) if as_text else json_response(output.data, headers)

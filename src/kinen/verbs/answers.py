@@ -108,15 +108,19 @@ class Neighbours(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hit(Result):
+class HitFields:
     chunk: Passage
     source: Source
     context: Neighbours = field(default_factory=Neighbours)
     score: float
-    strength: int = 0
-    """0 to 100: how close it is to the question"""
     match_type: str
     votes: list[VoteRow] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit(HitFields, Result):
+    strength: int = 0
+    """0 to 100: how close it is to the question"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +132,9 @@ class SearchResults(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SizedHit(Hit):
+class SizedHit(HitFields, Result):
+    strength: int = 0
+    """0 to 100: how close it is to the question"""
     tokens: int
     """of content and context"""
     more: int = 0

@@ -411,9 +411,9 @@ class Search(Verb):
 
             return hits_json(hits)
 
-        return Output(data, lambda _: self.shown(hits), bool(hits), hits.notes)
+        return Output(data, lambda _: self.text_of(hits), bool(hits), hits.notes)
 
-    def shown(self, hits: Hits) -> str:
+    def text_of(self, hits: Hits) -> str:
         from kinen.render.screen import Screen
         from kinen.render.style import Style
         from kinen.render.text import search_text
@@ -432,19 +432,18 @@ class Search(Verb):
         """What a command says if there are no hits: what was looked for and where, what to do."""
         if any("nothing" in remark for remark in notes):
             return ""
-        given = vars(self)
-        kinds = ", ".join(given["types"])
+        values = vars(self)
+        kinds = ", ".join(values["types"])
         where = f" among {kinds}" if kinds else ""
         if self.files:
             return f"no files for {self.query!r}{where}: without -l, other hits are shown"
-        narrowing = [name for key, name in FILTERS.items() if given[key]]
+        narrowing = [name for key, name in FILTERS.items() if values[key]]
         if narrowing:
             filters = ", ".join(narrowing)
             return f"nothing for {self.query!r}{where} with {filters}: widen or omit the filter"
-        shown = "index more with `kinen index --engine …`"
+        hint = "use other words, or index more with `kinen index --engine …`"
         if not self.engine:
-            shown = "see what is indexed with `kinen status`"
-        hint = f"use other words, or {shown}"
+            hint = "use other words, or see what is indexed with `kinen status`"
         return f"nothing has the words of {self.query!r}{where}: {hint}"
 
 
@@ -504,7 +503,7 @@ class Recall(Verb):
     def is_slow(self) -> bool:
         return bool(self.engine_of_digest)
 
-    def asked(self) -> Query:
+    def recall_query(self) -> Query:
         from kinen.query import recall_query
 
         return recall_query(self.query, **fields_of(self, recall_query))
@@ -512,7 +511,7 @@ class Recall(Verb):
     def answer(self, memory: Memory) -> Output:
         if self.changes:
             return self._answer_of_changes(memory)
-        query = self.asked()
+        query = self.recall_query()
         return self.output(memory.recall(query, full=self.full, distiller=self.engine_of_digest))
 
     def _answer_of_changes(self, memory: Memory) -> Output:
@@ -534,7 +533,9 @@ class Recall(Verb):
             raise QueryError("a digest is of one space", "omit distill, or name one space")
         from kinen.memory.federation import recall_spaces
 
-        return self.output(recall_spaces(spaces, self.asked(), full=self.full, opener=opener))
+        return self.output(
+            recall_spaces(spaces, self.recall_query(), full=self.full, opener=opener)
+        )
 
     def output(self, recall: Recalled) -> Output:
         from kinen.render.journal import recall_json, recall_text

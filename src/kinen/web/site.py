@@ -14,9 +14,9 @@ from kinen.web import (
     records,
     reports,
     search,
+    sent,
     sessions,
     today,
-    told,
 )
 from kinen.web.changes import Change
 from kinen.web.page import Page, Visit
@@ -36,9 +36,9 @@ VIEWS: dict[str, Callable[[Memory, Visit], Page]] = {
     "file": files.page,
     "why": files.why_page,
     "graph": graph.page,
-    "told": told.page,
-    "sent": told.sent_page,
-    "injection": told.injection_page,
+    "told": sent.page,
+    "sent": sent.sent_page,
+    "injection": sent.injection_page,
     "health": health.page,
 }
 """Pages of one space by the last part of their address."""

@@ -22,7 +22,7 @@ from kinen.text import epoch, estimate, now
 from kinen.times import milliseconds
 from kinen.web.page import ALL, Page, Visit
 from kinen.web.records import title_of
-from kinen.web.told import sections
+from kinen.web.sent import sections
 
 SPANS = (1, 7, 30, 90, 365)
 """Days that have a link of their own."""
