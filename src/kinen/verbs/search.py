@@ -386,8 +386,10 @@ class Search(Verb):
 
         fields = fields_of(self, search_query)
         fields["limit"] = fields["limit"] or 0  # as configured
-        near = self.near if self.local else map(memory.git.inside, self.near)
-        fields["near"] = [memory.git.current_name(path) for path in near]
+        fields["near"] = [
+            memory.git.current_name(path if self.local else memory.git.inside(path))
+            for path in self.near
+        ]
         return search_query(self.query, memory.config.search, **fields)
 
     def answer(self, memory: Memory) -> Output:
