@@ -153,11 +153,15 @@ def _sections(account: Account) -> list[Section]:
     results = _results(account)
     spared = max(0, RESULTS - sum(estimate(line.text) for line in results.lines))
     room = OUTCOME + min(OUTCOME, spared)
+    left = account.next
     return [
-        Section("**Outcome**:", _outcome(account, room), room + 20, listed=False),
+        Section("**Outcome**:", _outcome(account, left, room), room + 20, listed=False),
         Section(
             "**Next**",
-            [Line(_short(point.text, 240, 50), (point.source,)) for point in _next(account)[:NEXT]],
+            [
+                Line(_short(point.text, 240, 50), (point.source,))
+                for point in _next(account, left)[:NEXT]
+            ],
             200,
         ),
         Section("**State**:", _state(account), 130, listed=False),
@@ -176,10 +180,10 @@ def _sections(account: Account) -> list[Section]:
     ]
 
 
-def _next(account: Account) -> list[Quote]:
+def _next(account: Account, left: list[Quote]) -> list[Quote]:
     """What is left to do; a request without an answer by what it means."""
     if not account.unanswered:
-        return account.next
+        return left
     request = account.unanswered
     text = meaning(_answer_before_last(account), request.text)
     return [Quote(text, request.source)] if text else []
@@ -194,13 +198,14 @@ def _answer_before_last(account: Account) -> str:
 def _choices(account: Account) -> list[Line]:
     """What the user chose among options that the agent had put, the latest first."""
     chosen: list[Line] = []
-    request = ""
+    prompts: list[str] = []
     for before, turn in pairwise(account.turns):
-        request = (before.prompt and request_of(before.prompt.text)) or request
+        prompts += [before.prompt.text] if before.prompt else []
         if before.last_words and turn.prompt:
             choice = accepted(before.last_words.text, turn.prompt.text)
             if choice and choice.option:
                 sources = (before.last_words.source, turn.prompt.source)
+                request = next(filter(None, map(request_of, reversed(prompts))), "")
                 text = statement(choice_about(choice, request), choice.taken)
                 chosen.append(Line(_short(text, 300, 60), sources))
     return chosen[::-1]
@@ -211,7 +216,7 @@ def _is_in_the_middle(account: Account) -> bool:
     return bool(account.unanswered and account.turns[-1].deeds)
 
 
-def _outcome(account: Account, size: int) -> list[Line]:
+def _outcome(account: Account, left: list[Quote], size: int) -> list[Line]:
     """What came of the last request, in `size` tokens."""
     if _is_in_the_middle(account):
         return [_in_the_middle(account)]
@@ -220,7 +225,7 @@ def _outcome(account: Account, size: int) -> list[Line]:
     lines: list[Line] = []
     subject = _last_subject(account)
     room = size - estimate(subject)
-    mentioned = {word for point in account.next for word in terms(point.text)}
+    mentioned = {word for point in left for word in terms(point.text)}
     for quote in _ending(account):
         text = condensed(_without_known(quote.text, mentioned), room) or condensed(quote.text, room)
         text = text or lead_in(quote.text)

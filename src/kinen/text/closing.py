@@ -223,7 +223,7 @@ def results_first(text: str) -> str:
 
 
 def _is_no_figure(line: str) -> bool:
-    return not (_RESULT.search(line) and any(map(str.isdigit, line)))
+    return not (any(map(str.isdigit, line)) and _RESULT.search(line))
 
 
 def ends_in_step(text: str) -> bool:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from kinen.model.kinds import MEMORY_TYPES
 from kinen.model.tuples import NamedTuple
 from kinen.text import excerpt, lazy_pattern
-from kinen.text.sentences import parsed, plain, sentences, size
+from kinen.text.sentences import is_line, parsed, plain, sentences, size
 
 if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode
@@ -322,6 +322,8 @@ def labelled(text: str) -> list[Labelled]:
     """
     if len(text) > LARGEST or _FILLED_IN.search(text):
         return []
+    if is_line(text) and not (_leads(text) or starts(text)[0] or _ANY_LABEL.match(text)):
+        return []
     from markdown_it.tree import SyntaxTreeNode
 
     from kinen.text.frontmatter import read_frontmatter
@@ -331,6 +333,12 @@ def labelled(text: str) -> list[Labelled]:
     front = read_frontmatter(lines)
     tree = SyntaxTreeNode(parsed("\n".join(lines[front.end :])))
     return _Reader(tree, front.values, front.end).read()
+
+
+def _leads(text: str) -> bool:
+    """Does a text have the words with which a sentence tells a decision?"""
+    low = text.casefold()
+    return any(lead in low for lead in LEADS["decision"])
 
 
 def value_of(markdown: str, type_: str = "decision") -> str:
@@ -543,8 +551,7 @@ class _Reader:
 
     def _led(self, content: str, line: int) -> None:
         """Sentences that begin with `We decided`, where no label covers the whole anyway."""
-        low = content.casefold()
-        if self._open_type() or not any(lead in low for lead in LEADS["decision"]):
+        if self._open_type() or not _leads(content):
             return
         for sentence in sentences(content, wrapped=True):
             if sentence.casefold().startswith(LEADS["decision"]):

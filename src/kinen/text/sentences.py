@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from kinen.text import STOP_WORDS, excerpt, lazy_pattern, terms
+from kinen.text import STOP_WORDS, excerpt, lazy_pattern, terms, words
 from kinen.text.links import show_wiki_links
 
 if TYPE_CHECKING:
@@ -104,10 +104,21 @@ def _block() -> MarkdownIt:
     return parser
 
 
+def is_line(markdown: str) -> bool:
+    """Is a text one line that begins with a letter, as most messages: a paragraph, no block?"""
+    return markdown[:1].isalpha() and not any(sign in markdown for sign in "\n\r\0")
+
+
 # A summary asks several questions of each message, one after the other.
 @lru_cache(16)
 def parsed(markdown: str) -> Sequence[Token]:
     """The tokens of a text's blocks; empty if the parser fails."""
+    if is_line(markdown):
+        from markdown_it.token import Token
+
+        inline = Token("inline", "", 0, map=[0, 1], level=1, content=markdown.strip(), children=[])
+        paragraph = Token("paragraph_open", "p", 1, map=[0, 1])
+        return (paragraph, inline, Token("paragraph_close", "p", -1))
     try:
         return _block().parse(markdown)
     except (IndexError, RuntimeError):
@@ -182,6 +193,8 @@ def is_sure(sentence: str) -> bool:
 
 def size(text: str) -> int:
     """The number of words; two characters of Chinese or Japanese count as one."""
+    if text.isascii() and "-" not in text and "'" not in text:
+        return len(words(text))
     return len(_WORD.findall(text))
 
 

@@ -175,7 +175,7 @@ def is_step(sentence: str) -> bool:
 def goes_on(sentence: str) -> bool:
     """Does a sentence end on what is done next? `The branch is behind, so I'm rebasing it.`"""
     text = _plain(sentence)
-    return not _WAITS.search(text) and (is_step(sentence) or bool(_GOES_ON.search(text)))
+    return bool(is_step(sentence) or _GOES_ON.search(text)) and not _WAITS.search(text)
 
 
 def points_back(text: str) -> bool:
