@@ -34,7 +34,7 @@ BOUNDED = {
 COMPOSED = {
     ("privacy/injected.py", "re.sub"): "names of tags, and a run without angle brackets",
     ("config/edit.py", "re.compile"): "white space and comments, matched at one place",
-    ("sources/files/hidden.py", "re.compile"): "escaped names, as alternatives",
+    ("sources/files/layout.py", "re.compile"): "escaped names, as alternatives",
     ("journal/timeline.py", "re.compile"): "an escaped path between two looks around it",
     ("memory/why.py", "re.search"): "an escaped name between two ends of a word",
     ("verbs/requests.py", "re.split"): "the separator of a parameter, which its declaration has",

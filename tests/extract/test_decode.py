@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from kinen.errors import Unreadable
 from kinen.extract import outline
-from kinen.extract.decode import DOCUMENTS, PAGES, decode, suffix_of
-from kinen.extract.formats import extractor_for
+from kinen.extract.decode import DOCUMENTS, PAGES, decode, extractor_for, suffix_of
 
 
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"])))
@@ -73,7 +72,7 @@ def test_the_suffix_is_that_of_the_name() -> None:
 
 def test_choosing_an_extractor_loads_only_that_one() -> None:
     code = (
-        "import sys; from kinen.extract.formats import extractor_for; extractor_for('a.txt');"
+        "import sys; from kinen.extract.decode import extractor_for; extractor_for('a.txt');"
         "print([m for m in ('pypdfium2', 'selectolax', 'zipfile', 'sqlite3') if m in sys.modules])"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"

@@ -1,7 +1,7 @@
 """The description of an agent: where its settings are, what its events are called, what it hears.
 
-Each agent is one module in `agents/clients/` that holds one `Client`, and no code. Hooks load the
-one that they are called by: this module and the descriptions import nothing.
+Each agent with hooks is one module in `agents/clients/` that holds one `Client`, and no code. Hooks
+load the one that they are called by: this module and the descriptions import nothing.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class Client:
     """Whether a session that is resumed has lost what hooks told it before."""
     imports: bool = False
     """Whether `kinen import transcripts` reads its past sessions."""
-    proved: str = ""
+    proved: str = "settings only"
     """What shows that it works: the version of the real client that tests run, or a replay."""
 
     def __init__(self, name: str, title: str, **fields: Any) -> None:
@@ -180,12 +180,16 @@ def load(name: str) -> Client | None:
     module = name.replace("-", "_")
     if not module.isidentifier() or module != module.lower():
         return None
+    client: Client | None = getattr(_described(module), "CLIENT", None)
+    others: tuple[Client, ...] = () if client else _described("settings_only").CLIENTS
+    return client or next((other for other in others if other.name == name), None)
+
+
+def _described(module: str) -> Any:
     try:
-        description = __import__(f"kinen.agents.clients.{module}", fromlist=["CLIENT"])
+        return __import__(f"kinen.agents.clients.{module}", fromlist=["CLIENT"])
     except ImportError:
         return None
-    client: Client = description.CLIENT
-    return client
 
 
 def clients() -> dict[str, Client]:
@@ -194,6 +198,6 @@ def clients() -> dict[str, Client]:
 
     from kinen.agents import clients as package
 
-    names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
-    described = (load(name.replace("_", "-")) for name in names)
-    return {client.name: client for client in described if client is not None}
+    names = (module.name.replace("_", "-") for module in pkgutil.iter_modules(package.__path__))
+    described = [*_described("settings_only").CLIENTS, *filter(None, map(load, names))]
+    return dict(sorted((client.name, client) for client in described))

@@ -16,11 +16,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable, MutableMapping
 from dataclasses import dataclass
+from logging.handlers import RotatingFileHandler
 from typing import Any, NoReturn
 
 from kinen import __version__, config, paths
+from kinen.characters import visible, visible_line
 from kinen.config.keys import Config
-from kinen.daemon import logs
 from kinen.daemon.control import outdated
 from kinen.daemon.diary import Diary
 from kinen.daemon.scheduler import Scheduler
@@ -34,6 +35,7 @@ from kinen.memory import Memory
 from kinen.memory.core import Core
 from kinen.model.tuples import NamedTuple
 from kinen.ports import Embedder
+from kinen.privacy import entrance
 from kinen.space import find as spaces
 from kinen.space import registry
 from kinen.space.registry import Space
@@ -46,6 +48,8 @@ LOCK_SECONDS = 0.5
 """How long to wait for the lock: a process that only tests it holds it for a moment."""
 END_SECONDS = 5.0
 """How long a sync may take to stop when the daemon ends."""
+LOG_BYTES = 1 << 20
+LOG_FILES = 3
 log = logging.getLogger("kinen.daemon")
 VARIABLE = "KINEN_HANDOVER"
 _DIGEST = re.compile("[0-9a-f]{64}|")
@@ -76,7 +80,7 @@ def run(options: Options) -> None:
     lock = _take_lock(home)
     try:
         os.chdir(os.path.abspath(os.sep))
-        logs.write_to(os.path.join(home, client.LOG))
+        write_log_to(os.path.join(home, client.LOG))
         daemon = Daemon(options)
         daemon.run()
     finally:
@@ -597,3 +601,36 @@ def _stamp(path: str) -> tuple[int, int]:
     except OSError:
         return (0, 0)
     return (stat.st_size, stat.st_mtime_ns) if stat.st_size else (0, 0)
+
+
+class PrivateLog(RotatingFileHandler):
+    """A log that only its owner may read, and that follows no link."""
+
+    def _open(self) -> Any:
+        return open(self.baseFilename, self.mode, encoding="utf-8", opener=private.opener)
+
+
+def write_log_to(path: str) -> None:
+    os.close(private.opener(path, os.O_WRONLY | os.O_CREAT))  # a link is refused
+    handler = PrivateLog(path, maxBytes=LOG_BYTES, backupCount=LOG_FILES, delay=True)
+    formatter = _Formatter("%(asctime)sZ %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S")
+    formatter.converter = time.gmtime
+    handler.setFormatter(formatter)
+    logging.raiseExceptions = False  # a full disk is reported elsewhere
+    log.handlers = [handler]
+    log.propagate = False
+    level = os.environ.get("KINEN_LOG_LEVEL", "").strip().upper()
+    log.setLevel(logging.getLevelNamesMapping().get(level, logging.INFO))
+
+
+class _Formatter(logging.Formatter):
+    """Masks secrets and escapes control characters.
+
+    A message is on one line; a traceback keeps its lines.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(entrance.name(super().format(record)))
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        return visible_line(super().formatMessage(record))

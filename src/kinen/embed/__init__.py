@@ -48,7 +48,7 @@ def load(
     if provider == "none":
         return None
     if provider == "onnx":
-        from kinen.embed.onnx import OnnxEmbedder
+        from kinen.embed.onnx import OnnxEmbedder, WarmEmbedder
 
         if model and not path and model not in BUILT_IN:
             raise ConfigError(
@@ -56,11 +56,7 @@ def load(
                 f"index.embedding_model is {' or '.join(BUILT_IN)}; if empty, the text decides",
             )
         own = OnnxEmbedder(path, model=model or "english")
-        if daemon is None:
-            return own
-        from kinen.embed.daemon import WarmEmbedder
-
-        return WarmEmbedder(own, *daemon)
+        return WarmEmbedder(own, *daemon) if daemon else own
     if provider == "ollama":
         from kinen.embed.openai import OllamaEmbedder
 

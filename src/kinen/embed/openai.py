@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from kinen.characters import storable
 from kinen.errors import ConfigError, EmbedError
-from kinen.ipc.endpoints import is_local, with_version
+from kinen.ipc.loopback import is_local, with_version
 
 if TYPE_CHECKING:
     import httpx

@@ -6,6 +6,10 @@ import codecs
 
 from kinen.errors import Unreadable
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from kinen.ports import Extractor
+
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
@@ -21,6 +25,16 @@ OUTLINES = frozenset((".rst", ".adoc", ".asciidoc", ".org"))
 PAGES = frozenset((".html", ".htm", ".xhtml"))
 DOCUMENTS = TEXTS | PAGES | {".pdf", ".epub"}
 """Files with these suffixes are documents wherever they are in a space."""
+_MODULES = {**dict.fromkeys(PAGES, "html"), ".pdf": "pdf", ".epub": "epub"}
+
+
+def extractor_for(path: str) -> Extractor:
+    """The extractor for a file of this name; what is not a document is read as plain text."""
+    from importlib import import_module
+
+    module = _MODULES.get(suffix_of(path), "outline")
+    extract: Extractor = import_module(f"kinen.extract.{module}").extract
+    return extract
 
 
 def decode(data: bytes, charset: str = "") -> str:

@@ -1,9 +1,10 @@
-"""A server socket on loopback, and the token that its clients need."""
+"""A server socket on loopback, the token that its clients need, and addresses of services."""
 
 from __future__ import annotations
 
 import os
 import stat
+from urllib.parse import urlsplit
 
 from kinen.errors import ConfigError, KinenError
 from kinen.ipc.client import HOST
@@ -13,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
 
+LOOPBACK = (HOST, "::1", "localhost")
 USUAL_PORT = 7335
 """The port of `kinen serve` and `kinen web`, unless another is chosen or it is in use."""
 
@@ -51,3 +53,19 @@ def token(path: str) -> str:
     if len(secret) < 16 or not secret.isascii():
         raise ConfigError(f"no token in {path}", "delete it: a new one is created")
     return secret
+
+
+def is_local(url: str) -> bool:
+    """Whether a service is on this machine, and is reached without a proxy."""
+    return urlsplit(url).hostname in LOOPBACK
+
+
+def with_version(url: str, resource: str) -> str:
+    """The base address of a service that speaks OpenAI's protocol.
+
+    `resource` is removed from its end, and `/v1` is added if there is no version.
+    """
+    base = url.rstrip("/").removesuffix(resource)
+    segments = urlsplit(base).path.split("/")
+    versioned = any(part[:1] == "v" and part[1:2].isdigit() for part in segments)
+    return base if versioned else f"{base}/v1"

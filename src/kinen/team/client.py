@@ -15,7 +15,7 @@ import httpx
 
 from kinen.characters import visible_line
 from kinen.errors import Busy, ConfigError, KinenError, StoreError
-from kinen.ipc.endpoints import is_local
+from kinen.ipc.loopback import is_local
 from kinen.model.team import Comparison, Page, Pushed, Version
 from kinen.team.merge import LONGEST_NAME, PROTOCOL, encode, from_list, to_json
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from typing import Self
 
 from kinen.extract.decode import DOCUMENTS, suffix_of
+from kinen.model.records import FILE_KINDS
+from kinen.privacy.exclude import matching_glob
 
 _SESSION = re.compile(r"(?:^|/)sessions/(\d{8}-\d{2}-[^/]+)/|^sessions/([^/]+)/")
 """The folder of a session; any name counts only at the root, as elsewhere it may be source code."""
@@ -72,3 +76,34 @@ def date_in(path: str) -> str:
         if date and "01" <= date[2] <= "12" and "01" <= date[3] <= "31":
             return f"{date[1]}-{date[2]}-{date[3]}"
     return ""
+
+
+class Hidden(frozenset[str]):
+    """Refs that are not indexed; it also contains every ref of a file that globs exclude."""
+
+    globs: tuple[str, ...]
+    _names: re.Pattern[str]
+    _rest: tuple[str, ...]
+
+    def __new__(cls, refs: Iterable[str] = (), globs: Iterable[str] = ()) -> Self:
+        hidden = super().__new__(cls, refs)
+        hidden.globs = tuple(globs)
+        # Each file of each sync is compared: globs of names become one expression.
+        plain = [glob for glob in hidden.globs if not set("/?[") & set(glob)]
+        names = "|".join(re.escape(glob).replace(r"\*", "[^/]*") for glob in plain)
+        hidden._names = re.compile(f"(?:^|/)(?:{names})(?:/|$)" if names else "(?!)")
+        hidden._rest = tuple(glob for glob in hidden.globs if glob not in plain)
+        return hidden
+
+    def __bool__(self) -> bool:
+        return bool(self.globs) or len(self) > 0
+
+    def __contains__(self, ref: object) -> bool:
+        if super().__contains__(ref):
+            return True
+        kind, _, path = str(ref).partition(":")
+        return kind in (*FILE_KINDS, "file") and self.excludes(path)
+
+    def excludes(self, path: str) -> bool:
+        """Whether a path, or a folder above it, matches a glob."""
+        return bool(self._names.search(path) or matching_glob(path, self._rest))

@@ -10,8 +10,7 @@ from typing import Any
 
 from kinen.errors import Unreadable
 from kinen.extract.child import Reader
-from kinen.extract.decode import decode
-from kinen.extract.formats import extractor_for
+from kinen.extract.decode import decode, extractor_for
 from kinen.model.documents import Change, Delta, Document, Extract, Part, State
 from kinen.model.records import Chunk, Record
 from kinen.privacy import entrance

@@ -22,7 +22,7 @@ from kinen.model.documents import Change, Delta, Document, Part, State
 from kinen.model.journal import Capsule, Observation, Scope
 from kinen.model.records import Chunk, Record
 from kinen.privacy.masking import mask
-from kinen.sources.files.hidden import Hidden
+from kinen.sources.files.layout import Hidden
 from kinen.sources.traces import entire, notes, specstory
 from kinen.sources.traces.objects import Objects
 from kinen.space.repository import Git
