@@ -89,7 +89,9 @@ class Place:
         self.transcripts.mkdir(parents=True)
         for name, text in sessions.items():
             (self.transcripts / f"{name}.jsonl").write_text(text)
-        self.env = {key: value for key, value in os.environ.items() if "KINEN" not in key}
+        # An installed program has its bytecode: without it every process would compile again.
+        left_out = ("KINEN", "PYTHONDONTWRITEBYTECODE")
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith(left_out)}
         self.env |= {"HOME": str(folder), "KINEN_HOME": str(folder / "kinen")}
         self.env |= {"KINEN_DAEMON_AUTO_START": "false", "DEJA_OFFLINE": "1"}
         self.env["KINEN_DAEMON_MODEL_IDLE_SECONDS"] = "5"

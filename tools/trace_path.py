@@ -41,8 +41,8 @@ PATHS = {
 SOURCE = Path(__file__).parents[1] / "src"
 FUNCTION = 0x1
 """CO_OPTIMIZED: set for the code of functions, not of modules and classes."""
-TUPLES = "model/tuples"
-"""Named tuples; those of the standard library do not count either."""
+STANDARD = ("model/tuples", "model/late")
+"""In place of parts of the standard library, which do not count either."""
 SECONDS = 120
 TIMES = 5
 """Searches of a server that are counted."""
@@ -107,7 +107,7 @@ class Tracer:
             ours = path.startswith(self._root) and code.co_flags & FUNCTION
             plain = code.co_name == "<lambda>" or not code.co_name.startswith("<")
             module = path.removeprefix(self._root).removesuffix(".py")
-            counts = ours and plain and module != TUPLES
+            counts = ours and plain and module not in STANDARD
             self._names[code] = (module, code.co_qualname) if counts else None
         return self._names[code]
 

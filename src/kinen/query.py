@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-
 from kinen.characters import storable
 from kinen.errors import QueryError
 from kinen.model.kinds import (
@@ -19,6 +17,7 @@ from kinen.text import nearest, now, parse_time, plural, spelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
     from typing import Any
 
     from kinen.config.keys import SearchSection

@@ -9,7 +9,6 @@ from kinen.cli.output import MARK, coloured, terminal_width
 from kinen.errors import KinenError
 from kinen.ids import LATEST_CLOCK, milliseconds
 from kinen.render.style import Style
-from kinen.verbs.catalogue import COMMANDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -149,6 +148,8 @@ def overview(*, everything: bool = False) -> str:
 
 
 def _daily() -> list[str]:
+    from kinen.verbs.catalogue import COMMANDS
+
     descriptions = {name: description for _, name, _, description in COMMANDS}
     others = len(COMMANDS) - len(DAILY)
     return [
@@ -163,6 +164,8 @@ def _daily() -> list[str]:
 
 
 def _sections() -> list[str]:
+    from kinen.verbs.catalogue import COMMANDS
+
     lines = []
     section = ""
     for group, name, _, description in COMMANDS:

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 from kinen.config.keys import ROWS
 from kinen.errors import ConfigError, UnsafeFile
 from kinen.ids import milliseconds
+from kinen.model.late import json
 from kinen.paths import user_file
 from kinen.storage import private
 

@@ -1,7 +1,8 @@
 """Every key of the configuration: its type, default, limits and help, each in one place."""
 
 # Annotations are evaluated: the rows stand in them.
-from collections.abc import Mapping
+
+from _collections_abc import Mapping
 
 from kinen.model.kinds import MODES, PROVIDERS
 from kinen.model.tuples import NamedTuple
@@ -375,10 +376,10 @@ class Config(NamedTuple):
     daemon: DaemonSection = DaemonSection()
     engine: EngineSection = EngineSection()
     team: TeamSection = TeamSection()
-    ignored: Mapping[str, object] = {}
+    ignored: Mapping[str, object] = {}  # noqa: RUF012
     """Keys of the space's own file of which nothing counts, or with `ADDED` only a part, and their
     values there."""
-    sources: Mapping[str, str] = {}
+    sources: Mapping[str, str] = {}  # noqa: RUF012
     warnings: tuple[str, ...] = ()
     """What is wrong with the files but stops nothing, such as unknown keys."""
 

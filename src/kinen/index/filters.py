@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 from kinen.index.match import expression
-from kinen.storage.scopes import begins
+from kinen.model.late import json
+from kinen.storage.database import begins
 from kinen.text import pairs, words
 
 TYPE_CHECKING = False

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import re
 from unicodedata import normalize
 
 from kinen.errors import NotFound, QueryError
+from kinen.model.late import json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ MOST_FILES = 10
 SUGGESTED = 3
 LIKE = 75
 """The similarity, from 0 to 100, above which another name is suggested."""
+_ESCAPED = {ord(sign): f"\\{sign}" for sign in "\\%_"}
 
 
 def bare(name: str) -> str:
@@ -90,7 +90,7 @@ def _present(name: str, db: sqlite3.Connection, sql: str) -> list[str]:
     part = word.rpartition("/")[2]
     if not part or len(word) > LONGEST:
         return []
-    needle = re.sub(r"([\\%_])", r"\\\1", part) if part.isascii() else ""  # LIKE folds ASCII only
+    needle = part.translate(_ESCAPED) if part.isascii() else ""  # LIKE folds ASCII only
     rows = db.execute(f"{sql} AND path LIKE ? ESCAPE '\\'", (f"%{needle}%",)).fetchall()
     present = [path for path, is_present in rows if is_present]
     return present if matching(name, present) else [path for path, _ in rows]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from kinen.index.filters import conditions, every_word
 from kinen.index.match import begun, expression, statement
 from kinen.index.schema import (
@@ -15,6 +13,7 @@ from kinen.index.schema import (
     TOKENIZE,
     open_database,
 )
+from kinen.model.late import json
 from kinen.model.records import FILE_KINDS, KINDS, Chunk, Record
 from kinen.storage.database import integrity, translated
 from kinen.text import contains, words

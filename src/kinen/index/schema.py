@@ -6,9 +6,10 @@ migrations here.
 
 from __future__ import annotations
 
-import contextlib
 import os
 
+from kinen.model.late import contextlib
+from kinen.storage import private
 from kinen.storage.database import (
     BUSY_MS,
     connect,
@@ -31,6 +32,8 @@ CLEANED = "erased"
 """The key in `meta` of how far an index was cleaned of the journal's erasures."""
 EXCLUDED = "excluded"
 """The key in `meta` of the globs that an index was cleaned of."""
+MASKED = "index.masked"
+"""The file that marks that everything derived is masked."""
 DAMAGED = 1
 """The application id of a database that was put in place of a damaged one."""
 LATE = {
@@ -184,3 +187,29 @@ def discard_damaged(*paths: str) -> list[str]:
             remove_database(path)
             damaged.append(path)
     return damaged
+
+
+def remove_unmasked(data: str, *, masked: bool) -> bool:
+    """Remove index, cache, vectors, snapshots and answers if they may hold unmasked text.
+
+    True if so. They are removed as files: an index that is updated keeps old text in freed pages.
+    To be called by who holds the lock of a sync.
+    """
+    import shutil
+
+    mark = os.path.join(data, MASKED)
+    if not masked:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(mark)
+        return False
+    if os.path.exists(mark):
+        return False
+    for name in ("index.db", "cache.db"):
+        remove_database(os.path.join(data, name))
+    for name in ("vectors.bin", "meta.json"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(data, name))
+    for name in ("snapshots", "answers"):
+        shutil.rmtree(os.path.join(data, name), ignore_errors=True)
+    os.close(private.opener(mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+    return True

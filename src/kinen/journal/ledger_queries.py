@@ -18,8 +18,7 @@ from kinen.model.journal import Observation
 from kinen.model.kinds import REDACTED
 from kinen.model.tuples import NamedTuple
 from kinen.privacy import entrance
-from kinen.storage.database import scrub, translated, writing
-from kinen.storage.scopes import begins
+from kinen.storage.database import begins, scrub, translated, writing
 
 PATIENCE_MS = 5_000
 HINT = "move it away: kinen begins a new ledger"

@@ -16,7 +16,7 @@ from kinen.journal.schema import OF_CAPSULE
 from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
 from kinen.model.tuples import NamedTuple
 from kinen.privacy.entrance import name
-from kinen.storage.scopes import begins
+from kinen.storage.database import begins
 
 if TYPE_CHECKING:
     import sqlite3

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kinen.journal.queries import NOUNS, decode
 from kinen.model.kinds import REDACTED
 from kinen.model.tuples import NamedTuple
-from kinen.storage.database import path_of, snapshot, translated
-from kinen.storage.scopes import begins
+from kinen.storage.database import begins, path_of, translated, trial
 
 if TYPE_CHECKING:
     import sqlite3
@@ -83,7 +82,8 @@ class Selection:
     def snapshot(self) -> Iterator[None]:
         """Read everything as of now, and not as of the first entry that is read."""
         where = path_of(self._db) or "the journal"
-        with translated(where, "run `kinen doctor`"), snapshot(self._db):
+        with translated(where, "run `kinen doctor`"), trial(self._db, "BEGIN"):
+            self._db.execute("SELECT 1 FROM sqlite_master").fetchone()
             if self.only.shared:
                 _add_functions(self._db)
             yield

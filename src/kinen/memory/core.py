@@ -268,10 +268,10 @@ class Core:
         own = self.file("cache.db")
         if not self.space.checkout or self.config.privacy.mask_index:
             return own
-        from kinen.index.masked import MARK
+        from kinen.index.schema import MASKED
 
         first = Core(self.space._replace(checkout=""), self.config)
-        return own if os.path.exists(first.file(MARK)) else first.file("cache.db")
+        return own if os.path.exists(first.file(MASKED)) else first.file("cache.db")
 
     def all_folders(self) -> list[str]:
         """The folders of the indexes of all clones and worktrees of this space."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 
@@ -10,6 +9,7 @@ from kinen import paths
 from kinen.errors import Busy, EmbedError, QueryError, SpaceError, StoreError
 from kinen.memory.core import FILES, Core
 from kinen.memory.sources import Sources
+from kinen.model.late import contextlib
 from kinen.storage import private
 from kinen.text import spelled
 
@@ -116,7 +116,7 @@ class Index:
         return report
 
     def _heed_mask(self) -> None:
-        from kinen.index.masked import remove_unmasked
+        from kinen.index.schema import remove_unmasked
 
         if remove_unmasked(self._core.folder, masked=self._core.config.privacy.mask_index):
             self._core.close()

@@ -7,12 +7,12 @@ used: a search loads nothing that it does not need (docs/decisions/0002-cold-sta
 from __future__ import annotations
 
 import os
-from functools import cached_property
 
 from kinen import config as configuration
 from kinen import paths
 from kinen.errors import SpaceError
 from kinen.memory.core import Core
+from kinen.model.late import cached_property
 from kinen.space import find as spaces
 
 TYPE_CHECKING = False

@@ -11,7 +11,7 @@ from kinen.journal import memories as learn
 from kinen.journal import queries
 from kinen.journal.queries import first_at
 from kinen.model.tuples import NamedTuple
-from kinen.sources.files.hidden import Hidden
+from kinen.sources.files.layout import Hidden
 from kinen.text import iso, now, parse_time
 from kinen.times import milliseconds
 from kinen.worklog.checkpoints import read_plan

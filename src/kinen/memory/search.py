@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 
 from kinen.errors import Busy, EmbedError, QueryError
+from kinen.model.late import contextlib
 from kinen.model.records import FILE_KINDS, Hit, Hits, Query, Record
 from kinen.model.tuples import NamedTuple
 from kinen.paths import inside

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kinen.index.git.commits import Settings
     from kinen.memory.core import Core
     from kinen.ports import Past, Source
-    from kinen.sources.files.hidden import Hidden
+    from kinen.sources.files.layout import Hidden
     from kinen.sources.files.symbols import Symbols
     from kinen.sources.files.walk import Files
     from kinen.sources.git.log import Log
@@ -213,7 +213,7 @@ class Sources:
 
     def hidden(self) -> Hidden:
         """What is not indexed: refs that were forgotten or hidden, and paths that are excluded."""
-        from kinen.sources.files.hidden import Hidden
+        from kinen.sources.files.layout import Hidden
 
         return Hidden(self.suppressed(), self._core.config.privacy.exclude)
 

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NamedTuple
 else:
-    from collections import _tuplegetter
+    from _collections import _tuplegetter
 
     class Definition(type):
         """The class of named tuples; the annotations of one that is defined are its fields."""

@@ -3,7 +3,7 @@
 The constants were chosen on labelled sets: docs/decisions/0004-ranking.md.
 """
 
-from collections.abc import Iterable, Mapping
+from _collections_abc import Iterable, Mapping
 from math import log
 
 from kinen.model.records import Vote

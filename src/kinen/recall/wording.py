@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from kinen.model.late import re
 from kinen.model.tuples import NamedTuple
 from kinen.text import STOP_WORDS, longest_run, terms, words
 
@@ -41,7 +40,8 @@ class Wording(NamedTuple):
 
 def read_wording(text: str) -> Wording:
     """Split `"must contain"` and `-without` from a question; one of nothing else stays as it is."""
-    if '"' not in text and "“" not in text and "-" not in text:  # as most questions
+    led = any(word.startswith("-") for word in text.split())
+    if not led and '"' not in text and "“" not in text:  # as most questions
         return Wording(" ".join(text.split()) if words(text) else text)
     quotes = re.compile(r'"([^"]{1,400})"|“([^“”]{1,400})”')
     # Three letters or more: shorter ones are options of commands (`ls -la`).

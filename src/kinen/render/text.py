@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from kinen.characters import visible_line
 from kinen.ids import SHORT_SESSION, short_id
+from kinen.model.late import re
 from kinen.paths import openable
 from kinen.recall.floor import strength_word
 from kinen.recall.passages import best_line
@@ -215,9 +214,17 @@ def _without_labels(text: str) -> str:
     return text
 
 
+def _unmarked(text: str) -> str:
+    """A text without marks; those of bold text and code, the most common ones, need no `re`."""
+    first = text.split(None, 1)[:1]
+    if "# " in text or (first and not first[0].strip("#>-*+")):
+        return _MARKS.sub("", text)
+    return text.replace("**", "").replace("`", "")
+
+
 def first_words(text: str) -> str:
     """The beginning of a text on one line, without marks of markdown."""
-    return _one_line(_MARKS.sub("", text[:WORDS]))
+    return _one_line(_unmarked(text[:WORDS]))
 
 
 def _one_line(text: object) -> str:
@@ -231,7 +238,7 @@ def snippet(hit: Hit, query_terms: Sequence[str], width: int) -> str:
     it all.
     """
     shown = hit_title(hit)
-    lines = [visible_line(_MARKS.sub("", line).strip()) for line in _passage_lines(hit)]
+    lines = [visible_line(_unmarked(line).strip()) for line in _passage_lines(hit)]
     lines = [line for line in lines if line and line.strip("-=|: ")]
     start = best_line("\n".join(lines), query_terms)
     line = " ".join("".join(lines[start : start + 1]).split())

@@ -7,11 +7,11 @@ takes them in; without one they go after 30 days. Hooks import this module for s
 
 from __future__ import annotations
 
-import json
 import os
 import time
 
 from kinen.errors import Untrusted
+from kinen.model.late import json
 from kinen.storage import private
 
 TYPE_CHECKING = False

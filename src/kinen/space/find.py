@@ -8,7 +8,7 @@ from kinen import config, paths
 from kinen.config.file import settings as read_settings
 from kinen.config.trust import is_trusted
 from kinen.errors import KinenError, SpaceError, StoreError
-from kinen.space import early, registry
+from kinen.space import registry
 from kinen.space.registry import Identity, Space
 from kinen.space.repository import git_above, main_folder, parents
 
@@ -56,6 +56,8 @@ def find(
         return at(here, home=home)
     fact = f"no space here: {refusal}" if refusal else "no space here"
     hint = "run `kinen init` in the project's folder, or name a space"
+    from kinen.space import early  # a search is in a space
+
     waiting = 0 if unfit(here) else early.count(home, here)
     if waiting:
         fact += f"; {waiting:,} {'event waits' if waiting == 1 else 'events wait'} for one"
@@ -65,6 +67,8 @@ def find(
 
 def early_places(home: str, root: str) -> list[str]:
     """Where the early events are that belong to the space with this root."""
+    from kinen.space import early
+
     places = []
     for folder, place in early.folders(home):
         if not os.path.join(folder, "").startswith(os.path.join(root, "")):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 
 from kinen.config.keys import clean_name
 from kinen.errors import SpaceError
 from kinen.ids import milliseconds
+from kinen.model.late import json
 from kinen.model.tuples import NamedTuple
 from kinen.storage import private, tables
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 
 from kinen.errors import Busy, DiskFull, StoreError
+from kinen.model.late import contextlib
 from kinen.storage import private
 from kinen.storage.sqlite import sqlite3
 
@@ -55,36 +55,29 @@ def remove_database(path: str) -> None:
             os.unlink(path + suffix)
 
 
-@contextlib.contextmanager
-def writing(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+def writing(db: sqlite3.Connection) -> contextlib.AbstractContextManager[sqlite3.Connection]:
     """A write transaction: IMMEDIATE, so that it waits its turn instead of failing halfway.
 
     Inside another one it is a part of that.
     """
     if db.in_transaction:
-        yield db
-        return
-    with db:
-        db.execute("BEGIN IMMEDIATE")
-        yield db
+        return contextlib.nullcontext(db)
+    db.execute("BEGIN IMMEDIATE")
+    return db
 
 
-@contextlib.contextmanager
-def snapshot(db: sqlite3.Connection) -> Iterator[None]:
-    """Read as of now, and not as of the first row that is read; nothing is kept."""
-    with trial(db, "BEGIN"):
-        db.execute("SELECT 1 FROM sqlite_master").fetchone()
-        yield
-
-
-@contextlib.contextmanager
-def trial(db: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+class trial:  # noqa: N801
     """A transaction that is undone at the end; one that writes, unless `begin` says otherwise."""
-    db.execute(begin)
-    try:
-        yield
-    finally:
-        db.execute("ROLLBACK")
+
+    def __init__(self, db: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> None:
+        self._db = db
+        db.execute(begin)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        self._db.execute("ROLLBACK")
 
 
 def path_of(db: sqlite3.Connection) -> str:
@@ -102,12 +95,20 @@ def has_full_text() -> bool:
     return True
 
 
-@contextlib.contextmanager
-def translated(path: str, hint: str = REBUILD) -> Iterator[None]:
+class translated:  # noqa: N801
     """SQLite's complaints in words that say what to do."""
-    try:
-        yield
-    except sqlite3.Error as error:
+
+    def __init__(self, path: str, hint: str = REBUILD) -> None:
+        self._path = path
+        self._hint = hint
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if not isinstance(error, sqlite3.Error):
+            return
+        path = self._path
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without the extended part
         if code == sqlite3.SQLITE_FULL:
             raise DiskFull(path) from error
@@ -124,8 +125,7 @@ def translated(path: str, hint: str = REBUILD) -> Iterator[None]:
                 f"{path} is of a newer kinen: {error}", "update kinen: pip install -U kinen"
             ) from error
         if isinstance(error, sqlite3.OperationalError | sqlite3.DatabaseError):
-            raise StoreError(f"{path}: {error}", hint) from error
-        raise
+            raise StoreError(f"{path}: {error}", self._hint) from error
 
 
 def scrub(db: sqlite3.Connection, path: str) -> None:
@@ -134,3 +134,15 @@ def scrub(db: sqlite3.Connection, path: str) -> None:
         db.execute("VACUUM")
         if db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
             raise Busy(f"another process reads {path}: its log may hold the text", "run it again")
+
+
+def begins(column: str, value: str = "?") -> str:
+    """SQL for: the column, or a word in it, begins with the value, ignoring case.
+
+    Words are separated by `/`, `-` or spaces, so `flask` matches `github.com/pallets/flask`.
+    """
+    return f"instr(' ' || {_words(column)}, ' ' || {_words(value)}) > 0"
+
+
+def _words(text: str) -> str:
+    return f"replace(replace(lower({text}), '/', ' '), '-', ' ')"

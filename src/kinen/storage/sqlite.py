@@ -11,21 +11,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 else:
-
-    def _light_functools():
-        from _functools import _lru_cache_wrapper
-
-        def lru_cache(maxsize):
-            return lambda call: _lru_cache_wrapper(call, maxsize, False, tuple)
-
-        module = type(sys)("functools")
-        module.lru_cache = lru_cache
-        return module
+    from kinen.model.late import lru_cache
 
     try:
-        light = None if {"functools", "_sqlite3"} & sys.modules.keys() else _light_functools()
-        if light:
-            sys.modules["functools"] = light
+        light = None
+        if not {"functools", "_sqlite3"} & sys.modules.keys():
+            light = sys.modules["functools"] = type(sys)("functools")
+            light.lru_cache = lru_cache
         try:
             import _sqlite3 as sqlite3
         finally:

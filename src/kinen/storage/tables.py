@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 
 from kinen.errors import StoreError, Untrusted
+from kinen.model.late import json
 from kinen.storage import private
 
 TYPE_CHECKING = False

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import time
-from functools import cache, lru_cache
 from itertools import pairwise
 
 from kinen.characters import storable
 from kinen.errors import QueryError
 from kinen.ids import milliseconds
+from kinen.model.late import cache, lru_cache, re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
-
 
 FIRST = -62_135_596_800
 LAST = 253_402_300_799.999
@@ -30,6 +28,8 @@ class LazyPattern:
         self.flags = flags
 
     def __getattr__(self, name: str) -> Any:
+        import re
+
         method = getattr(re.compile(self.pattern, self.flags), name)
         setattr(self, name, method)  # found without `__getattr__` from now on
         return method
@@ -50,7 +50,9 @@ STOP_WORDS = frozenset(
     your""".split()
 )
 
-_WORD = re.compile(r"[^\W_]+")
+_WORD = lazy_pattern(r"[^\W_]+")
+_APART = {n: " " for n in range(128) if not chr(n).isalnum()}
+"""Puts spaces in place of ASCII that is no letter and no digit."""
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
@@ -89,6 +91,8 @@ def _sha256() -> Any:
 
 def words(text: str) -> list[str]:
     """The words as the full-text tokenizer sees them: runs of letters and digits, in their case."""
+    if text.isascii():
+        return text.translate(_APART).split()
     return _WORD.findall(text)
 
 
@@ -96,7 +100,15 @@ def parts(word: str) -> list[str]:
     """The parts of an identifier: `getUserName` → get User Name, `utf8` → utf 8."""
     if not word.isascii() or (word.isalpha() and (word[1:].islower() or word.isupper())):
         return [word]
-    return re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", word)
+    cuts = [0]
+    before = 0
+    for at, kind in enumerate(word.encode().translate(_letters())):
+        if kind != before:  # the last capital before small letters is theirs: HTTPServer
+            cuts.append(at - (bytes((before, kind)) == b"Aa"))
+            before = kind
+    cuts.append(len(word))
+    pieces = [word[start:end] for start, end in pairwise(cuts)]
+    return [piece for piece in pieces if piece.isalnum()]
 
 
 def pairs(text: str) -> list[str]:
@@ -199,8 +211,8 @@ def terms(text: str, limit: int = 48) -> tuple[str, ...]:
     """
     every: dict[str, None] = {}
     decisive: dict[str, None] = {}
-    for match in (_WORD if text.isascii() else _SCRIPTED).finditer(text):
-        word = match[0]
+    scripted = () if text.isascii() else _SCRIPTED.finditer(text)
+    for word in (match[0] for match in scripted) if scripted else words(text):
         if word in every:
             continue
         candidates = [word]

@@ -1,0 +1,77 @@
+"""Parts of the standard library that a hook or a cold search can do without.
+
+`re` with `enum`, `functools` and `collections` takes as long as half a bare interpreter, and
+`json` imports it. The names here are those modules to a type checker; at run time each is imported
+by the first use of what is not here.
+"""
+
+from __future__ import annotations
+
+__all__ = ["cache", "cached_property", "contextlib", "json", "lru_cache", "re"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import contextlib
+    import json
+    import re
+    from functools import cache, cached_property, lru_cache
+else:
+    from _functools import _lru_cache_wrapper
+    from _json import make_scanner
+
+    class Late:
+        """A module that is imported by the first use of one of its names."""
+
+        def __init__(self, name):
+            self.__name__ = name
+
+        def __getattr__(self, name):
+            value = getattr(__import__(self.__name__), name)
+            setattr(self, name, value)
+            return value
+
+    class _Scan:
+        strict = True
+        object_hook = object_pairs_hook = None
+        parse_float = parse_constant = float
+        parse_int = int
+
+    _scan = make_scanner(_Scan)
+
+    def _loads(text, **options):
+        """`json.loads` by its part in C; whatever that does not read goes to the module."""
+        try:
+            plain = (text.decode() if type(text) is bytes else text).strip(" \t\n\r")
+            if plain[:1] in ("{", "[") and not options:
+                value, end = _scan(plain, 0)
+                if end == len(plain):
+                    return value
+        except (AttributeError, StopIteration, SystemError, ValueError):
+            pass  # SystemError: without the module it has no exception for text that is not JSON
+        from json import loads
+
+        return loads(text, **options)
+
+    contextlib, json, re = map(Late, ("contextlib", "json", "re"))
+    json.loads = _loads
+
+    def lru_cache(maxsize):
+        return lambda call: _lru_cache_wrapper(call, maxsize, False, tuple)
+
+    cache = lru_cache(None)
+
+    class cached_property:  # noqa: N801
+        """That of `functools`: the value takes the place of the property in its instance."""
+
+        def __init__(self, call):
+            self.call = call
+            self.__doc__ = call.__doc__
+
+        def __set_name__(self, owner, name):
+            self.name = name
+
+        def __get__(self, instance, owner=None):
+            if instance is None:
+                return self
+            value = instance.__dict__[self.name] = self.call(instance)
+            return value
