@@ -8,7 +8,6 @@ import inspect
 import json
 import re
 import sys
-from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ForwardRef
@@ -21,6 +20,7 @@ from kinen.cli.command import EVERY_OPTION
 from kinen.cli.groups import root
 from kinen.cli.run import overview
 from kinen.config import keys
+from kinen.model.late import cached_property
 from kinen.verbs.catalogue import COMMANDS, OTHER_NAMES
 
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
+from kinen.model.late import cached_property
 from tools.tool import load
 
 if TYPE_CHECKING:

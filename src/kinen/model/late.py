@@ -64,7 +64,7 @@ else:
         """That of `functools`: the value takes the place of the property in its instance."""
 
         def __init__(self, call):
-            self.call = call
+            self.func = call
             self.__doc__ = call.__doc__
 
         def __set_name__(self, owner, name):
@@ -73,5 +73,5 @@ else:
         def __get__(self, instance, owner=None):
             if instance is None:
                 return self
-            value = instance.__dict__[self.name] = self.call(instance)
+            value = instance.__dict__[self.name] = self.func(instance)
             return value
