@@ -452,7 +452,8 @@ def set_up_all(run: Commands, root: Path) -> None:
         run("install", "claude-code", "--scope", scope)
         run("uninstall", "claude-code", "--scope", scope)
     run("hooks", "status")
-    run("hooks", "install", "--tags", codes=(0, 1, 2))  # the planted hooks are elsewhere
+    run("hooks", "trace")
+    run("hooks", "install", "--tags", "--traces", codes=(0, 1, 2))  # the planted hooks are elsewhere
     run("hooks", "uninstall", codes=(0, 1, 2))
     run("daemon", "install", "--print")
     run("daemon", "start")

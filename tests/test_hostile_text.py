@@ -307,6 +307,7 @@ def words_of(hostile: Hostile) -> dict[str, list[list[str]]]:
         "uninstall": [["claude-code", "--dry-run"], ["claude-code", "--scope", "project"]],
         "hooks install": [[]],
         "hooks status": [[], ["--json"]],
+        "hooks trace": [[], ["--json"]],
         "hooks uninstall": [[]],
         "mcp": [[], ["--space", f"nowhere{EVIL}"]],
         "serve": [["--space", f"nowhere{EVIL}"]],

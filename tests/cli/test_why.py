@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agents.test_hooks import until
 from kinen.memory import Memory
 from sources.repositories import EPOCH, LINES, Repository
 
@@ -27,7 +30,9 @@ def repository(space: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
     return repository
 
 
-def record(root: Path, at: int, path: str, *lines: str, session: str = "s-tea") -> None:
+def record(
+    root: Path, at: int, path: str, *lines: str, session: str = "s-tea", more: str = ""
+) -> None:
     """A session in which a user asks, the agent says something and edits a file."""
     scope = {**SESSION, "session": session}
     with Memory.open(root) as memory:
@@ -35,7 +40,7 @@ def record(root: Path, at: int, path: str, *lines: str, session: str = "s-tea") 
         common: dict[str, Any] = {"scope": scope, "capsule": capsule.id}
         ms = at * 1000
         user, agent = {"role": "user"}, {"role": "assistant"}
-        asked = f"please make {path} pour the tea"
+        asked = f"please make {path} pour the tea{more}"
         memory.observe(asked, at=ms - 50_000, provenance=user, **common)
         said = "The kettle is too slow, so I cache the water."
         memory.observe(said, at=ms - 45_000, provenance=agent, **common)
@@ -237,3 +242,87 @@ def test_blame_tells_agents_from_people_and_counts_their_lines(
     assert "not commit" in run.out
     assert json.loads(kinen("blame", "tea.py", "-n", "1", "--json").out)["next_offset"] == 1
     assert kinen("blame", "nothing.py").code == 2
+
+
+RECORD = {
+    "version": r"\d+\.\d+",
+    "id": r"[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",
+    "timestamp": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z",
+}
+"""What the published schema of Agent Trace asks of the texts of a record."""
+
+
+def test_the_hooks_write_traces_that_a_clone_reads_to_the_same_answer(
+    repository: Repository,
+    kinen: Callable[..., Ran],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    repository.git("config", "user.name", "Ada")
+    repository.git("config", "user.email", "ada@example.org")
+    record(repository.root, at(repository), "a b.py", "water = cache(kettle)", "pour(water)")
+    record(repository.root, at(repository), "other.py", "unrelated = True", session="s-other")
+    assert kinen("hooks", "install", "--traces").code == 0
+    code = "water = cache(kettle)\npour(water)\n"
+    repository.minutes += 1
+    repository.put({"a b.py": code})
+    repository.git("commit", "-q", "-m", "feat: tea", CLAUDE_CODE_SESSION_ID="s-tea")
+    sha = repository.head
+    assert repository.git("log", "-1", "--format=%B") == "feat: tea\n\nClaude-Session: s-tea"
+    until(lambda: repository.git("notes", "--ref=agent-trace", "list", check=False))
+    head, _, tail = repository.git("notes", "--ref=ai", "show", sha).partition("\n---\n")
+    key = hashlib.sha256(b"claude-code:s-tea").hexdigest()[:16]
+    assert head == f'"a b.py"\n  {key} 1-2'
+    about = json.loads(tail)
+    assert (about["schema_version"], about["base_commit_sha"]) == ("authorship/3.0.0", sha)
+    prompt = about["prompts"][key]
+    assert (prompt["total_additions"], prompt["accepted_lines"]) == (2, 2)
+    assert prompt["human_author"] == "Ada <ada@example.org>"
+    trace = json.loads(repository.git("notes", "--ref=agent-trace", "show", sha))
+    assert all(re.fullmatch(shape, trace[name]) for name, shape in RECORD.items())
+    assert trace.keys() == {*RECORD, "vcs", "tool", "files"}
+    (file,) = trace["files"]
+    (talk,) = file["conversations"]
+    assert (file["path"], talk["ranges"]) == ("a b.py", [{"start_line": 1, "end_line": 2}])
+    before = repository.git("rev-parse", "refs/notes/ai", "refs/notes/agent-trace")
+    assert kinen("hooks", "trace").out == ""
+    assert repository.git("rev-parse", "refs/notes/ai", "refs/notes/agent-trace") == before
+
+    assert kinen("hooks", "uninstall").code == 0
+    assert not [*(repository.root / ".git/hooks").glob("p*[!e]")]
+    (here,) = why(kinen, "a b.py:1")["commits"][0]["sessions"]
+    monkeypatch.setenv("KINEN_HOME", str(tmp_path / "elsewhere"))
+    clone = Repository(tmp_path / "clone")
+    clone.git("fetch", "-q", str(repository.root), "main", "refs/notes/*:refs/notes/*")
+    clone.git("reset", "-q", "--hard", sha)
+    monkeypatch.chdir(clone.root)
+    (there,) = why(kinen, "a b.py:1")["commits"][0]["sessions"]
+    same = ("session", "agent", "step", "certain", "request", "reply")
+    assert [there[name] for name in same] == [here[name] for name in same]
+    assert (there["step"], there["origin"]) == ("trace", "Git AI")
+
+
+def test_what_is_not_certain_or_secret_gets_into_no_trace_and_other_notes_stay(
+    repository: Repository, kinen: Callable[..., Ran]
+) -> None:
+    repository.git("config", "user.name", "Ada")
+    repository.git("config", "user.email", "ada@example.org")
+    record(repository.root, at(repository), "tea.py", "water = cache(kettle)", "pour(water)")
+    record(
+        repository.root, at(repository), "tea.py", "water = cache(kettle)", "pour(water)",
+        session="s-twin",
+    )  # fmt: skip
+    repository.commit("tea", {"tea.py": "water = cache(kettle)\npour(water)\n"})
+    assert json.loads(kinen("hooks", "trace", "--json").out) == {"commits": []}
+    secret = "ghp_" + "a1B2" * 9
+    record(repository.root, at(repository), "lid.py", "lid = closed(kettle)", more=f" {secret}")
+    masked = repository.commit("lid", {"lid.py": "lid = closed(kettle)\n"})
+    record(repository.root, at(repository), "cup.py", "cup = full(kettle)")
+    noted = repository.commit("cup", {"cup.py": "cup = full(kettle)\n"})
+    repository.git("notes", "--ref=ai", "add", "-m", "by another tool", noted)
+    assert kinen("hooks", "trace").out.split() == [f"commit:{noted[:12]}", f"commit:{masked[:12]}"]
+    assert repository.git("notes", "--ref=ai", "show", noted) == "by another tool"
+    assert "s-tea" in repository.git("notes", "--ref=agent-trace", "show", noted)
+    asked = repository.git("notes", "--ref=ai", "show", masked).partition("---")[2]
+    assert "please make" in asked
+    assert secret not in asked

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kinen.cli.command import dry_run_option, group, json_command, space_option
+from kinen.cli.command import dry_run_option, group, json_command, memory_command, space_option
 from kinen.space import find as spaces
 from kinen.verbs.verb import Output
 
 if TYPE_CHECKING:
     from kinen.hooks.git import Hook
+    from kinen.memory import Memory
 
 
 @group()
@@ -31,14 +32,34 @@ def hooks() -> None:
 
 @hooks.command()
 @click.option("--tags", is_flag=True, help="also suggest tags in commit messages")
+@click.option("--traces", is_flag=True, help="also write which session wrote a commit, in git")
 @dry_run_option
 @space_option
 @json_command
-def install(tags: bool, dry_run: bool, space: str | None) -> Output:
-    """Install or update the hooks. Existing hooks are kept."""
+def install(tags: bool, traces: bool, dry_run: bool, space: str | None) -> Output:
+    """Install or update the hooks. Existing hooks are kept.
+
+    With --traces a commit gets the session in a trailer, if the agent that commits names it, and
+    in the background what `kinen hooks trace` writes. Only `git push` of these notes shares them.
+    """
     from kinen.hooks.git import install
 
-    return _output(install(_folder(space), tags=tags, dry_run=dry_run), dry_run)
+    rows = install(_folder(space), tags=tags, traces=traces, dry_run=dry_run)
+    return _output(rows, dry_run)
+
+
+@hooks.command()
+@memory_command
+def trace(memory: Memory) -> Output:
+    """Write which sessions wrote the latest commits into git notes.
+
+    Commits of this branch that no remote has get a note of Git AI (refs/notes/ai) and a record of
+    Agent Trace (refs/notes/agent-trace): lines, agent, session, what was asked and answered, with
+    secrets masked. Only sessions recorded here and known for certain; notes that are there stay.
+    """
+    commits = memory.reasons.write_traces()
+    lines = "\n".join(f"commit:{sha[:12]}" for sha in commits)
+    return Output({"commits": [f"commit:{sha}" for sha in commits]}, lines)
 
 
 @hooks.command()

@@ -15,6 +15,7 @@ from kinen.space.repository import git_above
 from kinen.storage import inside, regular
 
 INDEXING = ("post-commit", "post-merge", "post-checkout", "post-rewrite")
+TRACING = ("post-commit", "post-rewrite")
 TAGGING = "prepare-commit-msg"
 LARGEST = 64 << 20
 """Bytes of a hook, which may be a program."""
@@ -53,6 +54,16 @@ _INDEX = """  unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX
   "$kinen" index --quiet --wait 0 &
 """
 _TAGS = '  "$kinen" tags --staged --into "$1"\n'
+_TRACES = """  unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX
+  { "$kinen" index --quiet --wait 0; "$kinen" hooks trace; } &
+"""
+# The agent that runs `git commit` names its session in the environment; no program is asked.
+_TRAILER = """  for line in "Claude-Session: ${CLAUDE_CODE_SESSION_ID:-}" \\
+    "Codex-Session: ${CODEX_THREAD_ID:-}" "Gemini-Session: ${GEMINI_SESSION_ID:-}"; do
+    case "${line#*: }" in "" | *[!0-9A-Za-z._-]*) continue ;; esac
+    git interpret-trailers --in-place --if-exists addIfDifferent --trailer "$line" "$1"
+  done
+"""
 _LINE = "( {kinen} index --quiet --wait 0 </dev/null >/dev/null 2>&1 & )"
 
 _HEAD = b"#!/bin/sh\n# kinen made this file.\n"
@@ -90,6 +101,12 @@ class _File(NamedTuple):
         return os.access(self.path, os.X_OK)
 
     @property
+    def options(self) -> frozenset[str]:
+        """What its block does beyond indexing."""
+        marks = {"tags": _TAGS, "traces": _TRAILER if self.name == TAGGING else _TRACES}
+        return frozenset(name for name, mark in marks.items() if mark.encode() in self.block)
+
+    @property
     def rest(self) -> bytes:
         return self.text.replace(self.block, b"", 1)
 
@@ -110,12 +127,17 @@ class _Plan(NamedTuple):
     """Whether what is there is kept under another name."""
 
 
-def install(here: str, *, tags: bool = False, kinen: str = "", dry_run: bool = False) -> list[Hook]:
+def install(
+    here: str, *, tags: bool = False, traces: bool = False, kinen: str = "", dry_run: bool = False
+) -> list[Hook]:
     """Put kinen into the hooks of the repository around a folder, and keep what is in them."""
     kinen = kinen or _command()
     files = _look(_folder(here, kinen))
-    selected = [file for file in files if file.name in INDEXING or tags or file.block]
-    plans = [(file, _plan(file, _block(file.name, kinen))) for file in selected]
+    wanted = frozenset(name for name, on in (("tags", tags), ("traces", traces)) if on)
+    selected = [file for file in files if file.name in INDEXING or wanted or file.block]
+    plans = [
+        (file, _plan(file, _block(file.name, kinen, wanted | file.options))) for file in selected
+    ]
     for file, plan in plans:
         if plan.done != "unchanged" and not dry_run:
             _put(file, plan)
@@ -159,8 +181,11 @@ def _folder(here: str, kinen: str = "") -> str:
     return folder
 
 
-def _block(name: str, kinen: str) -> bytes:
-    work = _TAGS if name == TAGGING else _INDEX
+def _block(name: str, kinen: str, options: frozenset[str]) -> bytes:
+    if name == TAGGING:
+        work = _TAGS * ("tags" in options) + _TRAILER * ("traces" in options)
+    else:
+        work = _TRACES if "traces" in options and name in TRACING else _INDEX
     return os.fsencode(_SHAPE.format(when=_WHEN[name], kinen=shlex.quote(kinen), work=work))
 
 
@@ -188,7 +213,7 @@ def _seen(path: str, kinen: str, done: str = "") -> Hook:
     file = _file(path)
     state = "not installed"
     if file.block and file.live:
-        state = "installed" if file.block == _block(file.name, kinen) else "outdated"
+        state = "installed" if file.block == _block(file.name, kinen, file.options) else "outdated"
     others = not file.ours or os.path.lexists(path + BEFORE)
     return Hook(file.name, path, state, others, done)
 

@@ -210,6 +210,10 @@ class Git:
         """A commit without its changes, and its message; None if it is missing."""
         return self._opened().description(sha)
 
+    def note(self, ref: str, sha: str) -> str:
+        """What a ref of notes has for a commit; empty if nothing."""
+        return self._opened().note(ref, sha)
+
     def commit_time(self, sha: str) -> str:
         """When a commit was made."""
         git = self._repository()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kinen.errors import GitError, NotFound, QueryError, Unreadable, UnsafeFile
@@ -12,6 +13,7 @@ from kinen.memory.traces import Traces
 from kinen.model.journal import Observation
 from kinen.model.records import Query, Record
 from kinen.model.tuples import NamedTuple
+from kinen.privacy.masking import mask
 from kinen.recall.authorship import (
     REMEMBERED,
     SLACK,
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from kinen.memory.git import Git
     from kinen.memory.index import Index
     from kinen.memory.records import Records
+    from kinen.sources.traces.notes import Share
     from kinen.space.repository import Git as Repository
 
 COMMITS = 8
@@ -53,6 +56,12 @@ LOOKED_AT = 3_000
 """Memories that are looked at for the name of a file."""
 TEXT = 600
 """Characters of a request, and of what the agent said."""
+TRACED = 20
+"""The latest commits that traces are written for."""
+TURNS = 20
+"""The latest edits of a session whose turns such a trace has."""
+NOTE = 100_000
+"""Characters of a note that is written."""
 LINES = 200_000
 """Lines of a file; of a longer one the ends are not told apart."""
 _PLACE = re.compile(r"(.+?):(\d{1,9})(?:-(\d{1,9}))?")
@@ -373,8 +382,13 @@ class Why:
         if read is None or patch is None:
             return {}
         local = self._local(patch, read[1])
-        file = FilePatch(row.path.removeprefix(prefix), (), ())
-        works = self._works(local)
+        return self._owners(local, self._works(local), row.path.removeprefix(prefix))
+
+    def _owners(
+        self, local: Patch, works: dict[str, Work], path: str
+    ) -> dict[str, tuple[Author, str]]:
+        """The lines of a file that sessions wrote before a commit, with the session and agent."""
+        file = FilePatch(path, (), ())
         owners: dict[str, tuple[Author, str]] = {}
         for author in Ledger(works.values()).authors(local):
             agent = self._capsule_behind(author.session).agent
@@ -442,7 +456,7 @@ class Why:
             edit = _edit_of(item, place, lines, local) if item and place else None
             if place and lines and not edit and author.step in ("lines", "content", "fits"):
                 continue  # it wrote other lines of the commit
-            behind.append(self._session_behind(author, edit))
+            behind.append(self._session_behind(author, edit, local.committed))
         return tuple(behind[:SESSIONS])
 
     def _local(self, patch: Patch, message: str) -> Patch:
@@ -455,10 +469,11 @@ class Why:
         traced = patch.traced or self._traced(patch.sha, message)
         return patch._replace(traced=traced, files=tuple(files))
 
-    def _session_behind(self, author: Author, edit: Edit | None) -> SessionBehind:
+    def _session_behind(self, author: Author, edit: Edit | None, until: int) -> SessionBehind:
+        """A session with the turn of an edit, else of its last, else the last before a time."""
         last = edit.id if edit else next(reversed(author.edits), "")
         turn = self._turn_of(f"observation:{last}" if last else "")
-        matches = turn or self._capsule_behind(author.session)
+        matches = turn or self._turn(author.session, iso((until + SLACK) / 1000))
         return matches._replace(
             step=author.step, certain=author.certain, lines=author.lines, total=author.total
         )
@@ -513,7 +528,7 @@ class Why:
 
         checkpoints = set(CHECKPOINT.findall(message))
         sessions = set(trailer_sessions(message))
-        talks = [url.rstrip("/") for url in self._agent_traces().get(sha, ())]
+        talks = [url.rstrip("/") for url in self._agent_traces(sha)]
         traced = []
         for record in self._core.reader.records(("capsule",)):
             about = record.metadata or {}
@@ -524,20 +539,84 @@ class Why:
                 traced.append(record.ref)
         return (*traced, *(f"session:{url}" for url in talks))
 
-    def _agent_traces(self) -> dict[str, tuple[str, ...]]:
-        """The conversations that Agent Trace's records name for commits."""
-        from kinen.sources.traces.notes import LARGEST, RECORDS, agent_trace_notes
+    def _agent_traces(self, sha: str) -> list[str]:
+        """The conversations that records of Agent Trace name for a commit."""
+        from kinen.sources.traces.notes import AGENT_TRACE, LARGEST, RECORDS, agent_trace_notes
         from kinen.storage import inside
 
+        data = self._git.note(AGENT_TRACE, sha)
         root = self._core.worktree or self._core.space.root
-        try:
-            data = inside.read(root, RECORDS, LARGEST)
-        except (OSError, UnsafeFile):
-            return {}
-        talks: dict[str, tuple[str, ...]] = {}
-        for note in agent_trace_notes(data.decode("utf-8", "replace")):
-            talks[note.commit] = tuple(dict.fromkeys((*talks.get(note.commit, ()), *note.sessions)))
-        return talks
+        with suppress(OSError, UnsafeFile):
+            data += "\n" + inside.read(root, RECORDS, LARGEST).decode("utf-8", "replace")
+        rows = (note.sessions for note in agent_trace_notes(data) if note.commit == sha)
+        return list(dict.fromkeys(url for urls in rows for url in urls))
+
+    def write_traces(self) -> list[str]:
+        """Write notes for the latest commits that no remote has; the commits that got one."""
+        from kinen.sources.traces.notes import AGENT_TRACE, GIT_AI, agent_trace_text, git_ai_text
+        from kinen.space import gitcommand
+
+        self._index.prepare()
+        git, _ = self._git.place()
+        listed = ("rev-list", f"--max-count={TRACED}", "HEAD", "--not", "--remotes")
+        written = []
+        for sha in gitcommand.text(git, *listed).split():
+            missing = [ref for ref in (GIT_AI, AGENT_TRACE) if not self._git.note(ref, sha)]
+            shares = self._shares(sha) if missing else []
+            about = ("log", "-1", "--format=%an <%ae>%x00%ct", sha, "--")
+            author, _, seconds = gitcommand.text(git, *about).strip().partition("\0")
+            texts = {
+                GIT_AI: git_ai_text(sha, author, shares),
+                AGENT_TRACE: agent_trace_text(sha, iso(int(seconds)), shares),
+            }
+            for ref in missing if shares else ():
+                if len(texts[ref]) <= NOTE:
+                    gitcommand.output(git, "notes", f"--ref={ref}", "add", "-m", texts[ref], sha)
+                    written.append(sha)
+        return list(dict.fromkeys(written))
+
+    def _shares(self, sha: str) -> list[Share]:
+        """What sessions recorded here certainly have of a commit."""
+        from kinen.sources.traces.notes import Share
+
+        git, prefix = self._git.place()
+        read = patches.patch(git, sha)
+        if read is None:
+            return []
+        local = self._local(*read)
+        works = self._works(local)
+        own: dict[str, dict[str, list[int]]] = {}
+        for file in [row for row in read[0].files if row.path.startswith(prefix)][:PATHS]:
+            with suppress(GitError):  # the commit deletes it
+                rows = blame.blame(git, file.path, None, f"{sha}^!")
+                owners = self._owners(local, works, file.path.removeprefix(prefix))
+                for row in rows:
+                    author, _ = owners.get(normal(row.text), (None, ""))
+                    if author and author.certain and row.sha == sha:
+                        lines = own.setdefault(author.session, {})
+                        lines.setdefault(file.path, []).append(row.line)
+        shares = []
+        for author in Ledger(works.values()).authors(local):
+            about = self._capsule_behind(author.session)
+            if author.session not in own or about.by or about.origin:
+                continue  # a colleague's, or already in a trace
+            edits = [edit for edit in works[author.session].edits if edit.id in author.edits]
+            messages: dict[tuple[str, str, str], None] = {}
+            for edit in edits[-TURNS:]:
+                if turn := self._turn_of(f"observation:{edit.id}"):
+                    for role, text in (("user", turn.request), ("assistant", turn.reply)):
+                        messages.setdefault((role, mask(text)[0], turn.at))
+            shares.append(
+                Share(
+                    about.session,
+                    about.agent,
+                    tuple(row for row in messages if row[1]),
+                    own[author.session],
+                    sum(len(edit.added) for edit in edits),
+                    sum(len(edit.removed) for edit in edits),
+                )
+            )
+        return shares
 
     def _turn_of(self, ref: str) -> SessionBehind | None:
         """The session of an observation, with the request before it and what the agent said."""
@@ -545,10 +624,15 @@ class Why:
         owner = _owner(record) if record else ""
         if record is None or not owner:
             return None
+        return self._turn(owner, record.at)._replace(edit=ref, at=record.at)
+
+    def _turn(self, owner: str, at: str) -> SessionBehind:
+        """A session with its last request before a time, and what the agent said."""
+        behind = self._capsule_behind(owner)
         request = reply = ""
         for other in self._messages(owner):
             user = (other.metadata or {}).get("role") != "assistant"
-            if other.at > record.at and (user or reply):
+            if other.at > at and (user or reply):
                 break
             text = self._records.whole_text(other.ref)
             if user:
@@ -556,8 +640,8 @@ class Why:
                 reply = ""
             else:
                 reply = text
-        return self._capsule_behind(owner)._replace(
-            request=excerpt(request, TEXT), reply=excerpt(reply, TEXT), edit=ref, at=record.at
+        return behind._replace(
+            request=excerpt(request, TEXT) or behind.request, reply=excerpt(reply, TEXT)
         )
 
     def _messages(self, owner: str) -> list[Record]:

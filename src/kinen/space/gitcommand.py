@@ -44,6 +44,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "log": _NO_DRIVERS,
     "ls-files": (),
     "ls-tree": (),
+    "notes": (),  # writes; only `kinen hooks trace` uses it
     "rev-list": (),
     "rev-parse": (),
     "symbolic-ref": (),

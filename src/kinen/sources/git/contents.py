@@ -60,6 +60,15 @@ class Contents:
         data = self._object(_bytes(sha), "commit")
         return described(sha, data) if data is not None else None
 
+    def note(self, ref: str, sha: str) -> str:
+        """What a ref of notes has for a commit; empty if nothing."""
+        # git puts many notes into folders.
+        for name in (sha, f"{sha[:2]}/{sha[2:]}", f"{sha[:2]}/{sha[2:4]}/{sha[4:]}"):
+            data = self._object(_bytes(f"{ref}:{name}"), "blob")
+            if data is not None:
+                return data.decode("utf-8", "replace")
+        return ""
+
     def _object(self, name: bytes, type_: str) -> bytes | None:
         """An object's bytes; None if there is no object of this name and type."""
         try:

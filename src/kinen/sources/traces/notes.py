@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kinen.agents.transcripts.values import elements, fields, text
@@ -12,9 +13,11 @@ from kinen.errors import UnsafeFile
 from kinen.model.tuples import NamedTuple
 from kinen.sources.traces.objects import Objects, decoded
 from kinen.space.repository import Git
+from kinen.text import digest
 
 GIT_AI = "refs/notes/ai"
 WHOGITIT = "refs/notes/whogitit"
+AGENT_TRACE = "refs/notes/agent-trace"
 RECORDS = ".agent-trace/traces.jsonl"
 NOTES = 20_000
 LARGEST = 4 << 20
@@ -37,6 +40,20 @@ class Note(NamedTuple):
     lines: tuple[tuple[str, str, int, int], ...]
     """Path, conversation id, first and last line in that commit."""
     prompts: tuple[dict[str, Any], ...] = ()
+
+
+class Share(NamedTuple):
+    """What a session has of a commit, to be written down for others."""
+
+    session: str
+    agent: str
+    messages: tuple[tuple[str, str, str], ...]
+    """Role, text and time."""
+    lines: Mapping[str, list[int]]
+    """By path the lines in that commit, in order."""
+    added: int
+    """Lines that its edits added, and removed."""
+    removed: int
 
 
 def notes(objects: Objects, ref: str) -> Iterator[Note]:
@@ -96,6 +113,70 @@ def git_ai_note(commit: str, note: str) -> Note:
                 lines.append((path, ids.get(match[1], match[1]), int(first), end))
     sessions = tuple(dict.fromkeys((*ids.values(), *(row[1] for row in lines))))
     return Note(commit, sessions, tuple(lines), tuple(map(fields, prompts.values())))
+
+
+def git_ai_text(commit: str, author: str, shares: Iterable[Share]) -> str:
+    """The note of Git AI for a commit."""
+    by_path: dict[str, list[str]] = {}
+    prompts = {}
+    for share in shares:
+        # The key is the standard's: the beginning of SHA-256 of tool and conversation.
+        key = digest(f"{share.agent}:{share.session}")[:16]
+        for path, numbers in share.lines.items():
+            places = ",".join(f"{a}-{b}" if a < b else str(a) for a, b in _ranges(numbers))
+            by_path.setdefault(path, []).append(f"  {key} {places}")
+        prompts[key] = {
+            "agent_id": {"tool": share.agent, "id": share.session, "model": "unknown"},
+            "human_author": author,
+            "messages": [
+                {"type": role, "text": words, "timestamp": at} for role, words, at in share.messages
+            ],
+            "total_additions": share.added,
+            "total_deletions": share.removed,
+            "accepted_lines": sum(map(len, share.lines.values())),
+            "overriden_lines": 0,
+        }
+    rows = []
+    for path, entries in by_path.items():
+        rows += [f'"{path}"' if " " in path else path, *entries]
+    about = {"schema_version": "authorship/3.0.0", "base_commit_sha": commit, "prompts": prompts}
+    return "\n".join([*rows, "---", json.dumps(about)])
+
+
+def agent_trace_text(commit: str, at: str, shares: Iterable[Share]) -> str:
+    """The record of Agent Trace for a commit; the same for the same commit."""
+    import uuid
+    from urllib.parse import quote
+
+    from kinen import __version__
+
+    files: dict[str, list[dict[str, Any]]] = {}
+    for share in shares:
+        for path, numbers in share.lines.items():
+            ranges = [{"start_line": a, "end_line": b} for a, b in _ranges(numbers)]
+            url = f"kinen://session/{quote(share.session, safe='')}"
+            talk = {"url": url, "contributor": {"type": "ai"}, "ranges": ranges}
+            files.setdefault(path, []).append(talk)
+    record = {
+        "version": "0.1",
+        "id": str(uuid.uuid5(uuid.NAMESPACE_URL, f"kinen://commit/{commit}")),
+        "timestamp": at,
+        "vcs": {"type": "git", "revision": commit},
+        "tool": {"name": "kinen", "version": __version__},
+        "files": [{"path": path, "conversations": talks} for path, talks in files.items()],
+    }
+    return json.dumps(record)
+
+
+def _ranges(numbers: Iterable[int]) -> list[list[int]]:
+    """Numbers in order as ranges, the ends included."""
+    ranges: list[list[int]] = []
+    for number in numbers:
+        if ranges and ranges[-1][1] == number - 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return ranges
 
 
 def whogitit_note(commit: str, note: str) -> Note:
