@@ -352,6 +352,7 @@ def ask_all(run: Commands) -> None:
     run("issues", "refresh", codes=(2,))
     run("sync", codes=(2,))
     run("sync", "--preview")
+    run("sync", "ssh", "no host", codes=(2,))
     run("team", "status", codes=(1,))
     run("team", "login", codes=(2,))
     run("team", "leave", codes=(2,))
@@ -453,7 +454,7 @@ def set_up_all(run: Commands, root: Path) -> None:
         run("uninstall", "claude-code", "--scope", scope)
     run("hooks", "status")
     run("hooks", "trace")
-    run("hooks", "install", "--tags", "--traces", codes=(0, 1, 2))  # the planted hooks are elsewhere
+    run("hooks", "install", "--tags", "--traces", codes=(0, 1, 2))  # planted: elsewhere
     run("hooks", "uninstall", codes=(0, 1, 2))
     run("daemon", "install", "--print")
     run("daemon", "start")
@@ -615,9 +616,10 @@ STARTERS = {
         "hooks/detached.py",
         "ipc/client.py",
         "memory/issues.py",
+        "team/machines.py",
     ),
 }
-"""Modules that start processes: git, agents, an editor, a distiller, kinen, and `bd` if asked."""
+"""Modules that start processes: git, agents, an editor, a distiller, kinen; `bd`, ssh if asked."""
 PROCESSES = ("os.system", "os.popen", "os.exec", "os.spawn", "os.posix_spawn", "pty.", "create_sub")
 
 

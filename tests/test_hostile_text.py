@@ -262,7 +262,7 @@ def words_of(hostile: Hostile) -> dict[str, list[list[str]]]:
         "export": [[str(shell)]],
         "import": [[str(shell)], [str(shell), "--dry-run"], [EVIL]],
         "import transcripts": [[str(hostile.root)]],
-        "sync": [[], ["--preview"], ["--preview", "--json"]],
+        "sync": [[], ["--preview"], ["--preview", "--json"], [EVIL], ["ssh", EVIL]],
         "team status": [[], ["--json"]],
         "team login": [[]],
         "team leave": [[]],

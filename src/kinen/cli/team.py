@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
@@ -9,43 +10,104 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kinen.characters import visible_line
-from kinen.cli.command import group, json_command, memory_command, options
-from kinen.errors import QueryError
+from kinen.cli.command import (
+    emit,
+    group,
+    json_command,
+    json_option,
+    memory_command,
+    opened,
+    options,
+    space_option,
+)
+from kinen.errors import KinenError, QueryError, SpaceError
 from kinen.ipc.extras import require
+from kinen.memory import Memory
+from kinen.paths import default_home
 from kinen.render.text import counted
+from kinen.space.registry import registered
 from kinen.team.merge import to_json
 from kinen.verbs.params import option, param
 from kinen.verbs.verb import Output, listing
 
 if TYPE_CHECKING:
-    from kinen.memory import Memory
     from kinen.model.team import Version
     from kinen.postgres.connection import Database
+    from kinen.team.sync import Report
 
 WIDTH = 90
 """Characters of an entry that a preview shows."""
+LONGEST_HELLO = 10_000
+"""Bytes of the first request of another machine."""
 NOTED_REFS = 5
 """Entries that a note names."""
 
 
 @click.command()
+@click.argument("where", nargs=-1, metavar="[FOLDER | ssh HOST]")
 @click.option("--preview", is_flag=True, help="show what would leave this machine, send nothing")
-@memory_command
-def sync(memory: Memory, preview: bool) -> Output:
+@click.option("--answer", is_flag=True, hidden=True, help="be the other side of `sync ssh`")
+@space_option
+@json_option
+def sync(
+    where: tuple[str, ...], preview: bool, answer: bool, space: str | None, as_json: bool
+) -> int:
     """Send what is new here to the team, and take over what is new there.
 
     What is shared is decided by team.share: none (the default), checkpoints, summaries or all.
     Redactions and forgotten entries always travel, and first. The daemon does the same in the
     background.
 
+    With FOLDER or ssh HOST the space is synced with your own machines and without a server: through
+    a folder that a program such as Syncthing syncs, or with the kinen of another machine. All of
+    the journal travels, except for paths in privacy.exclude.
+
     \b
     Examples:
       kinen sync --preview
-      kinen sync
+      kinen sync ~/Sync
+      kinen sync ssh desk
     """
-    if preview:
-        return _preview(memory)
-    report = memory.team.sync()
+    if answer:
+        return _answer()
+    if len(where) > 2 or (len(where) == 2 and where[0] != "ssh") or where == ("ssh",):
+        raise QueryError(f"cannot sync with {' '.join(where)}", "give FOLDER, or ssh HOST")
+    if where and preview:
+        raise QueryError("a preview is for a team", "run it without --preview")
+    with opened(space) as memory:
+        if where:
+            team = memory.team
+            report = team.sync_ssh(where[1]) if len(where) == 2 else team.sync_folder(where[0])
+            output = _synced(memory, report, own=True)
+        else:
+            output = _preview(memory) if preview else _synced(memory, memory.team.sync())
+    return emit(output, as_json)
+
+
+def _answer() -> int:
+    """Find the space that the other machine names, and answer its requests."""
+    requests = sys.stdin.buffer
+    answers = sys.stdout.buffer
+    try:
+        hello = json.loads(requests.readline(LONGEST_HELLO))
+        name = str(hello["space"])
+        person = str(hello["person"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise QueryError("not a request of kinen", "run `kinen sync ssh HOST`") from None
+    try:
+        for space in registered(default_home()):
+            if not space.missing:
+                with Memory.open(space=space.id) as memory:
+                    if memory.team.space == name:
+                        memory.team.answer(person, requests, answers)
+                        return 0
+        raise SpaceError(f"no space {name}", "clone it there and run `kinen init` in it")
+    except KinenError as error:
+        answers.write(json.dumps({"error": error.fact(), "hint": error.hint}).encode() + b"\n")
+        return 1
+
+
+def _synced(memory: Memory, report: Report, *, own: bool = False) -> Output:
     notes = []
     if report.unread:
         notes.append(_note_on("of others could not be read", report.unread))
@@ -68,12 +130,12 @@ def sync(memory: Memory, preview: bool) -> Output:
             "the team's database has another history (a restore or failover): everything was"
             f" compared, {counted(report.repaired, 'entries')} sent again"
         )
-    if report.lost:
+    if report.lost and not own:
         notes.append(
             f"{counted(report.lost, 'entries')} of colleagues are missing in the team:"
             " their machines send them again at their next sync"
         )
-    if memory.config.team.share == "none":
+    if memory.config.team.share == "none" and not own:
         notes.append("nothing is sent: team.share is none")
     text = f"sent {report.pushed:,}, received {report.pulled:,}"
     data = {

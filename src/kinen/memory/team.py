@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from kinen.errors import ConfigError, KinenError
@@ -25,14 +25,15 @@ from kinen.team import rows
 from kinen.team.replica import Replica
 from kinen.team.share import Policy, checkpoint_rows
 from kinen.team.state import State, read_state
-from kinen.team.sync import Report, receive, synchronize
-from kinen.text import iso
+from kinen.team.sync import Report, meet, receive, synchronize
+from kinen.text import iso, now
 
 if TYPE_CHECKING:
     from kinen.memory.core import Core
     from kinen.memory.journal import Journal
     from kinen.memory.worklog import Worklog
     from kinen.ports import Team as Port
+    from kinen.team.machines import FolderTeam, SshTeam
 
 TOKEN = "team-{}.token"  # noqa: S105
 """The file of a token in kinen's home, one for each server."""
@@ -151,6 +152,60 @@ class Team:
                 report.unsent |= more.unsent
         return report
 
+    def sync_folder(self, folder: str) -> Report:
+        """Bring this machine and a folder, which a program syncs with others, to the same state."""
+        from kinen.team.machines import FolderTeam
+
+        path = os.path.realpath(folder)
+        name = self._core.config.team.name
+        return self._meet(FolderTeam(path, self.space, name, self.state_kept().machine), path)
+
+    def sync_ssh(self, host: str) -> Report:
+        """Bring this machine and another one of the same person to the same state."""
+        from kinen.team.machines import SshTeam
+
+        self._require_alone()
+        return self._meet(SshTeam(host, self.space, self._own_name), f"ssh {host}")
+
+    def _require_alone(self) -> None:
+        if self.url:
+            raise ConfigError("this space has a team", "`kinen sync` brings it to your machines")
+
+    def state_kept(self) -> State:
+        """How far this machine is, with a name that it keeps."""
+        self._require_alone()
+        self._core.register()
+        return self._replica(self._own_name, "all").begin(self.state().peer)
+
+    def _meet(self, port: FolderTeam | SshTeam, peer: str) -> Report:
+        self._core.register()
+        try:
+            replica = self._replica(port.person or self._own_name, "all")
+            report = meet(replica, port, peer)
+            if self._follow_erasures(replica.erased):
+                report.pushed += meet(replica, port, peer).pushed
+        finally:
+            port.close()
+        report.unread.update(port.unread)
+        return report
+
+    def answer(self, person: str, requests: IO[bytes], answers: IO[bytes]) -> None:
+        """Be the other machine of `sync_ssh`."""
+        from kinen.team.machines import answer
+
+        self._require_alone()
+        self._core.register()
+        name = self._core.config.team.name or person or self._own_name
+        replica = self._replica(name, "all")
+        replica.begin(self.state().peer or "ssh")
+        replica.scan()
+        answers.write(json.dumps({"person": name}).encode() + b"\n")
+        answers.flush()
+        try:
+            answer(replica, requests, answers)
+        finally:
+            self._follow_erasures(replica.erased)
+
     def last(self) -> dict[str, Any]:
         """When a run last succeeded (`succeeded_at`) and failed (`failed_at`, `error`)."""
         try:
@@ -267,11 +322,13 @@ class Team:
         finally:
             port.close()
 
-    def _replica(self, person: str) -> Replica:
+    def _replica(self, person: str, level: str = "") -> Replica:
+        """The journal as a replica that shares up to a level, else what the settings say."""
         config = self._core.config
         db = self._core.store.db
-        policy = Policy(config.team.share, config.privacy.exclude)
-        checkpoints = [*self._worklog.folder.checkpoints()] if config.team.share != "none" else []
+        share = level or config.team.share
+        policy = Policy(share, config.privacy.exclude)
+        checkpoints = [*self._worklog.folder.checkpoints()] if share != "none" else []
         files = {checkpoint.id: checkpoint.ref for checkpoint in checkpoints}
 
         def hide(id_: str) -> None:

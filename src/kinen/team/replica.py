@@ -442,6 +442,17 @@ class Replica:
                     versions.append(version)
         return versions
 
+    def versions(self, refs: Iterable[str]) -> Iterator[Version]:
+        """What this machine holds of some entries, as far as it may leave."""
+        machine = self.state.machine
+        for ref in refs:
+            noun, _, id_ = ref.partition(":")
+            trace = self._trace(noun, id_)
+            if trace is not None:
+                version = self._local(noun, id_, trace, self._row(noun, id_), machine)
+                if version.erased or self._policy.allows(noun, version.fields):
+                    yield version
+
     def offers(self, noun: str, id_: str) -> bool:
         """Whether the next run sends an entry."""
         query = "SELECT pending FROM team_entries WHERE noun = ? AND id = ?"

@@ -78,6 +78,19 @@ def receive(replica: Replica, team: Team, peer: str) -> Report:
     return exchange.finish()
 
 
+def meet(replica: Replica, team: Team, peer: str) -> Report:
+    """Bring two copies of one's own to the same state, by comparing all that they hold."""
+    exchange = Exchange(replica, team, BATCH, lambda _: None)
+    replica.begin(peer)
+    replica.scan()
+    exchange.compare()
+    exchange.push(erased=True)
+    exchange.push(erased=False)
+    report = exchange.finish()
+    report.compared = False
+    return report
+
+
 class Exchange:
     """One run of a replica with its team."""
 
