@@ -99,7 +99,8 @@ def test_a_version_of_a_session_in_the_repository_is_read_there(
     code = "".join(f"line {n} of a long whistle\n" for n in range(400))
     checkpoint(repository, "a" * 12, transcript(("user", "whistle"), ("edit", ("w.py", code))))
     repository.commit("whistle", {"w.py": code})
-    record(repository.root, "w.py", "-line 7 of a long whistle\n+short", EPOCH + 500)
+    at = EPOCH + 60 * repository.minutes + 30
+    record(repository.root, "w.py", "-line 7 of a long whistle\n+short", at)
     repository.commit("short", {"w.py": code.replace("line 7 of a long whistle", "short")})
     (version,) = listed(kinen, "w.py")["versions"]
     assert version["whole"]

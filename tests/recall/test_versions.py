@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinen.model.journal import Observation
-from kinen.recall.versions import State, Step, hunks_of, redo, steps, undo, versions
+from kinen.recall.versions import Hunk, State, Step, hunks_of, redo, steps, undo, versions
 
 TEXT = "one\ntwo\nthree\nfour\nfive\nsix\n"
 
@@ -98,3 +98,18 @@ def test_a_unified_diff_is_undone_and_made_again(before: list[str], after: list[
         assert redo(old, hunks) in (new, None)
     if all(hunk.old and hunk.new for hunk in hunks):
         assert (undo(new, hunks), redo(old, hunks)) == (old, new)
+
+
+def test_a_version_that_something_later_contradicts_is_not_whole() -> None:
+    first = Step("a", 2, (Hunk(("one",), ("uno",), 1, 1),))
+    second = Step("b", 4, (Hunk(("two",), ("dos",), 2, 2),))
+    begin = State(1, "one\ntwo\nthree\n", "c1")
+    end = "uno\ndos\nthree\n"
+    rows = versions([first, second], [begin, State(5, end, "c2")], end)
+    assert [row.text for row in rows] == ["uno\ntwo\nthree\n", "one\ntwo\nthree\n"]
+    changed = "uno\ndos\nfour\n"  # a command changed the third line, nobody knows when
+    rows = versions([first, second], [begin, State(5, changed, "c2")], changed)
+    assert [row.text for row in rows] == [None, None]
+    formatted = "uno\n  dos\nthree\n"
+    rows = versions([first, second], [begin, State(5, formatted, "c2")], formatted)
+    assert [row.text for row in rows] == ["uno\ntwo\nthree\n", "one\ntwo\nthree\n"]

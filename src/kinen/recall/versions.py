@@ -190,48 +190,86 @@ def versions(edits: Iterable[Step], states: Iterable[State], now: str | None) ->
     anchors = list(states)
     moments: list[Step | State] = [*anchors, *edits]
     moments.sort(key=lambda moment: moment.ts)
-    forward = list(_forward(moments))
-    backward = _backward(moments, now)
+    forward, unsure = _forward(moments)
+    backward, unsure_back = _backward(moments, now)
     commits = {state.text: state.commit for state in anchors}
     seen = {now}
     rebuilt = []
-    for step, before, after in zip(reversed(moments), reversed(forward), backward, strict=True):
+    for place, step in reversed([*enumerate(moments)]):
         if isinstance(step, State):
             continue
+        before = forward[place]
+        after = backward[place]
         passage = "\n".join("\n".join(hunk.old) for hunk in step.hunks if hunk.old)
-        differ = before is not None and after is not None and before != after
-        text = None if differ else after if before is None else before
+        text = before if before == after else None
+        if before is None or after is None:
+            doubt = place in (unsure_back if before is None else unsure)
+            text = None if doubt else after if before is None else before
         if (text is None and passage) or (text is not None and text not in seen):
             rebuilt.append(Version(step, text, passage, commits.get(text or "", "")))
             seen.add(text)
     return rebuilt
 
 
-def _forward(moments: Sequence[Step | State]) -> Iterator[str | None]:
-    """The text before each moment, from what was known earlier; an edit has to fit it."""
+def _forward(moments: Sequence[Step | State]) -> tuple[list[str | None], set[int]]:
+    """The text before each moment, from what was known earlier; an edit has to fit it.
+
+    Also the moments whose text is unsure: something known later, an edit that does not fit or a
+    commit with another text, shows that the file was changed otherwise since the last that is sure.
+    """
+    texts: list[str | None] = []
+    unsure: set[int] = set()
+    run: list[int] = []
     text: str | None = None
-    for moment in moments:
+    for place, moment in enumerate(moments):
+        before = text
         if isinstance(moment, State):
             after: str | None = moment.text
-        elif not moment.complete:
-            after = None
-        elif moment.whole:
-            after = "\n".join([*moment.hunks[0].new, ""])
+            fits = before is None or _bare(before) == _bare(moment.text)
+        elif moment.whole or not moment.complete:
+            after = "\n".join([*moment.hunks[0].new, ""]) if moment.complete else None
+            fits = True
         else:
-            after = redo(text, moment.hunks)
-            text = None if after is None else text
-        yield text
+            after = redo(before, moment.hunks)
+            fits = after is not None or before is None
+        run.append(place)
+        if not fits:
+            unsure.update(run)
+        if not fits or isinstance(moment, State) or moment.whole or after is None:
+            run = []
+        texts.append(before if fits else None)
         text = after
+    return texts, unsure
 
 
-def _backward(moments: Sequence[Step | State], now: str | None) -> Iterator[str | None]:
-    """The text before each moment, from what was known later; the last moment first."""
+def _backward(
+    moments: Sequence[Step | State], now: str | None
+) -> tuple[list[str | None], set[int]]:
+    """The same from what was known later."""
+    texts: list[str | None] = []
+    unsure: set[int] = set()
+    run: list[int] = []
     text = now
-    for moment in reversed(moments):
+    for place, moment in reversed([*enumerate(moments)]):
+        after = text
         if isinstance(moment, State):
             text = moment.text
+            fits = after is None or _bare(after) == _bare(moment.text)
         elif moment.whole or not moment.complete:
             text = None
+            fits = True
         else:
-            text = undo(text, moment.hunks)
-        yield text
+            text = undo(after, moment.hunks)
+            fits = text is not None or after is None
+        if not fits:
+            unsure.update(run)
+        if not fits or isinstance(moment, State) or text is None:
+            run = []
+        run.append(place)
+        texts.append(text)
+    return texts[::-1], unsure
+
+
+def _bare(text: str) -> str:
+    """A text without white space: a formatter runs at many commits, and does not make it unsure."""
+    return "".join(text.split())
