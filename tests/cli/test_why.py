@@ -82,6 +82,20 @@ def test_a_line_has_its_commit_its_session_and_the_turn_that_made_it(
     assert "The kettle is slow." in text
 
 
+def test_a_long_request_is_short_at_the_top_and_whole_below(
+    repository: Repository, kinen: Callable[..., Ran]
+) -> None:
+    more = ", slowly" * 50
+    record(repository.root, at(repository), "tea.py", "water = cache(kettle)", more=more)
+    repository.commit("tea", {"tea.py": "water = cache(kettle)\n"})
+    first, *rest = kinen("why", "tea.py:1").out.splitlines()
+    assert first.startswith("please make tea.py pour the tea, slowly")
+    assert first.endswith("…")
+    assert len(first) <= 160
+    assert f"    asked: please make tea.py pour the tea{more}" in rest
+    assert why(kinen, "tea.py:1")["reason"] == f"please make tea.py pour the tea{more}"
+
+
 def test_without_a_session_it_says_what_the_commit_says_and_invents_none(
     repository: Repository, kinen: Callable[..., Ran]
 ) -> None:

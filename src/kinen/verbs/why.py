@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kinen.characters import visible, visible_line
 from kinen.ids import short_id
+from kinen.text import excerpt
 from kinen.verbs.params import param
 from kinen.verbs.verb import Result, Verb, View
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from kinen.memory import Memory
     from kinen.memory.why import Because, CommitBehind, SessionBehind
 
+FIRST = 160
+"""Characters of the reason that the text begins with; all of it is below."""
 STEPS = {
     "trace": "named by a trace",
     "seen": "made the commit",
@@ -172,7 +175,7 @@ class Why(Verb):
 
     def text(self, result: Reasons, view: View) -> str:
         style = view.style
-        lines = [style("bold", visible(result.reason))] if result.reason else []
+        lines = [style("bold", visible(excerpt(result.reason, FIRST)))] if result.reason else []
         current = result.text.expandtabs(4).splitlines()[:10]
         lines += [style("dim", f"  {visible_line(row)}") for row in current]
         if result.uncommitted:
