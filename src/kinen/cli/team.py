@@ -46,12 +46,9 @@ NOTED_REFS = 5
 @click.command()
 @click.argument("where", nargs=-1, metavar="[FOLDER | ssh HOST]")
 @click.option("--preview", is_flag=True, help="show what would leave this machine, send nothing")
-@click.option("--answer", is_flag=True, hidden=True, help="be the other side of `sync ssh`")
 @space_option
 @json_option
-def sync(
-    where: tuple[str, ...], preview: bool, answer: bool, space: str | None, as_json: bool
-) -> int:
+def sync(where: tuple[str, ...], preview: bool, space: str | None, as_json: bool) -> int:
     """Send what is new here to the team, and take over what is new there.
 
     What is shared is decided by team.share: none (the default), checkpoints, summaries or all.
@@ -68,7 +65,7 @@ def sync(
       kinen sync ~/Sync
       kinen sync ssh desk
     """
-    if answer:
+    if where == ("-",):  # the other side of `sync ssh`
         return _answer()
     if len(where) > 2 or (len(where) == 2 and where[0] != "ssh") or where == ("ssh",):
         raise QueryError(f"cannot sync with {' '.join(where)}", "give FOLDER, or ssh HOST")

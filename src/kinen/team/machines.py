@@ -40,7 +40,7 @@ LARGEST = 1 << 30
 """Bytes of a file of a machine."""
 LONGEST = 64 << 20
 """Bytes of a message over ssh."""
-ANSWER = 'PATH="$HOME/.local/bin:$PATH" exec kinen sync --answer'
+ANSWER = 'PATH="$HOME/.local/bin:$PATH" exec kinen sync -'
 """What runs on the other machine. Names travel through its standard input."""
 _HOST = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*@)?[A-Za-z0-9_\[][A-Za-z0-9._:%\[\]-]*")
 
@@ -175,7 +175,7 @@ class SshTeam:
         answer = _object(line)
         if not line.endswith(b"\n") or answer is None:
             self._stop()
-            hint = f"`ssh {self._host} kinen --version` shows whether it is there"
+            hint = f"`ssh {self._host} kinen status` shows whether kinen is there"
             raise Busy(f"{self._host} gave no answer; what was exchanged stays", hint)
         if "error" in answer:
             self._stop()
