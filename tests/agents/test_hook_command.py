@@ -584,6 +584,7 @@ LIGHT = {
     "journal.write",
     "model",
     "model.kinds",
+    "model.late",
     "paths",
     "privacy",
     "privacy.entrance",
