@@ -131,8 +131,8 @@ def test_a_module_imports_only_what_its_layer_allows() -> None:
 MOST_VAGUE_PERCENT = 0.24
 MOST_PACKED_ASSIGNMENTS = 0
 MOST_LOOSE_MODULES = 7
-MOST_FILES = 510
-MOST_LINES = 96_877
+MOST_FILES = 486
+MOST_LINES = 97_761
 MOST_CHANGES_OF_MODULE = {"cold-search": 268, "hook-event": 86}
 DEEPEST_CLASS = 2
 """Of the errors, which are drawn as a tree in errors.py, one more: base, family, member."""

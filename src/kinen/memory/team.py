@@ -26,7 +26,7 @@ from kinen.team.replica import Replica
 from kinen.team.share import Policy, checkpoint_rows
 from kinen.team.state import State, read_state
 from kinen.team.sync import Report, meet, receive, synchronize
-from kinen.text import iso, now
+from kinen.text import iso
 
 if TYPE_CHECKING:
     from kinen.memory.core import Core
