@@ -120,7 +120,7 @@ def test_a_period_has_the_same_names_in_every_command(kinen) -> None:
             assert ran.code in (0, 1), (command, words, ran.err)
     both = kinen("search", "kettle", "--days", "2", "--since", "1d")
     assert (both.code, both.out) == (2, "")
-    assert "--since and --days cannot be combined" in both.err
+    assert "--since: cannot be combined with days" in both.err
 
 
 def test_names_match_by_their_beginning_and_an_empty_export_is_an_error(kinen) -> None:

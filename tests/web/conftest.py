@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from daemon.served import TOKEN, Project, opened, serving, tcp_door
+from kinen.http import guard
 from kinen.http.app import create_app
 from kinen.http.events import Hub
 from kinen.http.guard import Access
@@ -120,7 +121,8 @@ def served(project: Project) -> Iterator[Site]:
     hub = Hub()
     pool = MemoryPool(opened)
     app = create_app(pool, hub=hub, state=lambda: {"pid": 1}, access=Access(TOKEN, port))
-    with serving(app, door):
+    with pytest.MonkeyPatch.context() as patch, serving(app, door):
+        patch.setattr(guard, "RESPONSE_SECONDS", 300.0)  # of a busy machine
         site = Site(project, port)
         site.sign_in()
         yield site

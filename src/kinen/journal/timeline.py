@@ -152,11 +152,11 @@ def steps(observations: Iterable[Observation]) -> Iterator[Step]:
 
 def counts(observations: Iterable[Observation]) -> dict[str, int]:
     """How many prompts, edits, commands and errors there are."""
-    found = Counter[str]()
+    counts = Counter[str]()
     for step in steps(observations):
-        found[f"{step.kind}s"] += 1
-        found["errors"] += step.broken and step.kind != "error"
-    return {name: found[name] for name in ("prompts", "edits", "commands", "errors")}
+        counts[f"{step.kind}s"] += 1
+        counts["errors"] += step.broken and step.kind != "error"
+    return {name: counts[name] for name in ("prompts", "edits", "commands", "errors")}
 
 
 def headline(prompt: str) -> str:
@@ -187,8 +187,8 @@ def first_sentence(text: str) -> str:
         words = f"{words} {bare}".strip()
         if not words.endswith(":"):
             break
-    found = next(iter(sentences(words)), words)
-    return excerpt(found if len(found.split()) > 2 else words, LONGEST)
+    sentence = next(iter(sentences(words)), words)
+    return excerpt(sentence if len(sentence.split()) > 2 else words, LONGEST)
 
 
 def _step(event: Observation) -> Step:

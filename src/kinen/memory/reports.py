@@ -120,11 +120,11 @@ class Reports:
             capsules = [by_id[id_] for id_ in order if id_ in by_id] or capsules
             limit = limit if order else 1
         reports = ((capsule, self._session_report(capsule)) for capsule in capsules)
-        told = (pair for pair in reports if pair[1].outcome)
-        latest = next(told, None)
+        reported = (pair for pair in reports if pair[1].outcome)
+        latest = next(reported, None)
         if latest is None:
             return []
-        answered = (pair for pair in told if not pair[1].outcome.startswith(UNANSWERED))
+        answered = (pair for pair in reported if not pair[1].outcome.startswith(UNANSWERED))
         return [latest, *islice(answered, limit - 1)]
 
     def _session_report(self, capsule: Capsule) -> SessionReport:
@@ -421,7 +421,7 @@ def standup_text(report: Report) -> str:
         done += [f"### {heading}"] * (heading != last)
         last = heading
         done.append(_story(session, room, several))
-    told = {point for session in report.sessions for point in session.next}
+    listed = {point for session in report.sessions for point in session.next}
     parts = [
         "\n".join(["## Done", *done]) if done else "",
         _section("Commits", _first(report.commits, STANDUP_COMMITS), most=STANDUP_COMMITS + 1),
@@ -429,7 +429,7 @@ def standup_text(report: Report) -> str:
         _section("Changed files", _changed(report)),
         _section("Decided", map(_signed, report.decisions)),
         _section("Learned", map(_signed, report.lessons)),
-        _section("Next", (point for point in report.next if point not in told)),
+        _section("Next", (point for point in report.next if point not in listed)),
         _section("Open questions", report.unknowns),
         _section("Unresolved errors", map(_signed, report.errors)),
     ]
@@ -475,14 +475,14 @@ def handoff_text(report: Report) -> str:
 
 def _with_intents_once(sessions: Iterable[SessionReport]) -> list[SessionReport]:
     """The sessions; a program that starts them often begins each with the same words."""
-    told = set[str]()
-    shown = []
+    intents = set[str]()
+    sessions_once = []
     for session in sessions:
         intent = excerpt(session.intent, INTENT)
-        repeated = bool(intent) and intent in told
-        shown.append(replace(session, intent=SAME) if repeated else session)
-        told.add(intent)
-    return shown
+        repeated = bool(intent) and intent in intents
+        sessions_once.append(replace(session, intent=SAME) if repeated else session)
+        intents.add(intent)
+    return sessions_once
 
 
 def _checkpoint(point: Point) -> str:
@@ -560,15 +560,15 @@ def _first(groups: Sequence[Commits], most: int) -> list[str]:
 def _changed(report: Report) -> list[str]:
     if not report.changed:
         return []
-    named = ", ".join(report.changed[:CHANGED])
+    names = ", ".join(report.changed[:CHANGED])
     more = len(report.changed) - CHANGED
-    return [f"{len(report.changed)} changed: {named}{f' and {more} more' if more > 0 else ''}"]
+    return [f"{len(report.changed)} changed: {names}{f' and {more} more' if more > 0 else ''}"]
 
 
 def _section(title: str, lines: Iterable[str], most: int = MOST_POINTS) -> str:
     """A heading and a list, each line once; nothing if there is nothing to say."""
-    shown = dict.fromkeys(one_line(line) for line in lines if line.strip())
-    some = [line for line in shown if line][:most]
+    distinct = dict.fromkeys(one_line(line) for line in lines if line.strip())
+    some = [line for line in distinct if line][:most]
     return "\n".join([f"## {title}", *(f"- {line}" for line in some)]) if some else ""
 
 

@@ -243,15 +243,20 @@ def begin(options: Mapping[str, Any]) -> str:
     from kinen.errors import QueryError
 
     if days < 0:
-        raise QueryError("--days cannot be negative", "use 1 or more")
+        raise QueryError("cannot be negative", "use 1 or more", parameter="days")
     if options["since"]:
-        raise QueryError("--since and --days cannot be combined", "use one of them")
+        raise QueryError("cannot be combined with days", "use one of them", parameter="since")
     return f"{days}d"
 
 
 def read(argv: list[str], rows: Rows) -> tuple[list[str], dict[str, Any]] | None:
     """Arguments and option values of a plain command line; None leaves it to click."""
-    by_name = {name: key for key, row in rows.items() for name in (*row.names, *row.aliases)}
+    by_name = {
+        name: key
+        for key, row in rows.items()
+        if row.is_on("command")
+        for name in (*row.names, *row.aliases)
+    }
     values: dict[str, Any] = {
         key: () if row.many else row.default for key, row in rows.items() if row.names
     }

@@ -368,7 +368,7 @@ class Search(Verb):
         if values["by"] and values["mine"]:
             from kinen.errors import QueryError
 
-            raise QueryError("--by and --mine cannot be combined", "use one of them")
+            raise QueryError("cannot be combined with mine", "use one of them", parameter="by")
         by = f"by={values['by']}" if values["by"] else "by=me" if values["mine"] else ""
         values["meta"] = (*values["meta"], *([by] if by else ()))
         values["limit"] = 0 if values["limit"] is None else values["limit"] or MOST_HITS
