@@ -179,8 +179,8 @@ def _texts(db: sqlite3.Connection, record: Record) -> Iterator[tuple[Record, str
     rows = db.execute(
         f"SELECT {RECORD}, c.title, c.body FROM records r"
         " JOIN chunks c ON c.record = r.id"
-        " WHERE r.ref = ?1 OR (r.parent = ?2 AND r.parent != '')"
-        " ORDER BY r.at, r.ref, c.n LIMIT ?3",
+        " WHERE r.ref = ? OR (r.parent = ? AND r.parent != '')"
+        " ORDER BY r.at, r.ref, c.n LIMIT ?",
         (record.ref, record.ref if record.kind == "capsule" else "", MOST),
     )
     branches: dict[str, None] = {}

@@ -56,7 +56,7 @@ class Bulk:
 
     def replace(self, table: str, cells: Sequence[object]) -> None:
         """Give an entry that exists other cells."""
-        self._db.execute(self._update[table], cells)
+        self._db.execute(self._update[table], (*cells, cells[0]))
 
     def put(self, table: str, cells: Sequence[object]) -> None:
         """Insert an entry, or replace it, forgotten or not."""
@@ -91,8 +91,8 @@ def _insert(table: str, columns: Sequence[str]) -> str:
 
 
 def _update(table: str, columns: Sequence[str]) -> str:
-    cells = ", ".join(f"{column} = ?{n}" for n, column in enumerate(columns, 1))
-    return f"UPDATE {table} SET {cells} WHERE {columns[0]} = ?1"
+    cells = ", ".join(f"{column} = ?" for column in columns)
+    return f"UPDATE {table} SET {cells} WHERE {columns[0]} = ?"
 
 
 def _upsert(table: str, columns: Sequence[str]) -> str:

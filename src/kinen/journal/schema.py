@@ -72,10 +72,10 @@ def complete(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
         db.execute("BEGIN IMMEDIATE")
         db.executemany(_INSERT, rows)
         db.executemany(
-            "UPDATE observations SET kind = ?2, provenance = json_set(provenance, '$.exitCode',"
-            " json_extract(?3, '$.exitCode'), '$.hasError', json(json_extract(?3, '$.hasError')))"
-            " WHERE id = ?1 AND redacted = 0 AND forgotten_at = 0 AND kind = 'command'"
+            "UPDATE observations SET kind = :kind, provenance = json_set(provenance, '$.exitCode',"
+            " json_extract(:facts, '$.exitCode'), '$.hasError', json(json_extract(:facts, '$.hasError')))"
+            " WHERE id = :id AND redacted = 0 AND forgotten_at = 0 AND kind = 'command'"
             " AND exit_code IS NULL"
-            " AND json_extract(?3, '$.exitCode') IS NOT NULL",
-            [(id_, kind, provenance) for id_, kind, _, provenance, *_ in rows],
+            " AND json_extract(:facts, '$.exitCode') IS NOT NULL",
+            [{"id": row[0], "kind": row[1], "facts": row[3]} for row in rows],
         )

@@ -87,10 +87,10 @@ def revisions(
     rows = db.execute(
         f"SELECT c.sha, c.at, c.ops, t.status, p.path, IFNULL(b.path, ''), r.user, r.title,"
         " r.id"
-        f" FROM ({TOUCHED.format('?1')}) t JOIN commits c ON c.id = t.commit_id"
+        f" FROM ({TOUCHED.format(':file')}) t JOIN commits c ON c.id = t.commit_id"
         " JOIN paths p ON p.id = t.path LEFT JOIN paths b ON b.id = t.before"
         " LEFT JOIN records r ON r.id = c.record ORDER BY c.place, p.path",
-        (file,),
+        {"file": file},
     )
     history = []
     tags = SILENT
@@ -140,12 +140,12 @@ def companions(db: sqlite3.Connection, chosen: Sequence[int], limit: int) -> lis
     for file in chosen:
         commits: dict[tuple[int, int], list[int]] = {}
         rows = db.execute(
-            f"SELECT c.place, c.id, {OWNER} FROM ({TOUCHED.format('?1')}) m"
+            f"SELECT c.place, c.id, {OWNER} FROM ({TOUCHED.format(':file')}) m"
             f" JOIN commits c ON c.id = m.commit_id AND c.width <= {WIDE}"
             " AND c.record > 0"
             " JOIN touches t ON t.commit_id = m.commit_id JOIN paths p ON p.id = t.path"
             " ORDER BY c.place",
-            (file,),
+            {"file": file},
         )
         for place, commit, other in rows:
             files = commits.setdefault((place, commit), [])
@@ -186,20 +186,20 @@ def edges(db: sqlite3.Connection, ref: str) -> list[Edge]:
     )
     if kind == "commit":
         rows = db.execute(
-            f"{touching.format('touches t')} WHERE c.sha = ?1 UNION ALL "
+            f"{touching.format('touches t')} WHERE c.sha = :sha UNION ALL "
             "SELECT 'commit:' || c.sha, 'commit:' || o.sha, x.type, x.sha, '', 0 FROM cites x"
             " JOIN commits c ON c.id = x.commit_id JOIN commits o ON o.sha >= x.sha"
-            " AND o.sha < x.sha || 'g' WHERE (c.sha = ?1 OR o.sha = ?1) AND c.record > 0"
+            " AND o.sha < x.sha || 'g' WHERE (c.sha = :sha OR o.sha = :sha) AND c.record > 0"
             " AND o.record > 0 ORDER BY 3, 1, 2",
-            (key,),
+            {"sha": key},
         )
     elif kind == "file":
         rows = db.execute(
-            f"WITH mine AS ({TOUCHED.format('?1')}) {touching.format('mine t')} UNION ALL"
+            f"WITH mine AS ({TOUCHED.format(':file')}) {touching.format('mine t')} UNION ALL"
             " SELECT 'file:' || b.path, 'file:' || p.path, 'renames', '', substr(c.sha, 1, 12), 0"
             " FROM mine t JOIN commits c ON c.id = t.commit_id JOIN paths p ON p.id = t.path"
             " JOIN paths b ON b.id = t.before ORDER BY 3, 1, 2",
-            (file_at(db, key),),
+            {"file": file_at(db, key)},
         )
     else:
         return []

@@ -294,8 +294,8 @@ def _present(history: History, steps: list[Step], tree: list[str] | None) -> set
         before = {id_ for (id_,) in rows}
         now = {**dict.fromkeys(before - there, False), **dict.fromkeys(there - before, True)}
         affected |= set(now)
-    rows = [(int(on), path) for path, on in now.items()]
-    sql = "UPDATE paths SET present = ?1 WHERE id = ?2 AND present != ?1"
+    rows = [{"present": on, "path": path} for path, on in now.items()]
+    sql = "UPDATE paths SET present = :present WHERE id = :path AND present != :present"
     history.db.executemany(sql, rows)
     return affected
 
