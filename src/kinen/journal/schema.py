@@ -73,7 +73,8 @@ def complete(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
         db.executemany(_INSERT, rows)
         db.executemany(
             "UPDATE observations SET kind = :kind, provenance = json_set(provenance, '$.exitCode',"
-            " json_extract(:facts, '$.exitCode'), '$.hasError', json(json_extract(:facts, '$.hasError')))"
+            " json_extract(:facts, '$.exitCode'), '$.hasError',"
+            " json(json_extract(:facts, '$.hasError')))"
             " WHERE id = :id AND redacted = 0 AND forgotten_at = 0 AND kind = 'command'"
             " AND exit_code IS NULL"
             " AND json_extract(:facts, '$.exitCode') IS NOT NULL",
