@@ -169,7 +169,7 @@ def measured_documentation(
                 for mode in MODES:
                     scores, lost, right = [], 0, 0
                     for question, name in sets[direction]:
-                        hits = _found(memory, Query(question, mode=mode, limit=10))
+                        hits = found(memory, Query(question, mode=mode, limit=10))
                         names = [Path(hit.record.path).stem for hit in hits]
                         scores.append(ndcg(distinct(names), {name}))
                         if name in names:
@@ -177,12 +177,12 @@ def measured_documentation(
                             lost += hits[names.index(name)].strength < CLOSE
                     figures = (round(statistics.fmean(scores), 3), round(half_width(scores), 3))
                     rows[f"{direction} {mode}"] = (*figures, lost, right)
-            shown = [_found(memory, Query(question, floor=True)) for question in noise]
+            shown = [found(memory, Query(question, floor=True)) for question in noise]
             rows["noise"] = (sum(map(bool, shown)), len(noise))
     return rows
 
 
-def _found(memory: Any, query: Any) -> list[Any]:
+def found(memory: Any, query: Any) -> list[Any]:
     """The hits of a search; none where the model is said not to know the script."""
     from kinen.errors import QueryError
 

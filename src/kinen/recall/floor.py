@@ -6,7 +6,7 @@ A search always finds something that is nearest. Two floors were measured (docs/
 
 from __future__ import annotations
 
-from math import log
+from math import exp, log
 
 from kinen.model.records import Hits
 from kinen.recall.fuse import index_size
@@ -51,7 +51,18 @@ MOST_WORDED = 0.65
 """The score up to which missing words count against a hit."""
 CLOSE = 35
 """The strength of a hit that is just close enough."""
+FAIR = 50
 STRONG = 65
+ODDS = {
+    "hybrid": (-2.82, 1.6, 12.59, 0.94, 1.08),
+    "semantic": (-2.9, 2.07, 12.1, 1.13, 0.0),
+    "fulltext": (-3.16, 2.74, 12.02, 1.2, 0.0),
+}
+"""The log odds that a hit answers, by mode: a constant, and the weights of its score, of its lead
+over the best other one, of 1 / its place and of its cosine. Learned from 24 sets (0019)."""
+MOST_LEAD = 0.3
+CHANCES = (0.0, 0.5, 0.9, 1.0)
+"""Chances that a hit answers which are a strength of `CLOSE`, `FAIR`, `STRONG` and 100."""
 FOREIGN = 0.15
 """Fluency of a model below which its vectors say nothing: it does not know the script."""
 FLUENT = 0.65
@@ -114,13 +125,13 @@ def without_weak(hits: Hits, needed: Callable[[Hit], bool] | None = None) -> Hit
 def answered_by_words(hits: Hits, counts: Mapping[str, int], chunks: int) -> bool:
     """Whether full text has answered a question well enough to do without the model.
 
-    The first hit has every word of it, or it is strong and has half of them by their rarity.
+    The first hit has every word of it, or it is fair and has half of them by their rarity.
     `counts` and `chunks` as in `is_known`.
     """
     if not hits:
         return False
     shared = shared_weight(hits[0], counts, chunks)
-    return shared > ALL or (shared >= HALF and hits[0].strength >= STRONG)
+    return shared > ALL or (shared >= HALF and hits[0].strength >= FAIR)
 
 
 def unknown_note(counts: Mapping[str, int]) -> str:
@@ -134,7 +145,7 @@ def strength_word(strength: int) -> str:
     """What a strength means, in a word."""
     if strength >= STRONG:
         return "strong"
-    return "fair" if strength >= CLOSE else "weak"
+    return "fair" if strength >= FAIR else "weak"
 
 
 class Yardstick:
@@ -261,6 +272,43 @@ def is_scripted(text: str) -> bool:
     return 2 * sum(letter > "\u024f" for letter in letters) > len(letters)
 
 
+def with_chances(hits: Hits, chunks: int, weight: float = 0.0) -> Hits:
+    """Close hits with the strength of their chance to answer, where the index is large.
+
+    How close a hit is decides whether it is shown. How likely it answers is seen beside the others:
+    several that are equally close cannot all be what was asked for. In the smallest index nothing
+    can be learned from that, and the strengths stay. `weight` as in `Yardstick`.
+    """
+    compared = any(map(is_compared, hits))
+    odds = ODDS.get(hits.mode if compared else "fulltext")
+    of_files = any({vote.retriever for vote in hit.votes} <= OF_FILES for hit in hits)
+    if not odds or of_files or hits.mode not in ODDS:
+        return hits
+    scores = [_closeness(hit.votes) / (1 - weight) for hit in hits]
+    rated = []
+    for place, (hit, score) in enumerate(zip(hits, scores, strict=True)):
+        best = max((*scores[:place], *scores[place + 1 :]), default=score - MOST_LEAD)
+        lead = max(-MOST_LEAD, min(MOST_LEAD, score - best))
+        cosine = next((vote.score for vote in hit.votes if vote.retriever == "semantic"), 0.0)
+        values = (1.0, score, lead, 1 / (1 + place), cosine)
+        chance = 1 / (1 + exp(-sum(map(float.__mul__, odds, values))))
+        least, fair, strong, most = CHANCES
+        if chance < fair:
+            likely = CLOSE + (FAIR - CLOSE) * (chance - least) / (fair - least)
+        elif chance < strong:
+            likely = FAIR + (STRONG - FAIR) * (chance - fair) / (strong - fair)
+        else:
+            likely = STRONG + (100 - STRONG) * (chance - strong) / (most - strong)
+        strength = round(hit.strength + (likely - hit.strength) * index_size(chunks))
+        rated.append(hit if hit.strength < CLOSE else hit._replace(strength=strength))
+    return Hits(tuple(rated), hits.query, hits.mode, hits.notes)
+
+
+def _closeness(votes: Iterable[Vote]) -> float:
+    """The part of a score that says how close a hit is to the question."""
+    return sum(vote.share for vote in votes if vote.retriever not in ASIDE)
+
+
 def in_order(hits: Hits) -> Hits:
     """Hits none of which claims to be closer than one before it.
 
@@ -283,7 +331,7 @@ def strength(votes: Sequence[Vote], yardstick: Yardstick) -> int:
     if by_cosine or yardstick.by_place:
         worded = any(vote.retriever == "fulltext" for vote in votes)
         return max(by_meaning, CLOSE if worded and not yardstick.words_missing else 0)
-    score = sum(vote.share for vote in votes if vote.retriever not in ASIDE)
+    score = _closeness(votes)
     retrievers = {vote.retriever for vote in votes}
     if retrievers <= OF_FILES:
         return max(scaled(score, SCORE), CLOSE if retrievers & {"commits", "names"} else 0)

@@ -9,7 +9,14 @@ from kinen.model.records import GIT_KINDS, Hit, Hits
 from kinen.model.tuples import NamedTuple
 from kinen.query import LONGEST
 from kinen.recall import fuse
-from kinen.recall.floor import UNKNOWN_SCRIPT, Yardstick, close_only, in_order, with_strengths
+from kinen.recall.floor import (
+    UNKNOWN_SCRIPT,
+    Yardstick,
+    close_only,
+    in_order,
+    with_chances,
+    with_strengths,
+)
 from kinen.recall.wording import (
     asks_memory,
     exact_wording,
@@ -94,7 +101,7 @@ def search(reader: Index, query: Query, meaning: Callable[[], tuple[Meaning | No
             ranked, _, notes = _ranked(reader, part, meaning)
             return ranked, notes
 
-        return _above_floor(_rated(reader, search_files(reader, query, rank)))
+        return _above_floor(reader, _rated(reader, search_files(reader, query, rank)))
     if "file" in query.kinds:
         return _both(reader, query, meaning)
     halves: list[Meaning | None] = []
@@ -105,9 +112,11 @@ def search(reader: Index, query: Query, meaning: Callable[[], tuple[Meaning | No
         return found, reason
 
     ranked, cited, notes = _ranked(reader, query, half)
-    hits = Hits(_load(reader, ranked, query, cited), query, query.mode, notes)
+    # Whether the first hit answers is judged beside the second.
+    loaded = _load(reader, ranked, query._replace(limit=max(2, query.limit)), cited)
+    hits = Hits(loaded, query, query.mode, notes)
     fluency = next((found.fluency for found in halves if found), None)
-    return _above_floor(_rated(reader, hits, fluency))
+    return _above_floor(reader, _rated(reader, hits, fluency))
 
 
 def _rated(reader: Index, hits: Hits, fluency: Callable[[str], float] | None = None) -> Hits:
@@ -132,12 +141,15 @@ def _ranks_by_files(query: Query) -> bool:
     return bool(query.near) or (query.kinds == ("commit",) and query.mode == "hybrid")
 
 
-def _above_floor(hits: Hits) -> Hits:
-    """The hits that are close, if the query wants only these.
+def _above_floor(reader: Index, hits: Hits) -> Hits:
+    """The hits that are close, if the query wants only these; for a page with their chances.
 
     Quoted words and corrected ones decide by themselves what is a hit.
     """
     query = hits.query
+    if query.once:
+        hits = with_chances(hits, reader.chunk_count(), _weight_aside(query))
+    hits = Hits(hits[: query.limit], query, hits.mode, hits.notes)
     corrected = any(note.startswith("corrected") for note in hits.notes)
     if query.floor and not query.required and not corrected:
         hits = close_only(hits)

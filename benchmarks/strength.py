@@ -1,0 +1,92 @@
+"""How often a hit that is called strong, fair or weak answers the question.
+
+    python benchmarks/strength.py --data DIR [--help-pages DIR]
+
+The labelled sets of `floor.py` and, with --help-pages, the documentation of `languages.py` in ten
+languages, each asked by heading and by the English heading. Only hits above the floor count, each
+file once. An answer is a file with a label: others may answer too, so these are the least.
+"""
+
+from __future__ import annotations
+
+import random
+from argparse import ArgumentParser
+from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import floor
+from kinen import Query
+from kinen.recall.floor import strength_word
+from languages import FOLDERS, documentation, found
+from quality import Question, indexed
+from record import save
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+QUESTIONS = 200
+"""Of each space."""
+WORDS = ("strong", "fair", "weak")
+MODES = ("hybrid", "semantic", "fulltext")
+
+
+def spaces(data: Path, pages: Path | None) -> Iterator[floor.LabelledSpace]:
+    for read in floor.SETS.values():
+        yield from read(data)
+    for language in ("en", *FOLDERS) if pages else ():
+        sets = documentation(pages, language, 40)
+        files = {f"{name}.md": f"{text}\n" for name, text in sets["files"].items()}
+        for kind in ("same", "english")[: 1 if language == "en" else 2]:
+            questions = [Question(text, {f"{name}.md"}) for text, name in sets[kind]]
+            yield floor.LabelledSpace(f"{kind} {language}", files, questions)
+
+
+def measured(space: floor.LabelledSpace) -> dict[tuple[str, str], list[bool]]:
+    """Whether hits answered, by mode and what their strength is called."""
+    answered: dict[tuple[str, str], list[bool]] = defaultdict(list)
+    chosen = random.Random(1).sample(space.questions, min(QUESTIONS, len(space.questions)))
+    with indexed(space.files) as memory:
+        for question in chosen:
+            for mode in MODES:
+                query = Query(question.text, mode=mode, floor=True, once=True)
+                for hit in found(memory, query):
+                    word = strength_word(hit.strength)
+                    answered[mode, word].append(hit.record.path in question.gold)
+    return answered
+
+
+def main() -> None:
+    parser = ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder with the labelled sets")
+    parser.add_argument("--help-pages", type=Path, help="documentation, a folder a language")
+    parser.add_argument("--no-save", action="store_true", help="print only")
+    options = parser.parse_args()
+    totals: dict[str, dict[tuple[str, str], list[bool]]] = {}
+    every = list(spaces(options.data, options.help_pages))
+    with ProcessPoolExecutor() as pool:
+        for space, answered in zip(every, pool.map(measured, every), strict=True):
+            for name in (space.name, "all"):
+                rows = totals.setdefault(name, defaultdict(list))
+                for key, answers in answered.items():
+                    rows[key] += answers
+    results: dict[str, Any] = {}
+    for name, rows in totals.items():
+        for mode in MODES:
+            cells = {word: rows[mode, word] for word in WORDS}
+            shares = {
+                word: (round(sum(answers) / max(1, len(answers)), 3), len(answers))
+                for word, answers in cells.items()
+            }
+            results.setdefault(name, {})[mode] = shares
+            print(f"{name:<14}{mode:<10}", end="")
+            print(
+                "  ".join(f"{word} {share:4.0%} of {n:>4}" for word, (share, n) in shares.items())
+            )
+    if not options.no_save:
+        save("strength", results)
+
+
+if __name__ == "__main__":
+    main()
