@@ -477,6 +477,7 @@ def test_an_import_that_does_not_fit_is_refused_and_changes_nothing(ask: Asked) 
 
 
 def test_a_space_is_found_by_name_id_path_or_folder(ask: Asked, project: Project) -> None:
+    ask("POST", "/observations", json={"content": "x"})  # makes it known by its name
     about = ask("GET", "/status")["space"]["space"]
     for name in ("parcelry", about["id"], about["id"][:12], f"{project.root}/notes"):
         answer = ask("GET", "/status", headers={"X-Kinen-Space": name})

@@ -12,7 +12,7 @@ from kinen.model.late import cache, lru_cache, re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
 FIRST = -62_135_596_800
@@ -61,6 +61,8 @@ _UNSPACED = (
 _SCRIPTED = lazy_pattern(f"([{_UNSPACED}]+)|(?:(?![{_UNSPACED}])[^\\W_])+")
 _OTHER_SCRIPT = lazy_pattern(f"[^\\W\\0-\u024f]|[{_UNSPACED}]")
 """A letter that is not Latin: most text that is not ASCII has dashes, arrows and emoji only."""
+PIECE = 1_000
+"""Characters of a text that are read at a time for its first words."""
 BEGINNING = 5
 """Letters by which a word is matched whose script the stemmer does not know."""
 _NAME = lazy_pattern(r"(?<!\s)\s++([A-Za-z_]\w*+)")
@@ -212,7 +214,7 @@ def terms(text: str, limit: int = 48) -> tuple[str, ...]:
     every: dict[str, None] = {}
     decisive: dict[str, None] = {}
     scripted = () if text.isascii() else _SCRIPTED.finditer(text)
-    for word in (match[0] for match in scripted) if scripted else words(text):
+    for word in (match[0] for match in scripted) if scripted else _words_of(text):
         if word in every:
             continue
         candidates = [word]
@@ -226,6 +228,15 @@ def terms(text: str, limit: int = 48) -> tuple[str, ...]:
         if len(decisive) >= limit:
             break  # a text of a megabyte is not read to the end for its first words
     return tuple(decisive or every)[:limit]
+
+
+def _words_of(text: str) -> Iterator[str]:
+    """The words of a text, read piece by piece up to a space."""
+    start = 0
+    while start < len(text):
+        end = text.find(" ", start + PIECE)
+        yield from words(text[start:end] if end > 0 else text[start:])
+        start = end if end > 0 else len(text)
 
 
 def contains(text: str, phrase: str) -> bool:
