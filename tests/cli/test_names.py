@@ -83,23 +83,6 @@ def test_what_is_saved_in_one_form_is_read_in_the_other(kinen: Callable[..., Ran
     assert "descaled" in kinen("save", "--tag", "tea", "--list").out
 
 
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        (("chekpoint", "x"), "did you mean `kinen checkpoint`?"),
-        (("session", "ronud"), "did you mean `kinen session round`?"),
-        (("status", "ledgr"), "did you mean `kinen status ledger`?"),
-        (("forget", "a", "b"), "see `kinen forget --help`"),
-    ],
-)
-def test_a_wrong_word_gets_a_hint(
-    kinen: Callable[..., Ran], words: tuple[str, ...], hint: str
-) -> None:
-    ran = kinen(*words)
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.strip().endswith(hint)
-
-
 def complete(kinen: Callable[..., Ran], line: str) -> list[str]:
     words = line.split(" ")
     values = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}

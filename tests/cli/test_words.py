@@ -144,25 +144,3 @@ def test_the_plain_forms_of_a_command_line(kinen, space) -> None:
     assert kinen("query", "--tags", "a,b").err == kinen("files", "--tags", "a,b").err
     listed = kinen("--space", str(space), "list", "observations", cwd=space.parent)
     assert "the kettle is on" in listed.out
-
-
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        (("serach", "x"), "did you mean `kinen search`?"),
-        (("plan", "lst"), "did you mean `kinen plan list`?"),
-        (("search", "x", "--type", "rond"), "did you mean rounds?"),
-        (("search", "x", "--kind", "comand"), "did you mean command?"),
-        (("list", "observations", "--kind", "errors"), "did you mean error?"),
-    ],
-)
-def test_a_wrong_name_gets_the_nearest(kinen, words: tuple[str, ...], hint: str) -> None:
-    ran = kinen(*words)
-    assert ran.code == 2
-    assert ran.err.strip().endswith(hint)
-
-
-def test_a_bundle_is_read_from_a_pipe_without_a_name(kinen, space) -> None:
-    kinen("log", "the kettle is on")
-    bundle = kinen("export").out
-    assert kinen("import", stdin=bundle).code == 0
