@@ -8,16 +8,10 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tools.tool import load
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from conftest import Ran
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -97,14 +91,3 @@ def test_the_picture_of_the_terminal_is_what_the_commands_print() -> None:
 
 def without_numbers(text: str) -> str:
     return re.sub(r"[\d.]+", "0", re.sub(r"\b01[0-9A-Z]{6,}\b", "ID", text))
-
-
-def test_every_command_has_a_help_with_what_it_does(kinen: Callable[..., Ran]) -> None:
-    from kinen.cli import ALIASES
-    from kinen.verbs.catalogue import names
-
-    for name in names():
-        run = kinen(name, "--help")
-        assert run.code == 0
-        assert run.out.startswith(f"Usage: kinen {ALIASES.get(name, name)}")
-        assert len(run.out.splitlines()) > 4

@@ -189,61 +189,7 @@ def test_a_recall_is_narrowed_down_by_options(ask: Ask, repo: Repository) -> Non
         assert "use one of them" in ran.err
 
 
-def test_a_recall_is_compact_or_full_and_the_same_each_time(ask: Ask) -> None:
-    long = "\n".join(f"- step {n}: the limiter was looked at" for n in range(60))
-    ask("checkpoint", f"About the limiter\n\n{long}\n\nIt counts per key.")
-    ask("checkpoint", "Another limiter")
-    compact, full = ask("recall", "limiter").out, ask("recall", "limiter", "--full").out
-    assert len(compact) < 700 < len(full)
-    assert "step 59" in full
-    assert ask("recall", "limiter").out == compact
-    values = parsed(ask("recall", "limiter", "--full", "--budget", "120", "--json"))
-    assert values["tokens"] <= values["budget"] == 120
-    assert [item["reason"] for item in values["dropped"]] == ["over budget"]
-    assert "corrected: limitter → limiter" in ask("recall", "limitter").err
-
-
-def test_spaces_are_recalled_together(ask: Ask, space: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    (other / ".kinen").mkdir(parents=True)
-    for root in (space, other):
-        (root / "deploy.md").write_text(f"# Deploy\n\n{root.name} is deployed at night.\n")
-        assert ask("index", cwd=root).code == 0
-    for names in (("--space", "all"), ("--space", "space", "--space", "other")):
-        out = ask("recall", "deploy", *names).out
-        assert "[space: note:deploy.md:1]" in out
-        assert "[other: note:deploy.md:1]" in out
-    alone = ask("recall", "deploy", "--space", "other").out
-    assert cited(alone) == ["note:deploy.md:1"]
-    assert "other is deployed" in alone
-    assert refused(ask("recall", "deploy", "--space", "all", "--distill"))
-
-
 # Digests
-
-
-def test_a_digest_cites_its_sources_and_says_what_it_cost(ask: Ask) -> None:
-    created = ref(ask("checkpoint", "The limiter allows 300 requests a minute per key"))
-    ask("checkpoint", "The office moves in May")
-    out = ask("recall", "--distill", "what does the limiter allow").out
-    assert out.startswith("## Digest\n")
-    assert "300" in out
-    assert created in cited(out)
-    for budget in (60, 500):
-        words = ("--distiller", "extract", "limiter", "--budget", str(budget), "--json")
-        values = parsed(ask("recall", *words))
-        assert values["tokens"] <= budget
-        digest = values["digest"]
-        assert (digest["by"], digest["cached"], digest["sources"]) == ("extract", False, [created])
-        assert digest["tokens_in"] > 0
-        assert digest["tokens_out"] > 0
-        assert digest["passages"] > 0
-        assert 0 <= digest["reduction"] < 1
-    assert "## Related" in ask("recall", "limiter", "--distill", "--distiller", "none").out
-    ran = ask("recall", "limiter", "--distill", "--budget", "20")
-    assert (ran.code, ran.out) == (1, "")
-    assert "no room" in ran.err
-    assert ask("recall", "--distill", "zzzzzz").code == 1
 
 
 def test_a_digest_is_given_again_until_something_changes(
@@ -344,22 +290,6 @@ def test_a_session_is_begun_gone_on_with_and_closed(kinen: Ask, space: Path) -> 
     drawn = parsed(kinen("memories", "list", "--json"))["memories"]
     assert [entry["derived_from"] for entry in drawn] == [[f"round:{path}"]]
     assert cited(kinen("recall", "where do sessions live").out)
-
-
-def test_status_tells_how_much_is_new_and_a_threshold_begins_an_epoch(ask: Ask) -> None:
-    def state(**env: str) -> tuple[int, float]:
-        output = parsed(ask("status", "--json", **env))["consolidation"]
-        return output["epoch"], output["surprise"]
-
-    assert state() == (0, 0)
-    ask("checkpoint", "one", *DECISION, "keep sessions in Postgres, as Redis loses them")
-    epoch, surprise = state()
-    assert (epoch, surprise > 0) == (0, True)
-    assert "epoch" not in ask("status").out
-    low = {"KINEN_CONSOLIDATION_SURPRISAL_THRESHOLD": "1"}
-    ask("checkpoint", "two", *DECISION, "build images with Nix, as Docker is slow", **low)
-    assert state()[0] == 1
-    assert ask("memories", "list").code == 0
 
 
 def test_a_closed_capsule_is_drawn_from_unless_that_is_turned_off(ask: Ask) -> None:
