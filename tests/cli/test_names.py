@@ -49,8 +49,8 @@ def test_a_part_is_an_option_where_words_could_be_text(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "home"), HOMES.items())
-def test_both_names_are_the_same_command(kinen: Callable[..., Ran], name: str, home: str) -> None:
-    first, second = kinen(*name.split(), "--help").out, kinen("help", *home.split()).out
+def test_both_names_are_the_same_command(ask: Callable[..., Ran], name: str, home: str) -> None:
+    first, second = ask(*name.split(), "--help").out, ask("help", *home.split()).out
     assert first.startswith(f"Usage: kinen {ALIASES.get(name, name)} ")
     assert second.startswith(f"Usage: kinen {home} ")
     assert f"Also: kinen {name}" in second
@@ -117,10 +117,10 @@ def test_help_shows_the_options_that_people_use_and_the_others_with_all(
 
 @pytest.mark.parametrize("name", [*LISTED, *HOMES])
 def test_a_short_help_is_short_and_leaves_nothing_out_of_few(
-    kinen: Callable[..., Ran], name: str
+    ask: Callable[..., Ran], name: str
 ) -> None:
     short, long = (
-        kinen(*name.split(), "--help", *more).out.split("Options:")[1] for more in ((), ("--all",))
+        ask(*name.split(), "--help", *more).out.split("Options:")[1] for more in ((), ("--all",))
     )
     if len([line for line in long.splitlines() if line.startswith("  -")]) <= FEW:
         assert short == long
