@@ -8,16 +8,10 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tools.tool import load
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from conftest import Ran
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -31,11 +25,10 @@ def test_the_reference_is_what_the_code_says() -> None:
         assert written == text, f"{name} is stale: run `make docs`"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_between_pages_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
-        if "://" not in target:
-            assert (page.parent / target).exists(), target
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+            assert "://" in target or (page.parent / target).exists(), f"{page.name}: {target}"
 
 
 def test_the_first_screen_of_the_readme_names_the_two_commands() -> None:
@@ -97,14 +90,3 @@ def test_the_picture_of_the_terminal_is_what_the_commands_print() -> None:
 
 def without_numbers(text: str) -> str:
     return re.sub(r"[\d.]+", "0", re.sub(r"\b01[0-9A-Z]{6,}\b", "ID", text))
-
-
-def test_every_command_has_a_help_with_what_it_does(kinen: Callable[..., Ran]) -> None:
-    from kinen.cli import ALIASES
-    from kinen.verbs.catalogue import names
-
-    for name in names():
-        run = kinen(name, "--help")
-        assert run.code == 0
-        assert run.out.startswith(f"Usage: kinen {ALIASES.get(name, name)}")
-        assert len(run.out.splitlines()) > 4

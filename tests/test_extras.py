@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import subprocess
@@ -265,14 +264,3 @@ def test_each_extra_declares_what_its_modules_import() -> None:
     assert declared["all"] == ["kinen[code,http,lsp,mcp,tui,zed]"]
     required = {requirement.split(">")[0].lower() for requirement in project["dependencies"]}
     assert not required & {*OPTIONAL, "h11"}
-
-
-def test_the_check_of_an_extra_imports_nothing() -> None:
-    tree = ast.parse((ROOT / "src" / "kinen" / "ipc" / "extras.py").read_text())
-    imported = {node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)}
-    names = {ast.unparse(node) for node in imported}
-    assert names == {
-        "from __future__ import annotations",
-        "import sys",
-        "from kinen.errors import MissingExtra",
-    }

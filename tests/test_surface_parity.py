@@ -19,7 +19,7 @@ from kinen.http.guard import Access
 from kinen.mcp.server import create_server
 from kinen.memory import Memory
 from kinen.memory.pool import MemoryPool
-from kinen.model.kinds import EVENTS, MODES
+from kinen.model.kinds import MODES
 from mcp import Client
 
 if TYPE_CHECKING:
@@ -143,23 +143,6 @@ TIMES = [
 ]
 
 
-@pytest.mark.parametrize("as_of", ["3d", "2026-03-01", "no-such-commit", "3y"])
-def test_an_earlier_time_means_the_same_on_every_surface(surfaces: Surfaces, as_of: str) -> None:
-    ok = as_of in ("3d", "2026-03-01")
-    searches = (
-        surfaces.cli("search", "kettle", "--as-of", as_of),
-        surfaces.mcp("kinen_search", query="kettle", as_of=as_of),
-        surfaces.http("/search", query="kettle", as_of=as_of),
-    )
-    agree(searches, ok=ok, parameter="as_of")
-    recalls = (
-        surfaces.cli("recall", "kettle", "--as-of", as_of),
-        surfaces.mcp("kinen_recall", query="kettle", as_of=as_of),
-        surfaces.http("/recall", query="kettle", as_of=as_of),
-    )
-    agree(recalls, ok=ok, parameter="as_of")
-
-
 @pytest.mark.parametrize("name", ["since", "until"])
 @pytest.mark.parametrize(("time", "ok"), TIMES)
 def test_a_time_means_the_same_on_every_surface(
@@ -218,62 +201,6 @@ def test_every_surface_has_the_same_modes(surfaces: Surfaces, mode: str) -> None
             assert all(name in reply.error for name in MODES)
 
 
-@pytest.mark.parametrize("name", ["notes", "note", "memories", "all", "notes,commits", "kettles"])
-def test_every_surface_has_the_same_types(surfaces: Surfaces, name: str) -> None:
-    replies = (
-        surfaces.cli("search", "kettle", "--type", name),
-        surfaces.mcp("kinen_search", query="kettle", type=name),
-        surfaces.http("/search", query="kettle", types=[name]),
-    )
-    agree(replies, ok=name != "kettles")
-
-
-@pytest.mark.parametrize("kind", [*EVENTS, "rumour"])
-def test_every_surface_has_the_same_kinds_of_observation(surfaces: Surfaces, kind: str) -> None:
-    replies = (
-        surfaces.cli("log", "the kettle is on", "--kind", kind),
-        surfaces.mcp("kinen_observe", content="the kettle is on", kind=kind),
-        surfaces.http("/observations", content="the kettle is on", kind=kind),
-    )
-    assert [reply.ok for reply in replies] == [kind in EVENTS] * 3, replies
-
-
-FILTERS = [
-    ("meta", "status=complete", True),
-    ("meta", "status", False),
-    ("meta", "=complete", False),
-    ("kinds", "fix", False),
-    ("kinds", "error", True),
-]
-
-
-@pytest.mark.parametrize(("name", "value", "ok"), FILTERS)
-def test_a_filter_means_the_same_on_every_surface(
-    surfaces: Surfaces, name: str, value: str, ok: bool
-) -> None:
-    arguments = {"query": "kettle", name: [value]}
-    replies = (
-        surfaces.cli("search", "kettle", option(name), value),
-        surfaces.mcp("kinen_search", **arguments),
-        surfaces.http("/search", **arguments),
-    )
-    agree(replies, ok=ok, parameter="meta" if name == "meta" else "")
-
-
-def test_kinds_of_commits_and_no_floor_on_every_surface(surfaces: Surfaces) -> None:
-    words = ("--type", "commits", "--kind", "fix", "--min-score", "0")
-    agree(
-        (
-            surfaces.cli("search", "kettle", *words),
-            surfaces.mcp(
-                "kinen_search", query="kettle", type="commits", kinds=["fix"], min_score=0
-            ),
-            surfaces.http("/search", query="kettle", types=["commits"], kinds=["fix"], min_score=0),
-        ),
-        ok=True,
-    )
-
-
 def test_a_recall_of_an_issue_is_the_same_everywhere(surfaces: Surfaces) -> None:
     (surfaces.folder / ".beads").mkdir(exist_ok=True)
     issue = '{"id": "tea-a1b2", "title": "The kettle leaks"}\n'
@@ -286,17 +213,6 @@ def test_a_recall_of_an_issue_is_the_same_everywhere(surfaces: Surfaces) -> None
             surfaces.mcp("kinen_context", issue=name),
         )
         agree(replies, ok=ok)
-
-
-@pytest.mark.parametrize("mode", [*MODES, "fts", "psychic"])
-def test_a_recall_has_the_modes_of_a_search(surfaces: Surfaces, mode: str) -> None:
-    ok = mode in (*MODES, "fts") and mode != "semantic"
-    replies = (
-        surfaces.cli("recall", "kettle", "--mode", mode),
-        surfaces.mcp("kinen_recall", query="kettle", mode=mode),
-        surfaces.http("/recall", query="kettle", mode=mode),
-    )
-    assert [reply.ok for reply in replies] == [ok] * 3, replies
 
 
 GOLDFISH = [

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import calendar
-import re
 import time
 
 import pytest
@@ -12,18 +11,6 @@ from kinen import text
 from kinen.errors import QueryError
 
 NOON = calendar.timegm((2026, 3, 15, 12, 0, 0))
-
-
-def test_a_lazy_pattern_is_compiled_by_its_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled: list[str] = []
-    compile_ = re.compile
-    monkeypatch.setattr(re, "compile", lambda *args: compiled.append(args[0]) or compile_(*args))
-    pattern = text.lazy_pattern(r"\bTEA\b", re.IGNORECASE)
-    assert (pattern.pattern, compiled) == (r"\bTEA\b", [])
-    assert pattern.search("green tea")
-    assert not pattern.search("teapot")
-    assert pattern.sub("coffee", "tea, Tea") == "coffee, coffee"
-    assert set(compiled) == {r"\bTEA\b"}
 
 
 @pytest.mark.parametrize(

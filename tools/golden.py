@@ -232,6 +232,7 @@ def steady(text: str, folder: Path) -> str:
     for pattern, name in (
         (r"(?:\r?\x1b\[K[^\r\n\x1b]*)+\r?\x1b\[K", ""),  # a progress bar, shown when it takes long
         (r"\(\d+\.\d s\)", "(N s)"),
+        (r"\d+\.\d+ s of CPU", "N s of CPU"),
         (r'(?<="seconds": )\d+\.\d{3,}', "N"),
         (r'(?<="used": ")[\d:.TZ-]+', "TIME"),  # of a file, here and in the next line
         (r"(?<= MB  )\d{4}-\d\d-\d\d", "DATE"),

@@ -86,13 +86,6 @@ def test_a_fix_after_which_the_error_came_back_says_so(worked: Path, kinen: Kine
     assert [bool(fix["came_back"]) for fix in fixes if fix["fixed_at"]] == [True]
 
 
-def test_fix_without_an_error_says_what_to_give(kinen: Kinen) -> None:
-    assert kinen("fix", stdin="").code == 2
-    run = kinen("fix", "ok")
-    assert run.code == 2
-    assert "give the lines that name the error" in run.err
-
-
 def test_how_lists_the_invocations_that_worked(worked: Path, kinen: Kinen) -> None:
     run = kinen("how", "pytest", "--json")
     (use,) = json.loads(run.out)["invocations"]
@@ -103,17 +96,6 @@ def test_how_lists_the_invocations_that_worked(worked: Path, kinen: Kinen) -> No
     assert "git commit -m" in kinen("how", "git commit").out
     assert "git commit -m" in kinen("how", "/usr/bin/git commit").out
     assert "git commit -m" in kinen("how", "git", "commit", "--limit", "1").out
-
-
-def test_how_of_something_never_used_exits_with_1(worked: Path, kinen: Kinen) -> None:
-    run = kinen("how", "terraform")
-    assert (run.code, run.out) == (1, "")
-    assert "--failed" in run.err
-
-
-def test_fix_and_how_of_an_empty_space_find_nothing(kinen: Kinen) -> None:
-    assert kinen("fix", ERROR).code == 1
-    assert kinen("how", "pytest").code == 1
 
 
 def test_agents_ask_by_mcp_and_the_ledger_has_the_answer(worked: Path) -> None:

@@ -203,20 +203,6 @@ def test_what_is_missing_from_a_commit_is_found(ask: Ask, repo: Repository) -> N
     assert paths(ask("cochange --staged")) == ["docs/auth.md"]
 
 
-def test_tags_are_counted(ask: Ask, tmp_path: Path) -> None:
-    assert ask("tags").lines == ["     3  auth", "     2  security", "     1  docs"]
-    assert ask("tags --json").json["tags"][0] == {
-        "tag": "auth",
-        "count": 3,
-        "files": 3,
-        "notes": 0,
-    }
-    Repository(tmp_path / "bare").commit("one", {"a.txt": "1"})
-    bare = ask("tags", cwd=tmp_path / "bare")
-    assert (bare.code, bare.out) == (1, "")
-    assert "no tags" in bare.err
-
-
 @pytest.mark.parametrize(
     ("file", "text", "line"),
     [
@@ -269,55 +255,12 @@ def test_any_tag_can_be_taken_away(ask: Ask, tag: str) -> None:
     assert ask(f"tag {COOKIES} -{tag}") == (0, f"{', '.join(rest)}\n", "")
 
 
-def test_what_was_tagged_is_told_by_its_ref(ask: Ask) -> None:
-    for name, path in ((COOKIES, COOKIES), (OLD, COOKIES), ("docs/auth.md", "docs/auth.md")):
-        output = ask(f"tag {name} +reviewed --json").json
-        assert (output["ref"], "reviewed" in output["tags"]) == (f"file:{path}", True)
-
-
 def test_a_file_is_shown_as_it_was_at_any_commit(ask: Ask, repo: Repository) -> None:
     repo.git("tag", "v1", "HEAD~5")
     assert ask(f"show {OLD}@v1") == (0, LINES, "")
     assert ask(f"show {COOKIES}@main") == (0, LINES + "3", "")
     output = ask(f"show {OLD}@{repo.head[:9]}~3 --json").json
     assert (output["path"], output["content"]) == (OLD, LINES + "3")
-
-
-def test_a_commit_and_a_file_are_shown(ask: Ask, repo: Repository) -> None:
-    sha = repo.git("rev-parse", "HEAD~5")
-    answer = ask(f"show {sha[:7]}")
-    assert answer.lines[:2] == ["feat(auth): sign cookies", f"commit:{sha}"]
-    for text in ("by Ada <ada@example.org>", "at 2023-11-14T22:14:20.000Z", SIGNED, TESTS):
-        assert text in answer.out
-    output = ask(f"show commit:{sha[:7]} --json").json
-    assert output["ref"] == f"commit:{sha}"
-    targets = {edge["target"] for edge in output["edges"] if edge["type"] == "touches"}
-    assert targets == {f"file:{COOKIES}", "file:docs/auth.md", f"file:{TESTS}"}
-    file = ask(f"show file:{COOKIES}")
-    assert "tags auth, security" in file.lines
-    assert f"renamed {OLD} → {COOKIES}" in file.out
-    assert "deleted" in ask(f"show file:{GONE}").lines
-
-
-def test_snapshots_are_made_listed_restored_and_pruned(ask: Ask, repo: Repository) -> None:
-    empty = "note: no snapshots yet: `kinen snapshot create` makes one\n"
-    assert ask("snapshot list") == (1, "", empty)
-    first, before = ask("snapshot create --json").json, repo.head
-    assert (first["commit"], first["automatic"]) == (before, False)
-    repo.commit("feat: a kettle", {"kettle.py": "tea"})
-    assert f"at {repo.head[:10]}, made by hand" in ask("snapshot create").out
-    listed = ask("snapshot list --json").json["snapshots"]
-    assert (listed[0]["commit"], listed[1]) == (repo.head, first)
-    assert paths(ask("snapshot list")) == [item["name"] for item in listed]
-    restored = ask(f"snapshot restore {before[:7]} --json").json
-    assert restored["name"] == first["name"]
-    assert restored["counts"]["documents"] == ask("status --json").json["counts"]["documents"]
-    assert "kettle" in ask("search --fulltext kettle").out
-    assert ask("snapshot restore").out.startswith(f"restored {listed[0]['name']} and updated it")
-    assert ask("snapshot prune --keep 1").out == f"removed {first['name']}\n"
-    assert ask("snapshot prune --json").json == {"removed": []}
-    assert ask("snapshot prune --keep 0").code == 0
-    assert ask("snapshot restore").refused
 
 
 def test_a_commit_is_found_with_what_it_says(ask: Ask, repo: Repository) -> None:
@@ -370,10 +313,6 @@ def test_files_are_found_and_their_shares_add_up(ask: Ask) -> None:
     assert ask("search -t files cookies --tag docs -l").lines == ["docs/auth.md"]
 
 
-def test_files_of_nobody_are_not_found(ask: Ask) -> None:
-    assert ask("search -t files cookies --author carol").out == ""
-
-
 def test_several_repositories_are_searched_together(ask: Ask, tmp_path: Path) -> None:
     sha = Repository(tmp_path / "other").commit("feat: cookies of another kind", {"jar.py": "1"})
     assert ask("index").code == ask("index", cwd=tmp_path / "other").code == 0
@@ -419,38 +358,6 @@ def test_a_worktree_has_its_own_stage_and_the_same_memory(ask: Ask, repo: Reposi
     assert ask(f"show {tree / COOKIES}@side", cwd=tree).out == LINES + "3"
     listed = [ask("space list --json", cwd=cwd).json["spaces"] for cwd in (repo.root, tree)]
     assert [space["id"] for space in listed[0]] == [space["id"] for space in listed[1]]
-
-
-def test_without_git_the_error_says_so(ask: Ask, tmp_path: Path) -> None:
-    plain = tmp_path / "plain"
-    plain.mkdir()
-    (plain / "a.md").write_text("# Plain\n")
-    asking = "files|tags --staged|history a.md|cochange a.md|cochange --staged"
-    for line in f"{asking}|tag a.md +x|show a.md@HEAD".split("|"):
-        ran = ask(line, cwd=plain)
-        assert (ran.refused, "no git repository" in ran.err) == (True, True), ran
-    assert ask("search --type commits plain", cwd=plain).code == 1
-    assert ask("search --type files plain", cwd=plain).code == 1
-    assert ask("snapshot create", cwd=plain).code == 0
-
-
-MISTAKES = (
-    "files --limit -1|files --offset many|history nowhere.py|history ../outside.py|history"
-    "|cochange|cochange nowhere.py|cochange --staged a.py|cochange a.py --limit 0|tags --into x"
-    "|tag docs/auth.md|tag docs/auth.md +|tag docs/auth.md +a,b|tag nowhere.py +x|show nowhere@HEAD"
-    "|show docs/auth.md@nowhere|show docs/auth.md@HEAD:x|show file:nowhere|show ffffffff"
-    "|snapshot restore|snapshot restore nowhere|snapshot prune --keep -1|search x --near ../../y"
-)
-
-
-@pytest.mark.parametrize("words", MISTAKES.split("|"))
-def test_a_mistake_is_one_line_that_says_what_to_do(ask: Ask, words: str) -> None:
-    ran = ask(words)
-    assert (ran.refused, " · " in ran.err) == (True, True), ran
-
-
-def test_a_group_without_a_command_is_told_briefly(ask: Ask) -> None:
-    assert all(len(ask(group).err) < 200 for group in ("snapshot", "hooks"))
 
 
 def test_help_has_an_example(ask: Ask) -> None:

@@ -72,31 +72,6 @@ def test_a_capsule_can_be_part_of_another(kinen) -> None:
     assert kinen("capsule", "open", "--intent", "x", "--parent", "capsule:nothing").code == 2
 
 
-def test_a_capsule_is_opened_filled_closed_and_shown(kinen) -> None:
-    capsule = ref(kinen("capsule", "open", "--intent", "find the flaky test", "--session", "s1"))
-    kinen("log", "$ pytest\n1 failed", "--kind", "command", "--session", "s1")
-    kinen("log", "it races with the cache", "--session", "s1")
-    closed = kinen("capsule", "close", capsule)
-    assert closed.out.startswith(capsule)
-    assert "find the flaky test" in closed.out
-    assert "it races with the cache" in closed.out
-    data = json.loads(kinen("capsule", "show", capsule, "--json").out)
-    assert (data["status"], len(data["observations"]), len(data["summaries"])) == (
-        "closed",
-        2,
-        1,
-    )
-    again = kinen("capsule", "close", capsule)
-    assert again.code == 2
-    assert "closed already" in again.err
-    left = ref(kinen("capsule", "open", "--intent", "another", "--session", "s1"))
-    ref(kinen("capsule", "open", "--intent", "a third", "--session", "s1"))
-    assert "abandoned" in kinen("capsule", "show", left).out
-    assert (
-        "find the flaky test" in kinen("search", "--fulltext", "flaky", "--type", "summaries").out
-    )
-
-
 def test_pins_come_first_in_a_recall_and_go_when_they_are_taken_away(kinen) -> None:
     item = ref(kinen("log", "never deploy on Fridays"))
     kinen("log", "the deploy script needs a token")
@@ -130,12 +105,6 @@ def test_a_recall_keeps_its_budget_and_says_what_it_left_out(kinen) -> None:
     assert kinen("recall", "import").out.startswith("## Related")
 
 
-def test_a_file_can_be_pinned(kinen, write) -> None:
-    write("conventions.md", "# Conventions\n\nTabs, never spaces.\n")
-    assert kinen("pin", "conventions.md").code == 0
-    assert "Tabs, never spaces" in kinen("recall", "whatever").out
-
-
 def test_secrets_and_private_text_never_reach_the_disk(kinen, home: Path) -> None:
     ran = kinen("log", f"export TOKEN={SECRET} <private>the merger</private>", "--json")
     data = json.loads(ran.out)
@@ -160,14 +129,6 @@ def test_excluded_paths_are_never_captured(kinen, write, home: Path) -> None:
             assert "never captured" in ran.err
     assert not files_with(home, "marigold")
     assert kinen("log", "edited it", "--file", "src/env.py").code == 0
-
-
-def test_list_takes_singulars_and_names_the_command_for_other_things(kinen) -> None:
-    kinen("log", "tea")
-    assert "tea" in kinen("list", "observation").out
-    assert "run `kinen checkpoint list`" in kinen("list", "checkpoints").err
-    assert "did you mean observations?" in kinen("list", "observatoins").err
-    assert "without -l" in kinen("search", "-l", "tea").err
 
 
 def test_redacted_and_forgotten_text_is_nowhere(kinen, home: Path) -> None:
@@ -261,30 +222,6 @@ def test_an_import_is_whole_or_nothing_and_says_what_it_would_do(kinen, tmp_path
     assert kinen("import", str(tmp_path / "missing.json")).code == 2
     bundle.write_bytes(b"\x00\x01 no json")
     assert kinen("import", str(bundle)).code == 2
-
-
-def test_mistakes_are_one_line(kinen, tmp_path: Path, home: Path) -> None:
-    for words in (
-        ("log", ""),
-        ("log", "   "),
-        ("log", "x", "--kind", "nonsense"),
-        ("log", "x", "--capsule", "capsule:nope"),
-        ("redact", "observation:nope"),
-        ("forget", "no/such/file.md"),
-        ("pin", "nothing"),
-        ("capsule", "show", "01"),
-        ("list", "nothing"),
-        ("list", "observations", "--after", "whenever"),
-    ):
-        ran = kinen(*words)
-        assert ran.code == 2, words
-        assert len(ran.err.strip().splitlines()) == 1, ran.err
-        assert "Traceback" not in ran.err
-    before = sorted((home / "kinen").rglob("*"))
-    bare = tmp_path / "bare"
-    bare.mkdir()
-    assert kinen("log", "x", cwd=bare).code == 2
-    assert sorted((home / "kinen").rglob("*")) == before
 
 
 def test_a_journal_of_a_newer_kinen_is_refused_and_not_touched(kinen, home: Path) -> None:

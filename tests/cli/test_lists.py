@@ -112,45 +112,6 @@ def test_the_beginning_of_several_ids_is_ambiguous_and_lists_them(
         assert "give more of the id" in ran.err
 
 
-def test_a_memory_is_edited_merged_superseded_and_each_is_undone(
-    recorded: Path, kinen: Ask
-) -> None:
-    def refs() -> list[str]:
-        listed = json.loads(kinen("memories", "list", "--json").out)["memories"]
-        return sorted(entry["ref"] for entry in listed)
-
-    def sources() -> list[str]:
-        return json.loads(kinen("memories", "show", second, "--json").out)["derived_from"]
-
-    before = refs()
-    first, second = before
-    edited = kinen("memories", "edit", first, "Black tea in the office")
-    assert (edited.code, f"replaces {first}" in edited.out) == (0, True)
-    assert first not in refs()
-    assert kinen("memories", "edit", second, "-", stdin="Other words\n").code == 0
-    assert "edit undone" in kinen("memories", "undo").out
-    assert "edit undone" in kinen("memories", "undo").out
-    assert refs() == before
-    own = sources()
-    assert f"merged into {second}" in kinen("memories", "merge", first, second).out
-    assert refs() == [second]
-    assert set(sources()) > set(own)
-    kinen("memories", "undo")
-    assert refs() == before
-    assert sources() == own
-    assert f"superseded by {second}" in kinen("memories", "supersede", first, second).out
-    assert "superseded by" in kinen("memories", "show", first).out
-    kinen("memories", "undo")
-    assert "superseded by" not in kinen("memories", "show", first).out
-    kinen("memories", "forget", first)
-    kinen("memories", "undo")
-    assert refs() == before
-    nothing = kinen("memories", "undo")
-    assert (nothing.code, "no correction to undo" in nothing.err) == (2, True)
-    missing = kinen("memories", "edit", first)
-    assert (missing.code, "kinen memories edit ID TEXT" in missing.err) == (2, True)
-
-
 def test_status_shows_how_far_another_process_is(recorded: Path, kinen: Ask) -> None:
     from kinen.index.lock import sync_lock
 
@@ -162,16 +123,3 @@ def test_status_shows_how_far_another_process_is(recorded: Path, kinen: Ask) -> 
         assert json.loads(kinen("status", "--json").out)["work"]["done"] == 6412
     assert "working" not in kinen("status").out
     assert "synced     just now" in on_terminal("status", cwd=recorded, NO_COLOR="1")[1]
-
-
-def test_show_prints_the_text_and_not_the_frontmatter(recorded: Path, kinen: Ask) -> None:
-    (recorded / "tea.md").write_text("---\naliases: [chai]\ntags: [hot]\n---\n# Tea\n\nGreen.\n")
-    out = kinen("show", "tea.md").out
-    assert "Green." in out
-    assert "aliases" not in out
-
-
-def test_symbols_of_a_new_file_are_found_by_the_next_search(recorded: Path, kinen: Ask) -> None:
-    kinen("search", "cache")
-    (recorded / "kettle.py").write_text('def boil_water():\n    """Boil it."""\n')
-    assert "kettle.py:1" in kinen("search", "--type", "symbols", "boil_water").out

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kinen.ids import SHORT_ID
-from kinen.text import iso, now
 from sources.repositories import Repository
 
 if TYPE_CHECKING:
@@ -139,13 +138,6 @@ def test_a_checkpoint_comes_from_standard_input_and_without_secrets(
         assert not files_with(folder, "the merger")
 
 
-def test_nothing_is_kept_in_the_home_folder(kinen: Ask, home: Path) -> None:
-    (home / ".kinen").mkdir()
-    for words in (("checkpoint", "x"), ("plan", "save", "x", "y"), ("session", "new", "x")):
-        assert refused(kinen(*words, cwd=home)), words
-    assert not {".memories", "sessions"} & {path.name for path in home.iterdir()}
-
-
 def test_a_goldfish_folder_is_taken_over_once(ask: Ask, tmp_path: Path, space: Path) -> None:
     old = tmp_path / "old"
     (old / ".memories/2026-01-02").mkdir(parents=True)
@@ -197,102 +189,7 @@ def test_a_recall_is_narrowed_down_by_options(ask: Ask, repo: Repository) -> Non
         assert "use one of them" in ran.err
 
 
-def test_a_recall_is_compact_or_full_and_the_same_each_time(ask: Ask) -> None:
-    long = "\n".join(f"- step {n}: the limiter was looked at" for n in range(60))
-    ask("checkpoint", f"About the limiter\n\n{long}\n\nIt counts per key.")
-    ask("checkpoint", "Another limiter")
-    compact, full = ask("recall", "limiter").out, ask("recall", "limiter", "--full").out
-    assert len(compact) < 700 < len(full)
-    assert "step 59" in full
-    assert ask("recall", "limiter").out == compact
-    values = parsed(ask("recall", "limiter", "--full", "--budget", "120", "--json"))
-    assert values["tokens"] <= values["budget"] == 120
-    assert [item["reason"] for item in values["dropped"]] == ["over budget"]
-    assert "corrected: limitter → limiter" in ask("recall", "limitter").err
-
-
-def test_spaces_are_recalled_together(ask: Ask, space: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    (other / ".kinen").mkdir(parents=True)
-    for root in (space, other):
-        (root / "deploy.md").write_text(f"# Deploy\n\n{root.name} is deployed at night.\n")
-        assert ask("index", cwd=root).code == 0
-    for names in (("--space", "all"), ("--space", "space", "--space", "other")):
-        out = ask("recall", "deploy", *names).out
-        assert "[space: note:deploy.md:1]" in out
-        assert "[other: note:deploy.md:1]" in out
-    alone = ask("recall", "deploy", "--space", "other").out
-    assert cited(alone) == ["note:deploy.md:1"]
-    assert "other is deployed" in alone
-    assert refused(ask("recall", "deploy", "--space", "all", "--distill"))
-
-
-def test_plans_are_saved_shown_changed_and_ended(ask: Ask, space: Path) -> None:
-    assert ask("plan", "show").code == ask("plan", "list").code == 1
-    item = ref(ask("plan", "save", "Drop Redis", "- [ ] queues", "--activate", "--tag", "db"))
-    two = ref(ask("plan", "save", "Second", "-", "--id", "p2", stdin="- by hand\n"))
-    assert (item, two) == ("plan:.memories/plans/drop-redis.md", "plan:.memories/plans/p2.md")
-    assert [line.split()[:2] for line in ask("plan", "list").out.splitlines()] == [
-        ["p2", "active"],
-        ["*", "drop-redis"],
-    ]
-    assert ask("recall").out.startswith("## Plan\n- [plan:.memories/plans/drop-redis.md]")
-    assert ask("plan", "show", "p2").out.endswith("\n- by hand\n")
-    assert ask("plan", "activate", "p2").code == 0
-    assert parsed(ask("plan", "show", "--json"))["id"] == "p2"
-    ask("plan", "update", "p2", "- [ ] the rest of it", "--title", "Rest", "--tag", "x")
-    output = parsed(ask("plan", "show", "--json"))
-    assert (output["text"], output["title"], output["tags"]) == (
-        "- [ ] the rest of it",
-        "Rest",
-        ["x"],
-    )
-    assert ask("plan", "complete").out == f"{two}  completed\n"
-    assert "## Plan" not in ask("recall").out
-    assert refused(ask("plan", "complete"))
-    assert refused(ask("plan", "activate", "p2"))
-    assert ask("plan", "archive", "drop-redis").out == f"{item}  archived\n"
-    plans = parsed(ask("plan", "list", "--json"))["plans"]
-    assert {plan["id"]: plan["status"] for plan in plans} == {
-        "drop-redis": "archived",
-        "p2": "completed",
-    }
-    ran = ask("plan", "update", "drop-redis", "--status", "active")
-    assert ran.out == f"{item}  active\n"
-    ask("plan", "activate", "drop-redis")
-    path = space / ".memories/plans/drop-redis.md"
-    old = iso(now() - 9 * 86_400)
-    path.write_text(re.sub(r"(created|updated): .*", rf"\1: {old}", path.read_text()))
-    ran = ask("recall")
-    assert "## Plan" not in ran.out
-    assert "'Drop Redis' was not touched for 9 days" in ran.err
-
-
 # Digests
-
-
-def test_a_digest_cites_its_sources_and_says_what_it_cost(ask: Ask) -> None:
-    created = ref(ask("checkpoint", "The limiter allows 300 requests a minute per key"))
-    ask("checkpoint", "The office moves in May")
-    out = ask("recall", "--distill", "what does the limiter allow").out
-    assert out.startswith("## Digest\n")
-    assert "300" in out
-    assert created in cited(out)
-    for budget in (60, 500):
-        words = ("--distiller", "extract", "limiter", "--budget", str(budget), "--json")
-        values = parsed(ask("recall", *words))
-        assert values["tokens"] <= budget
-        digest = values["digest"]
-        assert (digest["by"], digest["cached"], digest["sources"]) == ("extract", False, [created])
-        assert digest["tokens_in"] > 0
-        assert digest["tokens_out"] > 0
-        assert digest["passages"] > 0
-        assert 0 <= digest["reduction"] < 1
-    assert "## Related" in ask("recall", "limiter", "--distill", "--distiller", "none").out
-    ran = ask("recall", "limiter", "--distill", "--budget", "20")
-    assert (ran.code, ran.out) == (1, "")
-    assert "no room" in ran.err
-    assert ask("recall", "--distill", "zzzzzz").code == 1
 
 
 def test_a_digest_is_given_again_until_something_changes(
@@ -395,47 +292,6 @@ def test_a_session_is_begun_gone_on_with_and_closed(kinen: Ask, space: Path) -> 
     assert cited(kinen("recall", "where do sessions live").out)
 
 
-def test_memories_are_drawn_shown_forgotten_and_restored(ask: Ask) -> None:
-    ask("checkpoint", "Stores", *DECISION, "keep sessions in Postgres, Redis loses them")
-    dry = ask("consolidate", "--dry-run")
-    assert "would add 1 memory" in dry.out
-    assert ask("memories", "list").code == 1
-    done = parsed(ask("consolidate", "--json"))
-    assert (done["added"], len(done["memories"])) == (1, 1)
-    again = ask("consolidate")
-    assert (again.code, "no new memories" in again.out) == (1, True)
-    item = ref(ask("memories", "list"))
-    assert ask("memories", "list", "--type", "pattern").code == 1
-    answer = ask("memories", "show", item)
-    assert "\n    checkpoint:.memories/" in answer.out
-    assert ask("memories", "show", item[:20]).out == answer.out
-    assert item in ask("search", "--fulltext", "sessions").out
-    assert ask("memories", "forget", item).out == f"{item}  forgotten\n"
-    ask("consolidate", "--since", "1d")
-    assert item not in ask("search", "--fulltext", "sessions").out
-    assert ask("memories", "list").code == ask("list", "memories").code == 1
-    assert "Decided and learned" not in ask("handoff").out
-    assert ref(ask("memories", "list", "--forgotten")) == item
-    assert parsed(ask("memories", "restore", item, "--json")) == {"ref": item}
-    assert item in ask("search", "--fulltext", "sessions").out
-
-
-def test_status_tells_how_much_is_new_and_a_threshold_begins_an_epoch(ask: Ask) -> None:
-    def state(**env: str) -> tuple[int, float]:
-        output = parsed(ask("status", "--json", **env))["consolidation"]
-        return output["epoch"], output["surprise"]
-
-    assert state() == (0, 0)
-    ask("checkpoint", "one", *DECISION, "keep sessions in Postgres, as Redis loses them")
-    epoch, surprise = state()
-    assert (epoch, surprise > 0) == (0, True)
-    assert "epoch" not in ask("status").out
-    low = {"KINEN_CONSOLIDATION_SURPRISAL_THRESHOLD": "1"}
-    ask("checkpoint", "two", *DECISION, "build images with Nix, as Docker is slow", **low)
-    assert state()[0] == 1
-    assert ask("memories", "list").code == 0
-
-
 def test_a_closed_capsule_is_drawn_from_unless_that_is_turned_off(ask: Ask) -> None:
     for n, on in enumerate(("false", "true")):
         capsule = ref(ask("capsule", "open", "--intent", "stores", "--session", "s1"))
@@ -498,50 +354,6 @@ def test_a_space_without_git_has_a_context_too(ask: Ask, space: Path) -> None:
     assert "looked at it" in ask("context", "--file", "auth.md").out
     assert "Wrote it down" in ask("handoff").out
     assert ask("context").code == 1
-
-
-def test_where_there_is_nothing_nothing_is_said(ask: Ask) -> None:
-    for words in (
-        *(("recall",), ("recall", "x"), ("recall", "--distill", "x"), ("recall", "--file", "x")),
-        *(("context",), ("standup",), ("handoff",), ("memories", "list"), ("session", "list")),
-        *(("plan", "list"), ("plan", "show"), ("recall", "--space", "all", "x")),
-    ):
-        ran = ask(*words)
-        assert (ran.code, ran.out) == (1, ""), words
-        assert all(line.startswith("note: ") for line in ran.err.splitlines()), ran.err
-    ran = ask("consolidate")
-    assert (ran.code, ran.out[:6], ran.err) == (1, "no new", "")
-
-
-def test_mistakes_are_one_line(ask: Ask, tmp_path: Path) -> None:
-    ask("checkpoint", "something to find")
-    for words in (
-        *(("checkpoint", ""), ("checkpoint", "-"), ("checkpoint", "x", "--type", "odd")),
-        *(("checkpoint", "x", "--confidence", "6"), ("checkpoint", "-x"), ("checkpoint",)),
-        *(("plan", "save", "", "x"), ("plan", "show", "no"), ("plan", "activate", "../no")),
-        *(("plan", "archive"), ("plan", "update", "no", "x"), ("session", "new", " ")),
-        *(("session", "close"), ("session", "show", "no"), ("round", "new", "x")),
-        *(("memories", "show", "no"), ("memories", "forget", "no"), ("memories", "restore", "no")),
-        *(("memories", "list", "--type", "odd"), ("consolidate", "--capsule", "no")),
-        *(("consolidate", "--since", "odd"), ("consolidate", "--session", "a", "--since", "1d")),
-        *(("recall", "--type", "odd"), ("recall", "--since", "odd"), ("recall", "--days", "-1")),
-        *(("recall", "--budget", "-1"), ("recall", "--limit", "-1"), ("recall", "--file", "")),
-        *(("recall", "x", "--min-similarity", "2"), ("recall", "x", "--distiller", "odd")),
-        *(("recall", "--type", "decision,rounds"), ("recall", "--space", "odd")),
-        *(
-            ("context", "--file", "odd.py"),
-            ("context", "--session", "odd"),
-            ("standup", "--since="),
-        ),
-        *(("context", "--depth", "0"), ("context", "--budget", "-1")),
-    ):
-        ran = ask(*words)
-        assert refused(ran), (words, ran.code, ran.out, ran.err)
-    bare = tmp_path / "bare"
-    bare.mkdir()
-    for words in (("checkpoint", "x"), ("recall", "--distill", "x"), ("context",), ("standup",)):
-        assert refused(ask(*words, cwd=bare)), words
-    assert not list(bare.iterdir())
 
 
 def test_a_question_about_something_else_is_not_answered(space: Path, ask: Ask) -> None:

@@ -60,29 +60,3 @@ def test_paths_open_from_the_working_folder(vault, space: Path) -> None:
 def test_paths_of_another_space_are_absolute(vault, space: Path, tmp_path: Path) -> None:
     linked = vault("graph", "show", "-l", "tea.md", "--space", str(space), cwd=tmp_path)
     assert linked.out == f"{space / 'kettle.md'}\n"
-
-
-def test_orphans_are_notes_without_links(vault) -> None:
-    assert (
-        vault("graph", "orphans").out == "coffee.md  Coffee  #drinks #drinks/hot\ntaxes.md  Taxes\n"
-    )
-
-
-def test_broken_links_are_a_check(vault, write) -> None:
-    clean = vault("graph", "broken")
-    assert (clean.code, clean.out) == (0, "")
-    write("bad.md", "# Bad\n\n[[nowhere]]\n")
-    vault("index")
-    broken = vault("graph", "broken")
-    assert (broken.code, broken.out) == (1, "bad.md:3: nowhere\n")
-
-
-def test_tags_of_notes_are_counted_and_listed(vault) -> None:
-    assert vault("tags").out.split() == ["2", "drinks", "1", "drinks/hot"]
-    assert vault("tags", "--notes").out == vault("tags").out
-    assert vault("tags", "--files").code == 1
-    assert vault("tags", "#drinks/hot").out.startswith("coffee.md")
-    both = json.loads(vault("tags", "drinks", "--json").out)["records"]
-    assert [record["path"] for record in both] == ["coffee.md", "tea.md"]
-    counts = json.loads(vault("tags", "--json").out)["tags"]
-    assert counts[0] == {"tag": "drinks", "count": 2, "files": 0, "notes": 2}

@@ -101,20 +101,6 @@ def test_commits_that_no_remote_branch_has_are_named(ask: Ask, repo: Repository)
     assert "Not pushed" not in ask("handoff").out
 
 
-def test_sessions_are_told_as_intent_outcome_and_next(ask: Ask, space: Path) -> None:
-    end = "The limiter waits for the clock now.\n\n## Next steps\n- bump the version to 2.1"
-    worked(space, "s1", "Fix the flaky limiter test", end=end)
-    out = ask("standup").out
-    assert "## Done\n### Today\n- Fix the flaky limiter test [" in out, "one agent is not named"
-    assert "\n  → The limiter waits for the clock now." in out
-    assert "\n  → next: bump the version to 2.1\n" in out
-    session = json.loads(ask("standup", "--json").out)["sessions"][0]
-    assert session["intent"] == "Fix the flaky limiter test"
-    assert session["outcome"].startswith("The limiter waits for the clock now.")
-    assert session["next"] == ["bump the version to 2.1"]
-    assert "## Next\n- bump the version to 2.1" in ask("handoff").out
-
-
 def test_an_error_that_a_later_session_solved_is_not_told(ask: Ask, space: Path) -> None:
     failed = ("pytest -q", 1, "E  ImportError: no module named clock\n1 failed")
     denied = ("git push", 128, "fatal: could not read from remote repository")
@@ -192,25 +178,3 @@ def test_reports_of_all_spaces_are_headed_by_their_names(
     empty = ask("memories", "list", "--space", "other", "--space", "silent").err
     assert empty.startswith("note: other, silent: no memories")
     assert ask("standup", "--space", "nowhere").code == 2
-
-
-def test_the_json_of_a_report_has_real_fields(ask: Ask, repo: Repository) -> None:
-    ask("checkpoint", "Cookies are signed", "--next", "headers too", "--unknown", "who else?")
-    data = json.loads(ask("handoff", "--json").out)
-    for name in ("sessions", "commits", "not_pushed", "decisions", "lessons", "errors"):
-        assert isinstance(data[name], list), name
-    assert (data["branch"], data["next"], data["unknowns"]) == (
-        "main",
-        ["headers too"],
-        ["who else?"],
-    )
-    assert data["checkpoints"][0]["text"] == "Cookies are signed"
-    assert data["markdown"].startswith("## State\n")
-
-
-def test_an_empty_report_says_what_to_try(ask: Ask) -> None:
-    ran = ask("standup")
-    assert (ran.code, ran.out) == (1, "")
-    assert "kinen standup --since 1w" in ran.err
-    assert "`kinen handoff` shows the latest sessions" in ask("standup", "--since", "30d").err
-    assert "kinen import transcripts" in ask("handoff").err

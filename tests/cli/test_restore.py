@@ -123,15 +123,3 @@ def test_nothing_is_written_outside_of_the_space_or_into_git(
     assert kinen("restore", ".git/config", "--write", "1", "--force").code != 0
     assert (repository.root / ".git/config").read_text() == before
     assert kinen("restore", "../outside.py").code == 2
-
-
-def test_bad_input_is_one_line_with_a_hint(
-    repository: Repository, kinen: Callable[..., Ran]
-) -> None:
-    assert kinen("restore", "nothing.py").code in (1, 2)
-    for words in (("--show", "7"), ("--write", "x"), ("--force",), ("--show", "1", "--write", "1")):
-        run = kinen("restore", "tea.py", *words)
-        assert run.code == 2, words
-        assert run.err.count("\n") == 1
-    (repository.root / "tea.py").write_bytes(b"\xff\xfe\0")
-    assert kinen("restore", "tea.py").code == 2

@@ -78,13 +78,6 @@ def test_pins_are_no_hits(notes) -> None:
 # The floor
 
 
-def test_nothing_close_is_an_answer(notes) -> None:
-    run = notes("search", "quantum zebra banana")
-    assert run.code == 1
-    assert run.out == ""
-    assert "nothing close; nearest: docs/" in run.err
-
-
 def test_a_minimum_score_of_zero_switches_the_floor_off(notes) -> None:
     run = notes("search", "quantum zebra banana", "--min-score", "0")
     assert run.code == 0
@@ -255,12 +248,6 @@ def test_json_has_the_root_and_the_absolute_file(notes, space: Path) -> None:
     assert notes("show", f"{hit['chunk']['ref']}#{hit['chunk']['n']}").code == 0
 
 
-def test_json_lines_have_a_hit_each(notes) -> None:
-    lines = notes("search", "kettle", "--jsonl").out.splitlines()
-    whole = results(notes("search", "kettle", "--json"))
-    assert [json.loads(line) for line in lines] == whole
-
-
 def test_paths_after_the_question_select_files(notes, space: Path, write) -> None:
     write("plans/tea.md", "# Tea\n\nBuy a kettle.\n")
     assert notes("index").code == 0
@@ -293,12 +280,6 @@ def test_a_note_is_known_by_its_name(notes, name: str) -> None:
     assert "note:docs/kettle.md" in notes("pin", name).out
 
 
-def test_an_unknown_name_gets_the_nearest(notes) -> None:
-    run = notes("show", "ketle.md")
-    assert run.code == 2
-    assert "did you mean docs/kettle.md?" in run.err
-
-
 def test_a_name_of_several_files_is_refused(notes, write) -> None:
     write("plans/kettle.md", "# Plan\n\nBuy one.\n")
     assert notes("index").code == 0
@@ -328,13 +309,6 @@ def test_metadata_is_a_filter(notes) -> None:
     assert "nothing for 'kettle' with --meta" in run.err
 
 
-def test_match_type_counts_words_and_vectors_only(notes) -> None:
-    result = results(notes("search", "--fulltext", "kettle boils water", "--json"))
-    assert {hit["match_type"] for hit in result} == {"fulltext"}
-    result = results(notes("search", "--semantic", "hot drinks", "--min-score", "0", "--json"))
-    assert {hit["match_type"] for hit in result} == {"semantic"}
-
-
 @pytest.fixture
 def repo_with_commit(space: Path) -> Path:
     def git(*words: str) -> None:
@@ -345,13 +319,3 @@ def repo_with_commit(space: Path) -> Path:
     for subject in ("feat(brew): zymurgy by the book", "fix(brew): zymurgy without foam"):
         git("commit", "-q", "--allow-empty", "-m", subject)
     return space
-
-
-def test_commits_have_kinds(repo_with_commit: Path, kinen) -> None:
-    words = ("search", "zymurgy", "--type", "commits")
-    titles = [hit["source"]["title"] for hit in results(kinen(*words, "--kind", "fix", "--json"))]
-    assert titles == ["fix(brew): zymurgy without foam"]
-    assert len(results(kinen(*words, "--json"))) == 2
-    refused = kinen("search", "zymurgy", "--kind", "fix")
-    assert refused.code == 2
-    assert "kinds of commits need the type commits" in refused.err

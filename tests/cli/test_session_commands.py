@@ -98,39 +98,6 @@ def test_recorded_imported_and_hand_kept_sessions_are_listed_alike(
     assert "fa812bfe-1" in ask("list", "capsules").out
 
 
-def test_a_list_of_sessions_is_narrowed_and_counted(ask: Ask, tmp_path: Path) -> None:
-    for n in (1, 2, 3):
-        path = transcript(tmp_path / "past", f"s{n}-session", f"2026-03-0{n}", talk())
-        ask("import", "transcripts", str(path))
-    every = json.loads(ask("session", "list", "--json").out)["sessions"]
-    assert [item["started"][:10] for item in every] == ["2026-03-03", "2026-03-02", "2026-03-01"]
-    assert {name: every[0][name] for name in ("prompts", "edits", "commands", "errors")} == {
-        "prompts": 1,
-        "edits": 3,
-        "commands": 2,
-        "errors": 1,
-    }
-    assert every[0]["seconds"] == 15
-    assert len({entry["id"] for entry in every}) == 3
-    assert len(ask("session", "list", "--limit", "2").out.splitlines()) == 3
-    assert len(ask("session", "list", "--since", "2026-03-03").out.splitlines()) == 2
-    assert len(ask("session", "list", "--agent", "claude").out.splitlines()) == 4
-    nothing = ask("session", "list", "--agent", "codex")
-    assert (nothing.code, nothing.out, nothing.err) == (
-        1,
-        "",
-        "note: no session matches: `kinen session list` lists all\n",
-    )
-    assert ask("session", "list", "--limit", "-1").code == 2
-
-
-def test_without_sessions_the_list_says_how_to_get_some(ask: Ask) -> None:
-    ran = ask("session", "list")
-    assert (ran.code, ran.out) == (1, "")
-    assert "kinen import transcripts" in ran.err
-    assert "kinen import transcripts" in ask("session", "show").err
-
-
 def test_a_session_is_shown_as_a_timeline(ask: Ask, tmp_path: Path) -> None:
     ask("import", "transcripts", str(transcript(tmp_path / "p", "fa812bfe", "2026-03-01", talk())))
     out = ask("session", "show", "last").out
@@ -222,15 +189,6 @@ def test_an_ambiguous_session_is_refused(ask: Ask, tmp_path: Path) -> None:
     assert (ran.code, ran.out) == (2, "")
     assert "give more of the id" in ran.err
     assert ask("session", "show", "fa81-o").code == 0
-
-
-def test_a_hand_kept_session_shows_its_rounds(ask: Ask, space: Path) -> None:
-    path = ask("session", "new", "Where sessions live").out.strip()
-    ask("round", "new", "Which store")
-    out = ask("session", "show", "where-sessions").out
-    assert out.startswith("Where sessions live\n")
-    assert "· Round 1: Which store" in out
-    assert f"{path}/rounds/01-which-store.md" in out
 
 
 def test_a_session_that_worked_elsewhere_has_a_context_too(

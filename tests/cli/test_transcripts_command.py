@@ -23,23 +23,6 @@ def session(folder: Path, name: str, cwd: Path) -> Path:
     return path
 
 
-def test_past_sessions_of_the_space_are_taken_once_and_found(kinen, space, home) -> None:
-    projects = home / ".claude" / "projects"
-    session(projects / "a", "mine", space)
-    session(projects / "b", "other", Path("/somewhere/else"))
-    would = kinen("import", "transcripts", "--dry-run")
-    assert would.out == "would add 2 observations, 1 capsule, 1 summary\n", would.err
-    assert kinen("list", "capsules").code == 1
-    done = kinen("import", "transcripts")
-    assert done.out == "added 2 observations, 1 capsule, 1 summary\n"
-    assert "note: sessions of other folders: 1" in done.err
-    again = json.loads(kinen("import", "transcripts", "--json").out)
-    assert again["added"] == {"observations": 0, "capsules": 0, "summaries": 0}
-    assert again["skipped"]["observations"] == 2
-    assert "why does the cart" in kinen("list", "capsules").out
-    assert "lost in merge" in kinen("search", "--fulltext", "merge", "--session", "mine").out
-
-
 def test_a_path_takes_what_is_in_it_and_a_file_is_still_a_bundle(kinen, tmp_path) -> None:
     path = session(tmp_path / "there", "other", Path("/somewhere/else"))
     assert kinen("import", "transcripts", str(path)).out.startswith("added 2 observations")
@@ -55,10 +38,3 @@ def test_a_path_takes_what_is_in_it_and_a_file_is_still_a_bundle(kinen, tmp_path
     empty = kinen("import")
     assert empty.code == 2
     assert "<stdin>: no JSON object" in empty.err
-
-
-def test_the_help_tells_of_it(kinen) -> None:
-    assert "transcripts" in kinen("import", "--help").out
-    assert kinen("import", "transcripts", "--help").out.startswith(
-        "Usage: kinen import transcripts"
-    )

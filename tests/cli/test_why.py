@@ -188,28 +188,6 @@ def test_what_was_tried_and_taken_back_is_told(
     assert why(kinen, tried)["commits"][0]["reverted_by"] == f"commit:{revert}"
 
 
-def test_bad_input_is_one_line_with_a_hint(
-    repository: Repository, kinen: Callable[..., Ran]
-) -> None:
-    repository.commit("first", {"tea.py": LINES, "bin": b"\0\1\2\n", "empty": ""})
-    for words, fact in (
-        ("tea.py:13", "no line 13 in tea.py"),
-        ("tea.py:0", "no lines 0-0"),
-        ("tea.py:3-2", "no lines 3-2"),
-        ("empty:1", "no line 1 in empty"),
-        ("bin:1", "binary"),
-        ("gone.py:1", "no file gone.py"),
-        ("tea.py", "is not a line"),
-        ("tea.py#nothing", "nothing remembered"),
-        ("../tea.py:1", "outside the space"),
-        ("deadbeef", "nothing remembered"),
-    ):
-        run = kinen("why", words)
-        assert run.code == 2, (words, run.out, run.err)
-        assert fact in run.err, (words, run.err)
-        assert len(run.err.strip().splitlines()) <= 2, run.err
-
-
 def test_a_submodule_a_shallow_clone_and_a_generated_file_say_so(
     repository: Repository, kinen: Callable[..., Ran], tmp_path: Path
 ) -> None:

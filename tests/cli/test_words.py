@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import pytest
 
 from kinen.cli.groups import root
 from kinen.verbs import catalogue
@@ -67,11 +66,10 @@ def commands() -> Iterator[tuple[str, click.Command]]:
 ALL = dict(commands())
 
 
-@pytest.mark.parametrize("path", ALL)
-def test_an_option_has_the_names_of_the_table(path: str) -> None:
+def test_an_option_has_the_names_of_the_table() -> None:
     table = options()
     measured = {name: option for option, names in table.items() for name in set.union(*names)}
-    for param in ALL[path].params:
+    for path, param in ((path, param) for path, row in ALL.items() for param in row.params):
         if not isinstance(param, click.Option):
             continue
         names = {name for name in param.opts if (path, name) not in OWN}
@@ -100,9 +98,9 @@ def test_verbs_are_those_of_the_table() -> None:
     assert used <= verbs, used - verbs
 
 
-@pytest.mark.parametrize("path", [path for path in ALL if path.endswith((" list", " show"))])
-def test_lists_and_entries_come_as_json_too(path: str) -> None:
-    assert any("--json" in param.opts for param in ALL[path].params)
+def test_lists_and_entries_come_as_json_too() -> None:
+    for path in (path for path in ALL if path.endswith((" list", " show"))):
+        assert any("--json" in param.opts for param in ALL[path].params), path
 
 
 def test_a_period_has_the_same_names_in_every_command(kinen) -> None:
@@ -144,25 +142,3 @@ def test_the_plain_forms_of_a_command_line(kinen, space) -> None:
     assert kinen("query", "--tags", "a,b").err == kinen("files", "--tags", "a,b").err
     listed = kinen("--space", str(space), "list", "observations", cwd=space.parent)
     assert "the kettle is on" in listed.out
-
-
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        (("serach", "x"), "did you mean `kinen search`?"),
-        (("plan", "lst"), "did you mean `kinen plan list`?"),
-        (("search", "x", "--type", "rond"), "did you mean rounds?"),
-        (("search", "x", "--kind", "comand"), "did you mean command?"),
-        (("list", "observations", "--kind", "errors"), "did you mean error?"),
-    ],
-)
-def test_a_wrong_name_gets_the_nearest(kinen, words: tuple[str, ...], hint: str) -> None:
-    ran = kinen(*words)
-    assert ran.code == 2
-    assert ran.err.strip().endswith(hint)
-
-
-def test_a_bundle_is_read_from_a_pipe_without_a_name(kinen, space) -> None:
-    kinen("log", "the kettle is on")
-    bundle = kinen("export").out
-    assert kinen("import", stdin=bundle).code == 0

@@ -27,30 +27,6 @@ def editor(tmp_path: Path) -> str:
     return str(program)
 
 
-def test_checkpoints_are_listed_shown_and_edited(kinen, space: Path, editor: str) -> None:
-    empty = kinen("checkpoint", "list")
-    assert (empty.code, empty.out) == (1, "")
-    assert "nothing saved yet" in empty.err
-    assert kinen("checkpoint", "Tokens", "now", "rotate", "--tags", "auth,api").code == 0
-    assert kinen("checkpoint", "The cache is gone").code == 0
-    saved = json.loads(kinen("checkpoint", "list", "--json").out)["checkpoints"]
-    assert [checkpoint["text"] for checkpoint in saved] == [
-        "The cache is gone",
-        "Tokens now rotate",
-    ]
-    assert saved[1]["tags"] == ["auth", "api"]
-    assert [
-        len(kinen("checkpoint", "list", *words).out.splitlines())
-        for words in ((), ("-n", "1"), ("--tag", "auth"), ("--since", "1d"))
-    ] == [2, 1, 1, 2]
-    short = saved[1]["id"].removeprefix("checkpoint_")
-    assert "Tokens now rotate" in kinen("checkpoint", "show", short).out
-    assert "The cache is gone" in kinen("checkpoint", "show").out
-    assert kinen("checkpoint", "edit", short, EDITOR=editor).code == 0
-    assert "written in the editor" in kinen("checkpoint", "show", short).out
-    assert kinen("search", "--fulltext", "written editor").code == 0
-
-
 def test_a_checkpoint_without_text_is_written_in_the_editor(
     kinen, space: Path, editor: str
 ) -> None:
@@ -58,21 +34,6 @@ def test_a_checkpoint_without_text_is_written_in_the_editor(
     on_terminal("checkpoint", cwd=space, EDITOR=editor)
     assert "written in the editor" in kinen("checkpoint", "show").out
     assert "an empty text saves nothing" not in kinen("checkpoint", "show").out
-
-
-def test_the_first_plan_is_active(kinen, space: Path) -> None:
-    assert "activate set" in kinen("plan", "save", "Set aside", "later", "--no-activate").err
-    assert kinen("plan", "show").code == 1
-    assert kinen("plan", "save", "Redis", "first").out.endswith("  active\n")
-    assert kinen("plan", "save", "Other", "second").out.endswith("  saved\n")
-    assert kinen("plan", "show").out.startswith("Redis")
-
-
-def test_a_recall_of_nothing_says_so(ask, space: Path) -> None:
-    ask("search", "x")  # an index without entries
-    nothing = ask("recall")
-    assert (nothing.code, nothing.out) == (1, "")
-    assert nothing.err.startswith("note: nothing to recall: `kinen install`")
 
 
 def test_the_open_steps_of_a_plan_come_next(ask, space: Path) -> None:
@@ -105,21 +66,6 @@ def test_a_plan_is_edited(kinen, space: Path, editor: str) -> None:
     kinen("plan", "save", "Redis", "- [ ] sessions", "--activate")
     assert kinen("plan", "edit", EDITOR=editor).code == 0
     assert "written in the editor" in kinen("plan", "show").out
-
-
-def test_an_editor_that_fails_is_one_line(kinen) -> None:
-    kinen("plan", "save", "Redis", "- [ ] sessions", "--activate")
-    for program in ("false", "/no/such/editor"):
-        ran = kinen("plan", "edit", EDITOR=program)
-        assert ran.code == 2
-        assert len(ran.err.strip().splitlines()) == 1
-
-
-def test_a_text_is_pinned(kinen) -> None:
-    assert kinen("pin", "Never", "push", "to", "main").code == 0
-    assert "Never push to main" in kinen("recall").out
-    assert kinen("list", "pins").out.rstrip().endswith("Never push to main")
-    assert "several words" in kinen("pin", "nosuchrecord").err
 
 
 def test_a_hidden_checkpoint_is_not_listed(kinen) -> None:

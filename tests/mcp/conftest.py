@@ -77,3 +77,10 @@ def serve(request: pytest.FixtureRequest) -> Callable[..., Any]:
     """Makes what a client connects to, of a memory or of a function that opens memories."""
     made: Callable[..., Any] = request.param
     return made
+
+
+@pytest.fixture(params=[(by_sdk, "auto"), (by_lines, "legacy")], ids=["sdk", "lines"])
+def pair(request: pytest.FixtureRequest) -> tuple[Callable[..., Any], str]:
+    """Each server and each generation of the protocol once; test_stdio.py compares all four."""
+    made: tuple[Callable[..., Any], str] = request.param
+    return made

@@ -93,11 +93,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     created.memory.close()
 
 
-@pytest.fixture(params=MODES)
-async def client(
-    serve: Serve, project: Project, request: pytest.FixtureRequest
-) -> AsyncIterator[Client]:
-    async with Client(serve(project.memory), mode=request.param) as created:
+@pytest.fixture
+async def client(pair: tuple[Serve, str], project: Project) -> AsyncIterator[Client]:
+    serve, mode = pair
+    async with Client(serve(project.memory), mode=mode) as created:
         yield created
 
 

@@ -32,15 +32,6 @@ def test_the_public_names_are_these() -> None:
     assert all(getattr(kinen, name) for name in kinen.__all__)
 
 
-def test_the_example_of_the_readme_works(demo_memory: Memory) -> None:
-    hits = demo_memory.search(Query("why did we drop redis?", limit=10, mode="hybrid"))
-    best = hits[0]
-    assert "redis" in best.chunk.text.lower()
-    assert best.record.ref == f"{best.record.kind}:{best.record.path}"
-    assert 0 < best.score <= 1
-    assert sum(vote.share for vote in best.votes) == pytest.approx(best.score)
-
-
 PARAPHRASES = [
     ("nobody could get in after the cluster switched over", "sign in again"),
     ("stickers with nothing on them", "byte order mark"),
@@ -102,10 +93,6 @@ def test_an_empty_question_is_a_clear_error(demo_memory: Memory, text: str) -> N
         demo_memory.search(Query(text))
 
 
-def test_signs_alone_find_nothing_by_word(demo_memory: Memory) -> None:
-    assert len(demo_memory.search(Query("* + ?", mode="fulltext"))) == 0
-
-
 def test_a_question_that_is_too_long_is_refused(demo_memory: Memory) -> None:
     with pytest.raises(QueryError, match="characters"):
         demo_memory.search(Query("word " * 3000))
@@ -131,26 +118,9 @@ def test_filters_narrow_before_ranking(demo_memory: Memory) -> None:
     assert "notes/oncall.md" not in paths(until="2026-01-10T00:00:00.000Z")
 
 
-def test_tags_and_notes_of_the_manifest_are_found(demo_memory: Memory) -> None:
-    hits = demo_memory.search(Query("every outage since the start", mode="fulltext"))
-    assert hits[0].record.path == "resources/data/incidents.csv"
-    assert "incidents" in hits[0].record.tags
-
-
-def test_data_is_found_by_its_columns(demo_memory: Memory) -> None:
-    hits = demo_memory.search(Query("minutes_down", mode="fulltext"))
-    assert hits[0].record.path == "resources/data/incidents.csv"
-
-
 def test_parts_of_identifiers_are_found(demo_memory: Memory) -> None:
     hits = demo_memory.search(Query("sweep expired", mode="fulltext"))
     assert "sweepExpiredSessions" in hits[0].chunk.text
-
-
-def test_a_misspelt_word_is_corrected_and_the_answer_says_so(demo_memory: Memory) -> None:
-    hits = demo_memory.search(Query("posgresql", mode="fulltext"))
-    assert "PostgreSQL" in hits[0].chunk.text
-    assert hits.notes == ("corrected: posgresql → postgresql",)
 
 
 def test_context_gives_the_neighbours_in_order(demo_memory: Memory) -> None:

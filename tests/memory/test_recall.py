@@ -134,14 +134,6 @@ def test_what_was_changed_or_deleted_by_hand_is_not_recalled_as_it_was(memory: M
     assert "third" in recalled.items[0].text
 
 
-def test_a_typo_finds_what_was_meant_and_says_so(memory: Memory) -> None:
-    ref = memory.worklog.checkpoint("The limiter counts requests").ref
-    recalled = memory.recall("limitter")
-    assert refs(recalled) == [ref]
-    assert "corrected: limitter → limiter" in recalled.notes
-    assert not memory.recall("zzzzzzz").items
-
-
 def test_the_least_similarity_needs_vectors_and_says_so(
     space: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -327,12 +319,6 @@ def test_to_consolidate_once_more_changes_nothing(memory: Memory) -> None:
     assert source in recalled_refs(
         memory, "sessions Postgres"
     )  # beside the memory, not replaced by it
-
-
-def test_what_is_older_than_a_time_that_was_asked_for_is_drawn_later(memory: Memory) -> None:
-    decided(memory, 0)
-    assert memory.consolidation.consolidate(since=iso(now() + DAY)).added == 0
-    assert memory.consolidation.consolidate().added == 1
 
 
 def test_what_was_told_late_of_days_long_gone_is_drawn_too(memory: Memory, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kinen import Memory, Query
-from kinen.errors import GitError, NotFound, QueryError, StoreError, Unreadable
+from kinen.errors import NotFound, QueryError, StoreError, Unreadable
 from kinen.index.schema import SCHEMA
 from kinen.render.json import hits_json, to_json
 from properties.test_history import dump
@@ -86,15 +86,6 @@ def files_with(folder: Path, text: str) -> list[str]:
     return [str(path) for path in files if text.encode() in path.read_bytes()]
 
 
-def test_files_are_told_in_pages_and_by_tag(memory: Memory) -> None:
-    listed, total = memory.git.files(limit=1, offset=1)
-    assert ([item.path for item in listed], listed[0].tags, total) == ([COOKIES], ("security",), 3)
-    assert [file.path for file in memory.git.files(tags=["#Auth", "docs"])[0]] == ["docs/auth.md"]
-    assert (memory.git.files(offset=9), memory.git.files(tags=["no"])) == (([], 3), ([], 0))
-    with pytest.raises(QueryError):
-        memory.git.files(limit=-1)
-
-
 def test_a_history_is_the_same_by_any_name_and_through_deletion(
     memory: Memory, repo: Repository
 ) -> None:
@@ -108,19 +99,6 @@ def test_a_history_is_the_same_by_any_name_and_through_deletion(
     assert COOKIES not in alive(memory)
     with pytest.raises(NotFound):
         memory.git.history("nowhere.py")
-
-
-def test_companions_come_closest_first_with_their_commits(memory: Memory) -> None:
-    first, second = memory.git.cochanged(OLD)
-    assert (first.path, first.support, first.jaccard) == (TESTS, 3, 0.75)
-    assert (first.weight, first.score > second.score) == (pytest.approx(2.5), True)
-    assert {subject for _, subject in first.commits} >= {"cache keys"}
-    assert [pair.path for pair in memory.git.cochanged([COOKIES, "new.py", TESTS])] == [
-        "docs/auth.md"
-    ]
-    assert memory.git.cochanged(COOKIES, limit=1) == [first]
-    with pytest.raises(NotFound):
-        memory.git.cochanged(["new.py", "newer.py"])
 
 
 def test_tags_given_by_hand_survive_renames_and_rebuilds(memory: Memory, repo: Repository) -> None:
@@ -147,25 +125,6 @@ def test_contents_are_read_at_any_commit(memory: Memory, repo: Repository) -> No
     for path, ref in ((OLD, "HEAD"), (COOKIES, "nowhere"), (COOKIES, "HEAD\nx"), (COOKIES, "")):
         with pytest.raises(NotFound):
             memory.git.read(path, ref)
-
-
-def test_what_is_staged_is_told_as_the_space_names_it(memory: Memory, repo: Repository) -> None:
-    assert memory.git.staged() == []
-    repo.put({COOKIES: "4", "new é.py": "1", TESTS: None})
-    assert memory.git.staged(repo.root / "src") == ["new é.py", COOKIES, TESTS]
-    assert [memory.git.tracks(path) for path in memory.git.staged()] == [False, True, True]
-    assert memory.git.tags_line([COOKIES, TESTS]) == "tags: auth"
-    assert memory.git.tags_line(["top.py"]) == ""
-
-
-def test_without_git_questions_about_it_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "plain").mkdir()
-    with opened(tmp_path / "plain") as memory:
-        for ask in (memory.git.files, memory.git.tags, memory.git.staged):
-            with pytest.raises(GitError, match="no git repository"):
-                ask()
-        with pytest.raises(GitError):
-            memory.git.read("a.md")
 
 
 def test_a_commit_is_found_by_the_next_question(memory: Memory, repo: Repository) -> None:
@@ -234,12 +193,6 @@ def test_files_are_found_with_quoted_and_excluded_words(memory: Memory, repo: Re
     assert paths('"samovar.py"') == ["pots/samovar.py"]
     assert "pots/kettle.py" not in paths("brew tea -green")
     assert paths('brew "green tea"', ("file", "commit")) == ["pots/kettle.py"]
-
-
-def test_a_recall_without_a_question_tells_what_happened_last(memory: Memory) -> None:
-    recalled = memory.recall()
-    assert any("call it cookies" in item.text for item in recalled.items)
-    assert memory.recall("refresh").items
 
 
 def test_a_recall_without_a_question_leaves_out_merges(memory: Memory, repo: Repository) -> None:

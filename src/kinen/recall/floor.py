@@ -72,7 +72,7 @@ FLUENT_ELSEWHERE = 0.8
 FLUENT_ENOUGH = 0.9
 """Fluency of a question from which on no hit is looked at: it is in the model's own language."""
 UNKNOWN_SCRIPT = "the model does not know this script"
-LITTLE_KNOWN = "the model knows little of this language: hits need words of the question"
+LITTLE_KNOWN = "the model may not know this language: hits need words of the question"
 HALF = 0.5
 """Share of a question, by the rarity of its words, with which a strong hit answers it."""
 ALL = 0.999

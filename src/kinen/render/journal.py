@@ -87,6 +87,10 @@ def entries_table(entries: Sequence[Any], screen: Screen, names: Mapping[str, st
 
             text = first_sentence(parse_summary(text).get("outcome", "")) or text
             kind = ""
+        if isinstance(entry, Pin):
+            kind = f"until {screen.time(entry.expires_at / 1000)}" if entry.expires_at else ""
+            own_text = entry.note and entry.target.startswith("observation:")
+            text = entry.note if own_text else text
         words = "[forgotten]" if getattr(entry, "forgotten_at", 0) else first_words(text)
         name = names.get(entry.ref, entry.ref)
         return name, kind if kinds else "", words + signature(entry.by)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 LEAST_TEXT = 20
 """Columns that the last cell of a row gets at least."""
+TITLE = 50
+"""Columns that are left for a title where ids of unusual length would take more."""
 HOUR = 3600
 DAY = 24 * HOUR
 EMOJI = "\ufe0f"
@@ -43,16 +45,26 @@ class Screen(NamedTuple):
         """The same of a moment as records have it."""
         return when(epoch(moment) / 1000, self.now) if self.terminal and moment else moment
 
-    def rows(self, rows: Iterable[Sequence[str]], styles: Sequence[str] = ("path", "dim")) -> str:
+    def rows(
+        self,
+        rows: Iterable[Sequence[str]],
+        styles: Sequence[str] = ("path", "dim"),
+        *,
+        ids: bool = False,
+    ) -> str:
         """Rows of cells as aligned columns; the last cell is cut to the rest of the width.
 
         The first columns have the given styles. Without a terminal, cells are only separated.
+        With `ids` in the first column, a long one pushes its own line and not all of them.
         """
         table = [[visible_line(cell) for cell in row] for row in rows]
         if not self.terminal:
             return "\n".join("  ".join(filter(None, row)).rstrip() for row in table)
         widths = [max(map(columns, column)) for column in zip(*table, strict=True)]
-        room = self.width - sum(width + 2 for width in widths[:-1] if width)
+        if ids and table:
+            room = self.width - sum(width + 2 for width in widths[:-1] if width)
+            least = min(columns(row[0]) for row in table)
+            widths[0] = max(least, widths[0] - max(0, TITLE - room))
         lines = []
         for *cells, text in table:
             padded = [
@@ -60,6 +72,8 @@ class Screen(NamedTuple):
                 for n, (cell, width) in enumerate(zip(cells, widths, strict=False))
                 if width
             ]
+            pairs = zip(cells, widths, strict=False)
+            room = self.width - sum(max(columns(cell), width) + 2 for cell, width in pairs if width)
             lines.append("  ".join([*padded, fit(text, max(LEAST_TEXT, room))]).rstrip())
         return "\n".join(lines)
 
@@ -76,7 +90,7 @@ class Screen(NamedTuple):
             rows.append((name, clock(at(entry), self.now), *rest))
         lines = []
         last = ""
-        for entry, line in zip(entries, self.rows(rows).splitlines(), strict=True):
+        for entry, line in zip(entries, self.rows(rows, ids=True).splitlines(), strict=True):
             heading = day(at(entry), self.now)
             if heading != last:
                 lines.append(self.style("bold", heading))

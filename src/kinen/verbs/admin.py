@@ -66,7 +66,11 @@ class IndexStatus(Verb):
     def text(self, result: IndexState, view: View) -> str:
         counts = self.state.counts
         synced = f"last synced {view.screen.at(result.synced)}" if result.synced else "never synced"
-        lines = [counts_line(counts), f"{counts.edges:,} links, {counts.broken:,} broken", synced]
+        lines = [
+            counts_line(counts),
+            f"{counted(counts.edges, 'links')}, {counts.broken:,} broken",
+            synced,
+        ]
         if result.pending:
             chunks = counted(result.pending, "chunks")
             lines.append(f"{chunks} without a vector: run `kinen index`")

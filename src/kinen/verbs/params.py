@@ -251,12 +251,8 @@ def begin(options: Mapping[str, Any]) -> str:
 
 def read(argv: list[str], rows: Rows) -> tuple[list[str], dict[str, Any]] | None:
     """Arguments and option values of a plain command line; None leaves it to click."""
-    by_name = {
-        name: key
-        for key, row in rows.items()
-        if row.is_on("command")
-        for name in (*row.names, *row.aliases)
-    }
+    usable = {key: row for key, row in rows.items() if row.is_on("command")}
+    by_name = {name: key for key, row in usable.items() for name in (*row.names, *row.aliases)}
     values: dict[str, Any] = {
         key: () if row.many else row.default for key, row in rows.items() if row.names
     }
