@@ -179,12 +179,18 @@ class Browser(App[str]):
     Choice > VerticalScroll, Help > VerticalScroll { border: round $primary; background: $surface; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(Binding(view.key, f"view('{view.name}')", view.name, show=False) for view in VIEWS),
-        # With priority: the next key is for the list already, however fast it comes.
+        # With priority: the next key goes where these lead to already, however fast it comes.
+        *(
+            Binding(view.key, f"view('{view.name}')", view.name, show=False, priority=True)
+            for view in VIEWS
+        ),
         Binding("down,enter", "leave_field", "list", priority=True),
         Binding("escape", "back", "back", priority=True),
         Binding("G,end", "last", show=False),
-        *(Binding(key, action, word, show=bool(word)) for key, action, word, _ in COMMANDS),
+        *(
+            Binding(key, action, word, show=bool(word), priority=action.startswith("type"))
+            for key, action, word, _ in COMMANDS
+        ),
         Binding("colon", "command_palette", show=False),
     ]
 
@@ -214,7 +220,7 @@ class Browser(App[str]):
         self._memory: Memory | None = None
         self._indexing = ""
         self._seen = ""
-        self._shown = ""
+        self.shown_text = ""
         self._remark = ""
         # One thread: a memory is used by one at a time, and typing never waits for it.
         self._pool = ThreadPoolExecutor(1, "memory")
@@ -338,8 +344,8 @@ class Browser(App[str]):
 
     def show_text(self, text: str) -> None:
         """Show a text beside the list; one that is there already stays where it was read."""
-        if text != self._shown:
-            self._shown = text
+        if text != self.shown_text:
+            self.shown_text = text
             self._page.update(Text.from_ansi(visible_styled(text)))
             self.text.scroll_home(animate=False)
 
@@ -422,8 +428,10 @@ class Browser(App[str]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         del parameters
-        if action == "leave_field":
-            return self.focused is self.field
+        if action in ("leave_field", "view", "type", "back") and len(self.screen_stack) > 1:
+            return False  # a question or the help is above the list
+        if action in ("leave_field", "view", "type"):
+            return (self.focused is self.field) == (action == "leave_field")
         if action == "back":
             return self.field.display or self.focused is self.text
         return True

@@ -96,7 +96,7 @@ class Rows(ScrollView, can_focus=True):
         used = sum(part.cell_length for part in parts)
         room = width - min(used, TITLE) - 3
         side = entry.side
-        while cell_len(side) > room:
+        while side and cell_len(side) > room:
             side = side.rpartition("  ")[0]
         left = width - (cell_len(side) + 2 if side else 0)
         if used > left:
