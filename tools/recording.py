@@ -1,32 +1,27 @@
 """Draws docs/images/day.svg: a day with kinen in twenty seconds, as an animated picture.
 
-Real commands and the real `kinen tui` run in the demo space with its sessions. A reader who asks for
-less motion sees one still; nothing in the picture is loaded from elsewhere.
+Real commands and the real `kinen tui` run in the demo space with its sessions. The same screens
+give the same bytes; readers who ask for less motion see a still, and nothing is loaded from
+elsewhere.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Iterable, Iterator
 from html import escape
-from pathlib import Path
 
 from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
-ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+from terminal_picture import on_terminal
+from tui_picture import IMAGES, KINEN, ROOT, demo_space
 
-from tools.terminal_picture import NOON, PROGRAM, environment, on_terminal  # noqa: E402
-
-PICTURE = ROOT / "docs" / "images" / "day.svg"
+PICTURE = IMAGES / "day.svg"
 COLUMNS = 96
 LINES = 27
 CELL = (8.4, 18)
@@ -48,26 +43,17 @@ KEYS: tuple[tuple[tuple[str, ...], float], ...] = (
 )
 """What is pressed in `kinen tui`, and for how many seconds the screen stays after it."""
 END = ("kinen fix UnicodeDecodeError: unexpected byte order mark", 3.0)
+TYPING = 0.4
 STILL = 4
 """The frame of readers who want less motion: the first of `kinen tui`."""
 
 Frame = list[list[Segment]]
 
 
-class Demo:
-    """The folder that the demo of the pages fills."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-
-    def git(self, *words: str) -> None:
-        subprocess.run(["git", *words], cwd=self.root, check=True, capture_output=True)
-
-
-def command(words: str, env: dict[str, str], cwd: str) -> Iterator[Frame]:
+def command(words: str, env: dict[str, str]) -> Iterator[Frame]:
     """A command while it is typed, in three parts, and then with what it prints."""
     console = Console(width=COLUMNS, color_system="truecolor", force_terminal=True)
-    printed = on_terminal([sys.executable, "-c", PROGRAM, *words.split()[1:]], cwd, env)
+    printed = on_terminal([*KINEN, *words.split()[1:]], os.getcwd(), env)
     third = len(words) // 3
     for typed in (words[:third], words[: 2 * third], words):
         yield console.render_lines(Text(f"$ {typed}▌", style="bold"))
@@ -88,7 +74,7 @@ async def screens() -> list[Frame]:
             while app.workers:
                 await app.workers.wait_for_complete()
                 await pilot.pause()
-            strips = app.screen._compositor.render_strips()
+            strips = app.screen._compositor.render_strips()  # noqa: SLF001
             frames.append([list(strip) for strip in strips])
     return frames
 
@@ -104,15 +90,17 @@ def drawn(frame: Frame) -> str:
             ink, ground, bold = look(segment.style)
             place = f'x="{x:.1f}" y="{row * height}"'
             if ground != GROUND:
-                parts.append(f'<rect {place} width="{length:.1f}" height="{height}" fill="{ground}"/>')
+                parts.append(
+                    f'<rect {place} width="{length:.1f}" height="{height}" fill="{ground}"/>'
+                )
             words = segment.text.rstrip("\n")
             if words.strip():
                 left = len(words) - len(words.lstrip())
                 shown = words.strip()
                 parts.append(
                     f'<text x="{x + left * width:.1f}" y="{row * height + 14}"'
-                    f'{"" if ink == INK else f" fill={ink!r}".replace(chr(39), chr(34))}'
-                    f'{" class=" + chr(34) + "b" + chr(34) if bold else ""}'
+                    f"{'' if ink == INK else f' fill={ink!r}'.replace(chr(39), chr(34))}"
+                    f"{' class=' + chr(34) + 'b' + chr(34) if bold else ''}"
                     f' textLength="{Segment(shown).cell_length * width:.1f}">{escape(shown)}</text>'
                 )
             x += length
@@ -157,8 +145,8 @@ def picture(frames: Iterable[tuple[Frame, float]]) -> str:
         groups.append(f'<g id="f{number}" class="f">{drawn(frame)}</g>')
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">'
-        "<title>A day with kinen: what was handed over, what happened, a session, a search, what the"
-        " next agent is told, how an error was fixed</title><style>"
+        "<title>A day with kinen: what was handed over, what happened, a session, a search, what"
+        " the next agent is told, how an error was fixed</title><style>"
         "text{font:14px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;white-space:pre}"
         f".b{{font-weight:700}}.f{{visibility:hidden;fill:{INK}}}{''.join(rules)}"
         "@media(prefers-reduced-motion:reduce){.f{animation:none!important}"
@@ -169,31 +157,14 @@ def picture(frames: Iterable[tuple[Frame, float]]) -> str:
 
 
 def main() -> int:
-    from web.demo import fill
-
-    with tempfile.TemporaryDirectory() as folder:
-        space = Path(folder) / "parcelry"
-        space.mkdir()
-        env = environment(folder) | {"KINEN_INDEX_EMBEDDING_PROVIDER": "none"}
-        os.environ.update(env)
-        time.time = lambda: float(NOON)
-        time.time_ns = lambda: NOON * 10**9
-        demo = Demo(space)
-        demo.git("init", "-q", "-b", "main")
-        demo.git("config", "user.name", "Mira")
-        demo.git("config", "user.email", "mira@parcelry.example")
-        (space / ".kinen").mkdir()
-        os.chdir(space)
-        fill(demo)  # type: ignore[arg-type]
-        frames: list[tuple[Frame, float]] = []
+    frames: list[tuple[Frame, float]] = []
+    with demo_space() as env:
         for words, seconds in (BEGIN, END):
-            *typed, printed = command(words, env, str(space))
-            part = [*((frame, 0.4) for frame in typed), (printed, seconds)]
+            *typed, printed = command(words, env)
+            frames += [*((frame, TYPING) for frame in typed), (printed, seconds)]
             if words == BEGIN[0]:
                 tui = asyncio.run(screens())
-                part += [(frame, stay) for frame, (_, stay) in zip(tui, KEYS, strict=True)]
-            frames += part
-        os.chdir(ROOT)
+                frames += [(frame, stay) for frame, (_, stay) in zip(tui, KEYS, strict=True)]
     drawing = picture(frames)
     PICTURE.write_text(drawing, encoding="utf-8")
     print(f"wrote {PICTURE.relative_to(ROOT)}: {len(drawing) // 1024} KB")

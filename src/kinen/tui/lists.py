@@ -413,13 +413,12 @@ def search(memory: Memory, request: Request) -> list[Entry]:
         groups.setdefault(_parent(hit) or hit.record.path or hit.record.ref, []).append(hit)
     entries = [_text(visible_line(note), "quiet") for note in hits.notes]
     for name, group in groups.items():
-        parent = _parent(group[0])
-        if parent:
-            title = first_words(memory.records.title(parent)).removeprefix("session: ")
-            entries.append(_text(f"{SIGNS['session']} {title}", "session"))
-        elif len(group) > 1:
-            entries.append(_text(visible_line(name), "session"))
-        entries += [_hit_line(hit, grouped=bool(parent) or len(group) > 1) for hit in group]
+        grouped = len(group) > 1 or bool(_parent(group[0]))
+        if grouped:
+            title = first_words(memory.records.title(name)) if ":" in name else visible_line(name)
+            sign = SIGNS["session"] if name.startswith("capsule:") else " "
+            entries.append(_text(f"{sign} {title.removeprefix('session: ')}", "session"))
+        entries += [_hit_line(hit, grouped=grouped) for hit in group]
     return entries
 
 
