@@ -67,6 +67,7 @@ async def screens() -> list[Frame]:
     from kinen.tui.app import Browser
 
     app = Browser()
+    app.field.cursor_blink = False
     frames = []
     async with app.run_test(size=(COLUMNS, LINES)) as pilot:
         for keys, _ in KEYS:

@@ -75,6 +75,7 @@ async def draw(keys: list[str]) -> str:
     from kinen.tui.app import Browser
 
     app = Browser()
+    app.field.cursor_blink = False
     async with app.run_test(size=SIZE) as pilot:
         await app.workers.wait_for_complete()
         await pilot.press(*("space" if key == " " else key for key in keys))
