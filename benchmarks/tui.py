@@ -150,18 +150,18 @@ async def moving(app: Watched, name: str) -> dict[str, float]:
 
 def pages(memory: Memory) -> dict[str, float]:
     """Milliseconds of the pages of a hit and of a session, each for the second time."""
-    hit = lists.search(memory, QUERY, lists.PAGE)[0]
-    session = lists.sessions(memory, "", 1)[0]
-    output = lists.outgoing(memory, "", lists.PAGE)
+    hit = next(entry for entry in lists.search(memory, lists.Request(QUERY)) if entry.hit)
+    session = next(entry for entry in lists.sessions(memory, lists.Request(most=1)) if entry.ref)
+    output = [entry for entry in lists.told(memory, lists.Request()) if entry.ref]
     results: dict[str, float] = {}
     for name, page, entry in (
-        ("record", lists.record, hit),
+        ("record", lists.page, hit),
         ("links", lists.links_page, hit),
         ("history", lists.history_page, hit),
         ("why", lists.why_page, hit),
         ("session", lists.session_page, session),
-        ("start", lists.outgoing_page, output[0]),
-        ("recall", lists.outgoing_page, output[1]),
+        ("start", lists.page, output[0]),
+        ("recall", lists.page, output[1]),
     ):
         page(memory, entry)
         began = time.perf_counter()

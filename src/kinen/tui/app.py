@@ -121,7 +121,7 @@ class Reader(VerticalScroll, can_focus=True):
         Binding("k", "scroll_up", show=False),
         Binding("g", "scroll_home", show=False),
         Binding("G", "scroll_end", show=False),
-        Binding("tab,left,backspace", "app.back", show=False),
+        Binding("tab,left,backspace", "app.leave", show=False),
     ]
 
 
@@ -185,7 +185,7 @@ class Browser(App[str]):
             for view in VIEWS
         ),
         Binding("down,enter", "leave_field", "list", priority=True),
-        Binding("escape", "back", "back", priority=True),
+        Binding("escape", "leave", "back", priority=True),
         Binding("G,end", "last", show=False),
         *(
             Binding(key, action, word, show=bool(word), priority=action.startswith("type"))
@@ -428,11 +428,11 @@ class Browser(App[str]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         del parameters
-        if action in ("leave_field", "view", "type", "back") and len(self.screen_stack) > 1:
+        if action in ("leave_field", "view", "type", "leave") and len(self.screen_stack) > 1:
             return False  # a question or the help is above the list
         if action in ("leave_field", "view", "type"):
             return (self.focused is self.field) == (action == "leave_field")
-        if action == "back":
+        if action == "leave":
             return self.field.display or self.focused is self.text
         return True
 
@@ -440,7 +440,7 @@ class Browser(App[str]):
         """From what is typed, go to the list."""
         self.screen.set_focus(self.rows)
 
-    def action_back(self) -> None:
+    def action_leave(self) -> None:
         """From a text to its list; from a search or a filter to what was there before."""
         reading = self.focused is self.text
         self._body.remove_class("reading")
