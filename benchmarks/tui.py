@@ -32,6 +32,7 @@ from journal import write_bundle
 from kinen import Memory, Query
 from kinen.tui import lists
 from kinen.tui.app import Browser
+from kinen.tui.lists import Entry
 from record import save
 from speed import prose
 
@@ -66,7 +67,7 @@ class Watched(Browser):
         self.filled = asyncio.Event()
         show = self.rows.show
 
-        def shown(lines: Sequence[str], cursor: int = 0) -> None:
+        def shown(lines: Sequence[Entry], cursor: int = 0) -> None:
             show(lines, cursor)
             self.filled.set()
 
@@ -174,7 +175,8 @@ async def measure(space: Path, times: int) -> dict[str, object]:
     app = Watched()
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(app)
-        await pilot.pause()
+        await pilot.press("slash")
+        await idle(app)
         with Memory.open(space) as memory:
             keys, searches = await typing(app, memory, times)
             read = pages(memory)
