@@ -153,7 +153,7 @@ def pages(memory: Memory) -> dict[str, float]:
     """Milliseconds of the pages of a hit and of a session, each for the second time."""
     hit = next(entry for entry in lists.search(memory, lists.Request(QUERY)) if entry.hit)
     session = next(entry for entry in lists.sessions(memory, lists.Request(most=1)) if entry.ref)
-    output = [entry for entry in lists.told(memory, lists.Request()) if entry.ref]
+    output = [entry for entry in lists.outgoing(memory, lists.Request()) if entry.ref]
     results: dict[str, float] = {}
     for name, page, entry in (
         ("record", lists.page, hit),

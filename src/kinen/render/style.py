@@ -23,8 +23,8 @@ def sign_colours() -> dict[str, tuple[str, str]]:
     with open(path, encoding="utf-8") as file:
         text = file.read()
     pairs = re.findall(r"--([a-z]+): light-dark\((#\w+), (#\w+)\)", text)
-    known = {name: (light, dark) for name, light, dark in pairs}
-    return {name: known["warn" if name == "open" else name] for name in SIGNS}
+    colours = {name: (light, dark) for name, light, dark in pairs}
+    return {name: colours["warn" if name == "open" else name] for name in SIGNS}
 
 
 def readable(value: Any, *, lines: bool = False) -> Any:

@@ -159,12 +159,12 @@ def today(memory: Memory, request: Request) -> list[Entry]:
     }
     for name, section in sections.items():
         chosen = [entry for entry in section if _has(entry.line, request.typed)]
-        shown = chosen[: request.points + (len(chosen) == request.points + 1)]
+        first = chosen[: request.points + (len(chosen) == request.points + 1)]
         if chosen or not request.typed:
             nothing = "" if chosen else f": {NOTHING[name]}"
-            entries += [Entry("", ((name, "heading"), (nothing, "quiet"))), *shown]
-        if len(chosen) > len(shown):
-            more = f"  {len(chosen) - len(shown):,} more"
+            entries += [Entry("", ((name, "heading"), (nothing, "quiet"))), *visible_ones]
+        if len(chosen) > len(first):
+            more = f"  {len(chosen) - len(first):,} more"
             entries.append(Entry(f"{MORE}{name}", ((more, "quiet"),)))
     chosen_sessions = [
         session for session, _ in happened.sessions if _has(session.title, request.typed)
@@ -273,11 +273,11 @@ def _next(memory: Memory, next_: Outlook, points: int) -> dict[str, list[Entry]]
     size = (
         f"{estimate(next_.text):,} of {next_.budget:,} tokens, {len(next_.fitting)} of {every} fit"
     )
-    told = Entry(START, (("✓ ", "commit"), ("What it is told", "")), size)
+    start = Entry(START, (("✓ ", "commit"), ("What it is told", "")), size)
     if not every:
-        told = Entry(START, (("- ", "quiet"), ("Nothing yet", "quiet")))
+        start = Entry(START, (("- ", "quiet"), ("Nothing yet", "quiet")))
     missing = [_title_line(memory, ref, fits=False) for ref in next_.left_out[: points + 1]]
-    return {"The next agent": [told, *missing]}
+    return {"The next agent": [start, *missing]}
 
 
 def _title_line(memory: Memory, ref: str, *, fits: bool) -> Entry:
@@ -293,10 +293,10 @@ def _title_line(memory: Memory, ref: str, *, fits: bool) -> Entry:
 def sessions(memory: Memory, request: Request) -> list[Entry]:
     """Sessions by day, the newest first; of what is typed, those about it, the best first."""
     if request.typed.strip():
-        found = memory.sessions.matching(request.typed, min(HITS, request.most))
+        refs = memory.sessions.matching(request.typed, min(HITS, request.most))
         return [
             _session_line(session, _age(epoch(session.started) / 1000))
-            for session in memory.sessions.briefs(found)
+            for session in memory.sessions.briefs(refs)
         ]
     return _by_day(memory.sessions.overviews(request.most))
 
@@ -355,18 +355,18 @@ def _memory_line(learned: Learned) -> Entry:
 def code(memory: Memory, request: Request) -> list[Entry]:
     """Files that agents edited, the most edited first; then all others of the repository."""
     edited = memory.journal.edited_files(most=request.most)
-    known = {file.path for file in edited}
+    listed = {file.path for file in edited}
     entries = _file_lines((file.path, file.edits, file.last) for file in edited)
     try:
         records = memory.git.files(limit=0)[0]
     except GitError:
         records = []
-    others = [record.path for record in records if record.path not in known]
+    others = [record.path for record in records if record.path not in listed]
     entries += [Entry(f"file:{path}", ((visible_line(path), ""),), "", path) for path in others]
     return [entry for entry in entries if _has(entry.path, request.typed)][: request.most]
 
 
-def told(memory: Memory, request: Request) -> list[Entry]:
+def outgoing(memory: Memory, request: Request) -> list[Entry]:
     """What an agent would be told: at its start, and of what is typed; and all that was sent."""
     next_ = outlook(memory)
     recall = memory.recall(recall_query(request.typed))
@@ -599,6 +599,6 @@ VIEWS: Sequence[View] = (
     View("Sessions", "2", sessions, "no sessions yet: `kinen install` records them"),
     View("Knowledge", "3", knowledge, "no memories yet: `kinen memories draw` draws them"),
     View("Code", "4", code, "no files: neither did agents edit any, nor is this a git repository"),
-    View("Told", "5", told),
+    View("Told", "5", outgoing),
 )
 """The screens, in order: the words of the pages."""
