@@ -162,7 +162,7 @@ def today(memory: Memory, request: Request) -> list[Entry]:
         first = chosen[: request.points + (len(chosen) == request.points + 1)]
         if chosen or not request.typed:
             nothing = "" if chosen else f": {NOTHING[name]}"
-            entries += [Entry("", ((name, "heading"), (nothing, "quiet"))), *visible_ones]
+            entries += [Entry("", ((name, "heading"), (nothing, "quiet"))), *first]
         if len(chosen) > len(first):
             more = f"  {len(chosen) - len(first):,} more"
             entries.append(Entry(f"{MORE}{name}", ((more, "quiet"),)))
