@@ -96,6 +96,11 @@ reference: $(STAMP)
 	$(BIN)/python tools/terminal_picture.py
 	$(BIN)/python tools/tui_picture.py
 
+# The animated picture of the README: real commands and `kinen tui` in the demo space.
+.PHONY: recording
+recording: $(STAMP)
+	$(BIN)/python tools/recording.py
+
 # The pictures of the guide to the pages, taken by the tests in chromium from the demo space.
 screenshots: $(STAMP)
 	$(PIP) playwright

@@ -32,6 +32,7 @@ from journal import write_bundle
 from kinen import Memory, Query
 from kinen.tui import lists
 from kinen.tui.app import Browser
+from kinen.tui.lists import Entry
 from record import save
 from speed import prose
 
@@ -66,7 +67,7 @@ class Watched(Browser):
         self.filled = asyncio.Event()
         show = self.rows.show
 
-        def shown(lines: Sequence[str], cursor: int = 0) -> None:
+        def shown(lines: Sequence[Entry], cursor: int = 0) -> None:
             show(lines, cursor)
             self.filled.set()
 
@@ -150,18 +151,18 @@ async def moving(app: Watched, name: str) -> dict[str, float]:
 
 def pages(memory: Memory) -> dict[str, float]:
     """Milliseconds of the pages of a hit and of a session, each for the second time."""
-    hit = lists.search(memory, QUERY, lists.PAGE)[0]
-    session = lists.sessions(memory, "", 1)[0]
-    output = lists.outgoing(memory, "", lists.PAGE)
+    hit = next(entry for entry in lists.search(memory, lists.Request(QUERY)) if entry.hit)
+    session = next(entry for entry in lists.sessions(memory, lists.Request(most=1)) if entry.ref)
+    output = [entry for entry in lists.outgoing(memory, lists.Request()) if entry.ref]
     results: dict[str, float] = {}
     for name, page, entry in (
-        ("record", lists.record, hit),
+        ("record", lists.page, hit),
         ("links", lists.links_page, hit),
         ("history", lists.history_page, hit),
         ("why", lists.why_page, hit),
         ("session", lists.session_page, session),
-        ("start", lists.outgoing_page, output[0]),
-        ("recall", lists.outgoing_page, output[1]),
+        ("start", lists.page, output[0]),
+        ("recall", lists.page, output[1]),
     ):
         page(memory, entry)
         began = time.perf_counter()
@@ -174,7 +175,8 @@ async def measure(space: Path, times: int) -> dict[str, object]:
     app = Watched()
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(app)
-        await pilot.pause()
+        await pilot.press("slash")
+        await idle(app)
         with Memory.open(space) as memory:
             keys, searches = await typing(app, memory, times)
             read = pages(memory)

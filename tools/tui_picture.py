@@ -1,29 +1,73 @@
 """Draws docs/images/tui-*.svg: `kinen tui` in the demo's space, as pictures for the guide.
 
-The program runs as in its tests, without a terminal; nothing in a picture is loaded from elsewhere.
+The program runs as in its tests, without a terminal. The same screens give the same bytes, and
+nothing in a picture is loaded from elsewhere.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import random
 import re
-import shutil
+import subprocess
+import sys
 import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
+
+from terminal_picture import NOON, PROGRAM, SESSION, environment
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
-DEMO = ROOT / "src" / "kinen" / "cli" / "demo_space"
-SIZE = (100, 26)
+KINEN = (sys.executable, "-c", PROGRAM)
+SIZE = (120, 30)
 PICTURES = {
-    "tui-search": [*"why postgres"],
-    "tui-sessions": ["escape", "2"],
-    "tui-memories": ["escape", "3"],
-    "tui-told": ["escape", "6"],
+    "tui-today": ["1"],
+    "tui-search": ["slash", *"why blank labels", "enter"],
+    "tui-sessions": ["2"],
+    "tui-told": ["5"],
 }
 FONT_FACES = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 SERIAL = re.compile(r"terminal-\d+")
+
+
+class Demo:
+    """The folder that the demo of the pages fills."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def git(self, *words: str) -> None:
+        subprocess.run(["git", *words], cwd=self.root, check=True, capture_output=True)
+
+
+@contextlib.contextmanager
+def demo_space() -> Iterator[dict[str, str]]:
+    """Work in the demo of the pages at a fixed time, with a session of docs/examples; its env."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from web.demo import fill
+
+    with tempfile.TemporaryDirectory() as folder:
+        space = Path(folder) / "parcelry"
+        (space / ".kinen").mkdir(parents=True)
+        env = environment(folder) | {"KINEN_INDEX_EMBEDDING_PROVIDER": "none"}
+        os.environ.update(env)
+        time.time = lambda: float(NOON)
+        time.time_ns = lambda: NOON * 10**9
+        os.urandom = random.Random(1).randbytes  # the same ids every time
+        demo = Demo(space)
+        demo.git("init", "-q", "-b", "main")
+        demo.git("config", "user.name", "Mira")
+        demo.git("config", "user.email", "mira@parcelry.example")
+        os.chdir(space)
+        fill(demo)  # type: ignore[arg-type]
+        words = [*KINEN, "import", "transcripts", str(SESSION)]
+        subprocess.run(words, env=env, check=True, capture_output=True)
+        yield env
+        os.chdir(ROOT)
 
 
 async def draw(keys: list[str]) -> str:
@@ -31,6 +75,7 @@ async def draw(keys: list[str]) -> str:
     from kinen.tui.app import Browser
 
     app = Browser()
+    app.field.cursor_blink = False
     async with app.run_test(size=SIZE) as pilot:
         await app.workers.wait_for_complete()
         await pilot.press(*("space" if key == " " else key for key in keys))
@@ -40,37 +85,10 @@ async def draw(keys: list[str]) -> str:
     return SERIAL.sub("terminal", FONT_FACES.sub("", picture))
 
 
-def fill() -> None:
-    """Draw memories from the demo's notes, and make a plan."""
-    from kinen import Memory
-
-    with Memory.open() as memory:
-        memory.sync(embed=False)
-        memory.consolidation.consolidate()
-        steps = (
-            "- [x] measure a claim of 50 rows\n- [ ] jitter between retries\n- [ ] dead letters\n"
-        )
-        memory.worklog.save_plan("Webhook retries", steps, activate=True)
-
-
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        space = Path(folder) / "parcelry"
-        shutil.copytree(DEMO, space)
-        (space / ".kinen").mkdir()
-        os.environ.update(
-            HOME=folder,
-            KINEN_HOME=f"{folder}/home",
-            KINEN_DAEMON_AUTO_START="false",
-            KINEN_INDEX_EMBEDDING_PROVIDER="none",
-            TZ="UTC",
-        )
-        os.chdir(space)
-        fill()
-        IMAGES.mkdir(exist_ok=True)
+    with demo_space():
         for name, keys in PICTURES.items():
             (IMAGES / f"{name}.svg").write_text(asyncio.run(draw(keys)), encoding="utf-8")
-        os.chdir(ROOT)
 
 
 if __name__ == "__main__":

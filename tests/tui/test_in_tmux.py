@@ -65,27 +65,29 @@ def tmux(space: Path, tmp_path: Path) -> Iterator[Tmux]:
 
 
 def test_a_person_types_moves_edits_quits_and_picks(tmux: Tmux, space: Path) -> None:
-    tmux.expect("[1 Search]")
-    tmux.type("brewed eighty")
-    tmux.expect("Green leaves")
-    tmux.expect("fulltext")
-    tmux.type("Enter", "j")
-    tmux.expect("under pressure")
-    tmux.type("k")
-    tmux.expect("at eighty")
-    tmux.type("e")
-    tmux.expect("at seventy")  # the list and the page are read again
+    tmux.expect("[1 Today]")
     tmux.type("2")
     tmux.expect("[2 Sessions]")
+    tmux.type("/brewed eighty")
+    tmux.expect("tea.md")
+    tmux.type("Enter", "Enter")
+    tmux.expect("at eighty")
+    tmux.expect("fulltext")
+    tmux.type("Tab", "e")
+    tmux.expect("resume")  # the screen is drawn again
+    tmux.type("Enter")
+    tmux.expect("at seventy")  # the list and the page are read again
     tmux.type("?")
     tmux.expect("undo the last change")
     tmux.type("q")
+    tmux.expect("at seventy")
+    tmux.type("2")
     tmux.expect("no sessions yet")
     tmux.type("q")
     tmux.expect("tui ended 0")
-    tmux.expect("Beans are")
+    tmux.expect("coffee.md")
     tmux.type("Enter")
-    tmux.expect("copy")
+    tmux.expect("resume")
     tmux.type("Enter")
     screen = tmux.expect("pick ended 0")
     assert "coffee.md:3" in screen

@@ -86,23 +86,23 @@ def test_a_person_types_moves_edits_and_quits(space: Path, tmp_path: Path) -> No
         KINEN_INDEX_EMBEDDING_PROVIDER="none",
     )
     try:
-        terminal.expect("1 Search")
-        terminal.type("brewed eighty")
-        terminal.expect("Green leaves")
+        terminal.expect("1 Today")
+        terminal.type("/brewed eighty")
+        terminal.expect("tea.md")
         terminal.type("\r")
-        terminal.expect("copy")  # the keys of the list
+        terminal.expect("resume")  # the keys of the list
         terminal.type("jk")
         terminal.type("e")
         until = time.monotonic() + PATIENCE
         while not edited.exists() and time.monotonic() < until:
             time.sleep(0.05)
         assert "tea.md" in edited.read_text()
-        terminal.expect("copy")  # the screen is drawn again
+        terminal.expect("resume")  # the screen is drawn again
         terminal.type("?")
         terminal.expect("undo the last change")
         assert not COLOUR.search(terminal.raw)
         terminal.type("?")
-        terminal.expect("copy")
+        terminal.expect("resume")
         terminal.type("q")
         assert terminal.close() == 0
     finally:
@@ -114,7 +114,7 @@ def test_a_person_types_moves_edits_and_quits(space: Path, tmp_path: Path) -> No
 def test_the_program_ends_when_its_terminal_is_closed(space: Path) -> None:
     terminal = Terminal(space, "tui", KINEN_INDEX_EMBEDDING_PROVIDER="none")
     try:
-        terminal.expect("1 Search")
+        terminal.expect("1 Today")
         os.close(terminal.leader)
         assert terminal.run.wait(PATIENCE) == 1
     finally:

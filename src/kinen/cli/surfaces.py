@@ -88,7 +88,7 @@ def _browse(url: str) -> bool:
 @click.argument("query", nargs=-1)
 @space_option
 def tui(query: tuple[str, ...], space: str | None) -> int:
-    """Browse the memory: search, sessions, memories, plan, issues, and what agents are told.
+    """Browse the memory: today, sessions, knowledge, code, what agents are told, and search.
 
     `?` shows the keys.
 

@@ -335,12 +335,17 @@ class Index:
         if self._core.on_repair:
             self._core.on_repair(f"{self._core.space.name}: {repair}")
 
+    @property
+    def built(self) -> bool:
+        """Whether the space was ever indexed."""
+        return bool(os.path.exists(self._core.index_file) and self._core.reader.meta("synced"))
+
     def prepare(self, *, new_files: bool = False) -> list[str]:
         """Index what is new before a question: commits, journal entries and perhaps files.
 
         A space that was never indexed is indexed first. Returns notes for the user.
         """
-        if os.path.exists(self._core.index_file) and self._core.reader.meta("synced"):
+        if self.built:
             return self._reread() or (self.catch_up() if new_files else self._follow())
         if self._core.frozen:
             name = self._core.space.name

@@ -236,6 +236,16 @@ class Records:
             return ""
         return data.decode("utf-8", "replace")
 
+    def title(self, ref: str) -> str:
+        """What a person can choose a record by; the ref of one that is no more."""
+        from kinen.render.text import title
+
+        try:
+            record = self.get(ref)
+        except NotFound:
+            return ref
+        return title(record, "" if record.title else self.whole_text(ref))
+
     def whole_text(self, ref: str, last: int = 1 << 31) -> str:
         """The text of a record up to a chunk, without title, aliases and tags of its metadata."""
         record = self._core.reader.record(ref)

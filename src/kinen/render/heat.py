@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
+from kinen.errors import QueryError
 from kinen.model.tuples import NamedTuple
+from kinen.text import now
 
 ROWS = 6
 """Agents with a row of their own; the others share one."""
@@ -37,6 +39,32 @@ class Period:
     first: date
     last: date
     today: date
+
+    @classmethod
+    def until(cls, last: str, days: int) -> Period:
+        """Some days up to a date, the latest of which is today."""
+        today = datetime.fromtimestamp(now(), UTC).date()
+        try:
+            end = min(today, date.fromisoformat(last[:10] or today.isoformat()))
+            return cls(end - timedelta(days=days - 1), end, today)
+        except (OverflowError, ValueError) as error:
+            raise QueryError(f"invalid date {last!r}", "use a date such as 2026-03-01") from error
+
+    @property
+    def title(self) -> str:
+        """The days in words: `Today`, `Last 7 days`, `9 Nov`, `9 to 15 Nov`."""
+        if self.last == self.today:
+            return "Today" if self.days == 1 else f"Last {self.days} days"
+        end = f"{self.last:%-d %b}"
+        if self.last.year != self.today.year:
+            end += f" {self.last.year}"
+        if self.days == 1:
+            return end
+        same = (self.first.year, self.first.month) == (self.last.year, self.last.month)
+        begin = f"{self.first:{'%-d' if same else '%-d %b'}}"
+        if self.first.year != self.last.year:
+            begin += f" {self.first.year}"
+        return f"{begin} to {end}"
 
     @property
     def days(self) -> int:

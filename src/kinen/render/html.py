@@ -21,6 +21,7 @@ from kinen.model.records import KINDS, Vote
 from kinen.recall.tiers import HEADINGS
 from kinen.render import markdown
 from kinen.render.sessions import duration
+from kinen.render.style import SIGNS
 from kinen.render.text import counted
 from kinen.text import excerpt, iso, now, plural
 
@@ -150,7 +151,12 @@ def _environment() -> Environment:
         vote_parts=vote_parts,
     )
     environment.globals.update(
-        HEADINGS=HEADINGS, KINDS=KINDS, MEANINGS=MEANINGS, body_of=events.body, strip=strip
+        HEADINGS=HEADINGS,
+        KINDS=KINDS,
+        MEANINGS=MEANINGS,
+        SIGNS=SIGNS,
+        body_of=events.body,
+        strip=strip,
     )
     return environment
 

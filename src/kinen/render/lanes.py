@@ -9,6 +9,7 @@ from kinen.journal.timeline import SessionOverview
 from kinen.model.tuples import NamedTuple
 from kinen.render.heat import Period
 from kinen.render.sessions import duration
+from kinen.render.style import SIGNS
 from kinen.render.text import counted
 from kinen.text import epoch, excerpt
 
@@ -30,6 +31,8 @@ HOURS = 8
 """Hours of a day that are shown at least: nights are left out where nothing happened."""
 TITLE = 100
 NAME = 15
+BARS = " ▂▄▆█"
+"""One to four sessions at the same time, or more."""
 
 Mark = tuple[float, str, str]
 """When, what, and the address."""
@@ -119,6 +122,30 @@ def lanes(
         for each in (period.first + timedelta(days=number),)
     )
     return Lanes(y, names, day, tuple(lanes), (first, last))
+
+
+def text_cells(picture: Lanes, lane: Lane, columns: int) -> str:
+    """A lane as characters: how many sessions there were at a time, or the sign of its marks."""
+    scale = columns / (picture.width - picture.left)
+    counts = [0] * columns
+    for bar in lane.bars:
+        start = min(columns - 1, int((bar.x - picture.left) * scale))
+        end = max(start + 1, int((bar.x + bar.width - picture.left) * scale))
+        for place in range(start, min(columns, end)):
+            counts[place] += 1
+    signs = BARS if lane.kind == "session" else f" {SIGNS[lane.kind]}"
+    cells = [signs[min(count, len(signs) - 1)] for count in counts]
+    for x, _, _ in picture.days:
+        place = int((x - picture.left) * scale)
+        cells[place] = "·" if cells[place] == " " else cells[place]
+    return "".join(cells)
+
+
+def failures(picture: Lanes) -> Lane:
+    """A lane with the ends of sessions that had errors, for text, where bars have no notches."""
+    bars = [bar for lane in picture.lanes if lane.kind == "session" for bar in lane.bars]
+    ends = tuple(Bar(bar.x + bar.width, 0, 0, bar.title, bar.url) for bar in bars if bar.errors)
+    return Lane("errors", "errors", 0, "error", ends)
 
 
 def epoch_hour(at: float) -> float:

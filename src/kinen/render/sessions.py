@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from kinen.agents.client import load
-from kinen.characters import visible_line
+from kinen.characters import visible, visible_line
 from kinen.journal.authors import signature
 from kinen.journal.timeline import (
     Gap,
@@ -35,6 +36,12 @@ MANY = 4
 """With more prompts than this on a page, prompts are cut to SHORT_PROMPT characters."""
 SHORT_PROMPT = 150
 OUTCOME_LINES = 12
+LABELS = ("outcome", "next", "state", "unresolved", "earlier")
+"""Parts of a summary, in order."""
+FILES = 12
+"""Files that are named."""
+STRIP = 2_000
+"""Steps in the strip of marks."""
 FILTERED = 100
 """Maximum number of steps shown with a filter."""
 WRAP = 92
@@ -52,6 +59,61 @@ def resume_command(session: SessionOverview) -> str:
     if client is None or not client.resume or not session.session or not plain:
         return ""
     return client.resume.format(session.session)
+
+
+def edited_files(timeline: SessionTimeline) -> Counter[str]:
+    """The files that were edited in a session, each with how often."""
+    return Counter(path for step in timeline.steps if step.kind == "edit" for path in step.files)
+
+
+def hand_over(timeline: SessionTimeline) -> str:
+    """A session in a few lines for whoever goes on with it."""
+    parts = timeline.parts
+    labels = (
+        ("outcome", "Outcome"),
+        ("state", "State"),
+        ("decided", "Decided"),
+        ("next", "Next"),
+        ("unresolved", "Still fails"),
+    )
+    lines = [f"# {timeline.overview.title or timeline.overview.id}"]
+    lines += [f"## {title}\n{parts[name].strip()}" for name, title in labels if parts.get(name)]
+    named = ", ".join(edited_files(timeline))
+    lines += [f"## Files\n{named}"] if named else []
+    resume = resume_command(timeline.overview)
+    lines += [f"Resume: {resume}"] if resume else []
+    return visible("\n\n".join([*lines, f"[{timeline.overview.ref}]"]))
+
+
+def session_text(timeline: SessionTimeline, style: Style = PLAIN) -> str:
+    """A session with its outcome first, all steps as a strip of marks, and then its page."""
+    session = timeline.overview
+    resume = resume_command(session)
+    tests = [step for step in timeline.steps if step.result][-1:]
+    files = edited_files(timeline)
+    named = [f"{path} ×{count}" if count > 1 else path for path, count in files.most_common(FILES)]
+    if len(files) > FILES:
+        named.append(f"{len(files) - FILES:,} more")
+    folded = list(fold(timeline.steps))
+    turns: list[str] = []
+    for step in folded[:STRIP]:
+        mark, colour = _mark(step)
+        mark = style(colour, mark) if colour else mark
+        if step.kind == "prompt" or not turns:
+            turns.append(mark)
+        else:
+            turns[-1] += mark
+    lines = [_heading(session, style), *([f"resume with: {resume}"] if resume else [])]
+    lines += _parts(timeline, ("outcome",), False, style)
+    lines += ["", style("bold", "Steps"), f"  {' '.join(turns)}"]
+    if tests:
+        lines += ["", style("bold", "Tests")]
+        lines += [f"  {_mark(step)[0]} {visible_line(step.result)}" for step in tests]
+    if named:
+        lines += ["", style("bold", "Files"), f"  {visible_line(', '.join(named))}"]
+    lines += [*_outcome(timeline, False, style, LABELS[1:]), ""]
+    page = folded if session.kind == "folder" else overview(timeline.steps)
+    return "\n".join([*lines, *_step_lines(page, full=False, style=style)])
 
 
 def session_json(session: SessionOverview) -> dict[str, Any]:
@@ -301,11 +363,10 @@ def _mark(step: Step) -> tuple[str, str]:
     return "✓" if step.ok else "·", ""
 
 
-def _outcome(timeline: SessionTimeline, full: bool, style: Style) -> list[str]:
-    """The outcome of a session, its next steps, and the memories extracted from it."""
+def _parts(timeline: SessionTimeline, labels: Sequence[str], full: bool, style: Style) -> list[str]:
+    """Parts of the summary of a session below their names."""
     parts = readable(timeline.parts, lines=True)
     lines: list[str] = []
-    labels = ("outcome", "next", "state", "unresolved", "earlier")
     for name in labels:
         text = [line for line in parts.get(name, "").splitlines() if line.strip()]
         if text:
@@ -317,6 +378,14 @@ def _outcome(timeline: SessionTimeline, full: bool, style: Style) -> list[str]:
                 *(f"  {line}" for line in text[:room]),
                 *more,
             ]
+    return lines
+
+
+def _outcome(
+    timeline: SessionTimeline, full: bool, style: Style, labels: Sequence[str] = LABELS
+) -> list[str]:
+    """The outcome of a session, its next steps, and the memories extracted from it."""
+    lines = _parts(timeline, labels, full, style)
     if timeline.overview.kind == "folder":
         paths = (*timeline.rounds, *timeline.artifacts, timeline.summary_file)
         lines += ["", *(style("path", visible_line(path)) for path in paths if path)]

@@ -71,16 +71,18 @@ def tick(memory: Memory, ref: str) -> Change:
     """Check a step of the active plan, or clear it."""
     from kinen.worklog.plans import steps  # slow to import
 
-    number = int(ref.rpartition("#")[2])
+    number = ref.rpartition("#")[2]
+    if not (ref.startswith("plan:") and number.isdecimal()):
+        raise QueryError("no step of the plan", "press 1 for its open steps")
     plan = memory.worklog.plan()
     if plan is None:
         raise QueryError("no plan is active", "`kinen plan activate ID` makes one active")
-    done = steps(plan.text)[number - 1].done
-    memory.worklog.check_plan(number, plan.id, done=not done)
+    done = steps(plan.text)[int(number) - 1].done
+    memory.worklog.check_plan(int(number), plan.id, done=not done)
     word = "cleared" if done else "checked"
     return Change(
         f"{word} step {number}",
-        lambda memory: memory.worklog.check_plan(number, plan.id, done=done),
+        lambda memory: memory.worklog.check_plan(int(number), plan.id, done=done),
     )
 
 

@@ -19,7 +19,6 @@ from kinen.model.documents import Companion, Revision
 from kinen.model.records import Edge, Record
 from kinen.render.html import fragment
 from kinen.render.markdown import code_block, markdown
-from kinen.render.text import title
 from kinen.text import excerpt
 from kinen.text.frontmatter import read_frontmatter
 from kinen.verbs.refs import resolve
@@ -163,11 +162,7 @@ def is_prose(record: Record) -> bool:
 
 
 def title_of(memory: Memory, ref: str) -> str:
-    with contextlib.suppress(NotFound):
-        record = memory.records.get(ref)
-        text = "" if record.title else memory.records.whole_text(ref)
-        return title(record, text)
-    return ref
+    return memory.records.title(ref)
 
 
 def _history(memory: Memory, record: Record) -> tuple[list[Revision], list[Companion]]:

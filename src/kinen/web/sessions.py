@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import io
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Sequence
 
-from kinen.characters import visible, visible_line
+from kinen.characters import visible_line
 from kinen.errors import NotFound
 from kinen.journal import events
-from kinen.journal.timeline import Gap, SessionTimeline, Step, fold, overview, select
+from kinen.journal.timeline import Gap, Step, fold, overview, select
 from kinen.memory import Memory
-from kinen.render.sessions import resume_command
+from kinen.render.sessions import edited_files, hand_over, resume_command
 from kinen.text import excerpt, iso
 from kinen.times import milliseconds
 from kinen.web.page import Page, Visit, of_all_spaces
@@ -72,7 +72,7 @@ def page(memory: Memory, visit: Visit) -> Page:
     else:
         steps = overview(timeline.steps)
     shown = {step.ref for step in steps if isinstance(step, Step)}
-    files = Counter(path for step in timeline.steps if step.kind == "edit" for path in step.files)
+    files = edited_files(timeline)
     tests = [step for step in timeline.steps if step.result]
     values = {
         "session": session,
@@ -86,7 +86,7 @@ def page(memory: Memory, visit: Visit) -> Page:
         "more_files": max(0, len(files) - FILES),
         "tests": tests[-1] if tests else None,
         "resume": resume_command(session),
-        "handoff": hand_over(timeline, files),
+        "handoff": hand_over(timeline),
         "kept": session.kind == "agent" and bool(contents),
     }
     title = excerpt(visible_line(session.title), 160) or "(no prompt)"
@@ -104,25 +104,6 @@ def strip(visit: Visit, steps: Sequence[Step], shown: Container[str]) -> list[tu
         title = words + excerpt(" ".join((step.text or step.error).split()), 100)
         bars.append((f"{step.kind} {state}".strip(), title, f"{place}#{visit.anchor(step.ref)}"))
     return bars[:STRIP]
-
-
-def hand_over(timeline: SessionTimeline, files: Iterable[str]) -> str:
-    """A session in a few lines for whoever goes on with it."""
-    parts = timeline.parts
-    labels = (
-        ("outcome", "Outcome"),
-        ("state", "State"),
-        ("decided", "Decided"),
-        ("next", "Next"),
-        ("unresolved", "Still fails"),
-    )
-    lines = [f"# {timeline.overview.title or timeline.overview.id}"]
-    lines += [f"## {title}\n{parts[name].strip()}" for name, title in labels if parts.get(name)]
-    named = ", ".join(files)
-    lines += [f"## Files\n{named}"] if named else []
-    resume = resume_command(timeline.overview)
-    lines += [f"Resume: {resume}"] if resume else []
-    return visible("\n\n".join([*lines, f"[{timeline.overview.ref}]"]))
 
 
 def share(memory: Memory, visit: Visit) -> Callable[[], bytes]:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Any
 
-from kinen.errors import QueryError
-from kinen.journal.ledger import cites
-from kinen.journal.timeline import SessionOverview
-from kinen.journal.worth import by_worth
 from kinen.memory import Memory
 from kinen.memory.federation import ask_spaces
 from kinen.memory.reports import Point
+from kinen.memory.today import MOST, Days, days, outlook
 from kinen.model.records import Record
 from kinen.render.heat import COMMITS, Counts, Period, add, heat_map
 from kinen.render.lanes import DAYS, lanes
 from kinen.render.treemap import treemap
-from kinen.text import epoch, estimate, now
+from kinen.text import epoch, estimate
 from kinen.times import milliseconds
 from kinen.web.page import ALL, Page, Visit
 from kinen.web.records import title_of
@@ -28,56 +24,33 @@ SPANS = (1, 7, 30, 90, 365)
 """Days that have a link of their own."""
 USUAL = 7
 LONGEST = 3_650
-MOST = 200
-"""Sessions and commits that are read."""
 POINTS = 6
 """Decisions and open points that are shown."""
 FILES = 30
 """Files in the map."""
-OPEN = ("next", "failed", "stopped")
-"""Kinds of what a session left open."""
-
-Dated = tuple[SessionOverview, str]
-"""A session, and its space where that is not the one of the page."""
-
-
-@dataclass(frozen=True, slots=True)
-class Days:
-    """What happened in a time."""
-
-    sessions: list[Dated]
-    commits: list[tuple[Record, str]]
-    counts: Counts
-    """By agent and hour, for a time that is too long for bars."""
 
 
 def period_of(visit: Visit, last: str = "") -> Period:
     """The days that a visit asks for; without any, a week until `last`, the latest work."""
     days = max(1, visit.fields.number("days", USUAL, LONGEST))
-    today = datetime.fromtimestamp(now(), UTC).date()
-    until = visit.fields.get("until") or last or today.isoformat()
-    try:
-        end = min(today, date.fromisoformat(until[:10]))
-        return Period(end - timedelta(days=days - 1), end, today)
-    except (OverflowError, ValueError) as error:
-        raise QueryError(f"invalid date {until!r}", "use a date such as 2026-03-01") from error
+    return Period.until(visit.fields.get("until") or last, days)
 
 
 def page(memory: Memory, visit: Visit) -> Page:
     newest = memory.sessions.overviews(1, counts=False)
     period = period_of(visit, newest[0].ended or newest[0].started if newest else "")
-    days = _days(memory, period)
+    happened = days(memory, period)
     points = memory.reports.decisions(period.start)
     decided = [point for point in points if point.at <= period.end]
     edits = memory.journal.edited_files(milliseconds(period.start), milliseconds(period.end), FILES)
     values = {
-        **_values(visit, period, days, decided),
+        **_values(visit, period, happened, decided),
         "decided": decided,
         "files": treemap(edits),
         "more": [] if visit.reader else _what_is_next(memory),
         "known": bool(newest),
     }
-    return Page(_title(period), "today.html", values, ("today.js",), live=True)
+    return Page(period.title, "today.html", values, ("today.js",), live=True)
 
 
 def page_of_all(visit: Visit) -> Page:
@@ -85,7 +58,7 @@ def page_of_all(visit: Visit) -> Page:
     remarks: list[str] = []
     period = period_of(visit)
     answers = ask_spaces(
-        [ALL], lambda memory: _days(memory, period, memory.space.name), remarks.append
+        [ALL], lambda memory: days(memory, period, memory.space.name), remarks.append
     )
     counts: Counts = {}
     for answer in answers:
@@ -99,42 +72,13 @@ def page_of_all(visit: Visit) -> Page:
         "remarks": remarks,
         "known": True,
     }
-    return Page(_title(period), "today.html", values, ("today.js",), live=True)
+    return Page(period.title, "today.html", values, ("today.js",), live=True)
 
 
-def _title(period: Period) -> str:
-    """The days in words: `Today`, `Last 7 days`, `9 Nov`, `9 to 15 Nov`."""
-    if period.last == period.today:
-        return "Today" if period.days == 1 else f"Last {period.days} days"
-    end = f"{period.last:%-d %b}"
-    if period.last.year != period.today.year:
-        end += f" {period.last.year}"
-    if period.days == 1:
-        return end
-    same = (period.first.year, period.first.month) == (period.last.year, period.last.month)
-    begin = f"{period.first:{'%-d' if same else '%-d %b'}}"
-    if period.first.year != period.last.year:
-        begin += f" {period.first.year}"
-    return f"{begin} to {end}"
-
-
-def _days(memory: Memory, period: Period, space: str = "") -> Days:
-    """What happened in a time: of a long one the latest sessions, and counts instead of commits."""
-    overviews = memory.sessions.overviews(MOST, since=period.start, until=period.end)
-    sessions = [(session, space) for session in overviews if session.started >= period.start]
-    if period.days <= DAYS:
-        commits = memory.git.commits_between(period.start, period.end, MOST)
-        return Days(sessions, [(record, space) for record in commits], {})
-    counts: Counts = {}
-    for (agent, hour), count in memory.journal.activity().items():
-        if hour in period.hours:
-            counts.setdefault(agent or "by hand", {})[hour] = count
-    by_hour = memory.git.commit_hours(period.start, period.end)
-    return Days(sessions, [], {**counts, COMMITS: by_hour} if by_hour else counts)
-
-
-def _values(visit: Visit, period: Period, days: Days, decided: Sequence[Point]) -> dict[str, Any]:
-    sessions = [session for session, _ in days.sessions]
+def _values(
+    visit: Visit, period: Period, happened: Days, decided: Sequence[Point]
+) -> dict[str, Any]:
+    sessions = [session for session, _ in happened.sessions]
     later = min(period.today, period.last + timedelta(days=period.days))
     url = visit.here(days="", until="")
     values: dict[str, Any] = {
@@ -143,7 +87,7 @@ def _values(visit: Visit, period: Period, days: Days, decided: Sequence[Point]) 
         "spans": [(span, visit.url(days=span)) for span in SPANS],
         "earlier": _place(visit, period, period.first - timedelta(days=1)),
         "later": _place(visit, period, later) if period.last < period.today else "",
-        "sessions": days.sessions,
+        "sessions": happened.sessions,
         "full": len(sessions) >= MOST,
         "totals": {
             name: sum(getattr(session, name) for session in sessions)
@@ -151,7 +95,7 @@ def _values(visit: Visit, period: Period, days: Days, decided: Sequence[Point]) 
         },
         "heat": None,
         "lanes": None,
-        "commits": len(days.commits),
+        "commits": len(happened.commits),
         "decided": (),
         "files": None,
         "more": [],
@@ -159,14 +103,14 @@ def _values(visit: Visit, period: Period, days: Days, decided: Sequence[Point]) 
     }
     if period.days > DAYS:
         day = f"{url}{'&' if '?' in url else '?'}days=1&until="
-        values["heat"] = heat_map(days.counts, period, lambda _, last: day + last)
-        values["commits"] = sum(days.counts.get(COMMITS, {}).values())
+        values["heat"] = heat_map(happened.counts, period, lambda _, last: day + last)
+        values["commits"] = sum(happened.counts.get(COMMITS, {}).values())
         return values
     marks = [(epoch(point.at) / 1000, point.text, visit.record(point.ref)) for point in decided]
     values["lanes"] = lanes(
         period,
-        [(session, visit.session(session, space)) for session, space in days.sessions],
-        _commit_marks(visit, days.commits),
+        [(session, visit.session(session, space)) for session, space in happened.sessions],
+        _commit_marks(visit, happened.commits),
         marks,
     )
     return values
@@ -188,18 +132,14 @@ def _commit_marks(
 
 def _what_is_next(memory: Memory) -> dict[str, Any]:
     """What is open, and what an agent that begins now is told of everything."""
-    start = memory.journal.start()
-    text, refs = start.brief()
-    left = by_worth(entry for entry in start.entries() if entry.kind in OPEN)
-    fits = [ref for ref in refs if cites(text, ref)]
-    left_out = [ref for ref in refs if ref not in fits]
+    next_ = outlook(memory)
     return {
-        "open": left,
-        "tokens": estimate(text),
-        "budget": start.budget,
-        "parts": sections(text),
-        "fits": len(fits),
-        "all": len(refs),
-        "left_out": [(ref, title_of(memory, ref)) for ref in left_out[:POINTS]],
-        "missing": len(left_out),
+        "open": next_.open,
+        "tokens": estimate(next_.text),
+        "budget": next_.budget,
+        "parts": sections(next_.text),
+        "fits": len(next_.fitting),
+        "all": len(next_.fitting) + len(next_.left_out),
+        "left_out": [(ref, title_of(memory, ref)) for ref in next_.left_out[:POINTS]],
+        "missing": len(next_.left_out),
     }
