@@ -57,8 +57,15 @@ def demo(keep: bool) -> int:
         with Memory.open(root, home=os.path.join(folder, "home")) as memory:
             _build(memory, style)
             for scene in SCENES:
-                _ask(memory, scene, style)
-            _links(memory, style)
+                flag = " --fulltext" if scene.mode == "fulltext" else ""
+                print(f"\n{style('bold', f'$ kinen search --explain{flag} {scene.question!r}')}")
+                print(style("dim", f"  {scene.remark}"))
+                hits = memory.search(Query(scene.question, mode=scene.mode, limit=2))
+                print(hits_text(hits, screen(), explain=True))
+                sys.stdout.flush()
+            record = memory.records.get("artifacts/adr-007-session-store.md")
+            print(f"\n{style('bold', f'$ kinen graph show {record.path}')}")
+            print(links_text(record.ref, memory.records.links(record.ref), style))
             _session(memory, style)
             _history(memory, root, style)
     finally:
@@ -78,21 +85,6 @@ def _build(memory: Memory, style: Style) -> None:
     print(style("bold", "A space with the notes, sessions and documents of a small team"))
     print(f"  {report_text(report)}")
     print(f"  {counts.chunks} chunks, {counts.vectors} vectors, {counts.edges} links between notes")
-
-
-def _ask(memory: Memory, scene: Scene, style: Style) -> None:
-    flag = " --fulltext" if scene.mode == "fulltext" else ""
-    print(f"\n{style('bold', f'$ kinen search --explain{flag} {scene.question!r}')}")
-    print(style("dim", f"  {scene.remark}"))
-    hits = memory.search(Query(scene.question, mode=scene.mode, limit=2))
-    print(hits_text(hits, screen(), explain=True))
-    sys.stdout.flush()
-
-
-def _links(memory: Memory, style: Style) -> None:
-    record = memory.records.get("artifacts/adr-007-session-store.md")
-    print(f"\n{style('bold', f'$ kinen graph show {record.path}')}")
-    print(links_text(record.ref, memory.records.links(record.ref), style))
 
 
 EVENTS: tuple[tuple[str, str], ...] = (

@@ -110,7 +110,9 @@ def run_checks() -> Iterator[Check]:
         yield Check("variables", True, note)
     yield _check_daemon(home)
     yield from check_agents()
-    yield _check_distillers()
+    # The programs that can write digests; `extract` is always there.
+    programs = [name for name in ("claude", "gemini", "ollama") if shutil.which(name)]
+    yield Check("distillers", True, ", ".join(["extract (built in)", *programs]))
     try:
         for space in registry.registered(home):
             if space.missing:
@@ -122,12 +124,6 @@ def run_checks() -> Iterator[Check]:
         return
     yield Check("space", True, f"{here.name} in {here.root}")
     yield from _check_space(here.root)
-
-
-def _check_distillers() -> Check:
-    """The programs that can write digests; `extract` is always there."""
-    programs = [name for name in ("claude", "gemini", "ollama") if shutil.which(name)]
-    return Check("distillers", True, ", ".join(["extract (built in)", *programs]))
 
 
 def _check_sqlite() -> Check:

@@ -156,7 +156,11 @@ class Journal:
             db = self.db
             written = insert(db, [row])
         except (sqlite3.OperationalError, Busy) as error:
-            self._spool(row, error)
+            try:
+                spool.put(self.spools[0], row)
+            except OSError as fault:
+                message = f"cannot store the observation: {fault.strerror or fault} ({error})"
+                raise DiskFull(self.path, message) from error
             written = [row]
         if written:
             cells = {**dict(zip(COLUMNS, written[0], strict=True)), "redacted": 0}
@@ -164,13 +168,6 @@ class Journal:
         else:
             observation = queries.entry(db, "observation", str(row[0]))
         return observation
-
-    def _spool(self, row: Row, error: Exception) -> None:
-        try:
-            spool.put(self.spools[0], row)
-        except OSError as fault:
-            message = f"cannot store the observation: {fault.strerror or fault} ({error})"
-            raise DiskFull(self.path, message) from error
 
     def entry(self, kind: str, id_: str) -> Any:
         """One entry, forgotten or not, or None."""

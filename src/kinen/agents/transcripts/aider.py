@@ -126,9 +126,16 @@ class _Text:
         sign = ""
         fenced = False
         for line in self._lines:
-            if line.startswith(_SEARCH) and _names(kept, file):
+            # Whether the lines before an edit name a file, with or without a fence between.
+            if line.startswith(_SEARCH) and any(line.strip("` :*#") == file for line in kept[-3:]):
                 sign = "-"
-                kept = _without_heading(kept, file)
+                # The lines before an edit, without its fence and the name of the file.
+                end = len(kept)
+                while end and (
+                    kept[end - 1].startswith("```") or kept[end - 1].strip("` :*#") == file
+                ):
+                    end -= 1
+                kept = kept[:end]
             elif sign and line.startswith("======="):
                 sign = "+"
             elif sign and line.startswith(_REPLACE):
@@ -142,16 +149,3 @@ class _Text:
                 kept.append(line)
         self._lines = kept if diff else self._lines
         return "\n".join(diff)
-
-
-def _without_heading(lines: list[str], file: str) -> list[str]:
-    """The lines before an edit, without its fence and the name of the file."""
-    end = len(lines)
-    while end and (lines[end - 1].startswith("```") or lines[end - 1].strip("` :*#") == file):
-        end -= 1
-    return lines[:end]
-
-
-def _names(lines: list[str], file: str) -> bool:
-    """Whether the lines before an edit name a file, with or without a fence between."""
-    return any(line.strip("` :*#") == file for line in lines[-3:])
