@@ -11,8 +11,7 @@ import click
 
 from kinen import paths
 from kinen.cli.command import group, json_command, options
-from kinen.cli.progress import working
-from kinen.cli.run import colours, note
+from kinen.cli.run import colours, note, working
 from kinen.errors import Busy, KinenError
 from kinen.ipc import client, extras
 from kinen.ipc.loopback import USUAL_PORT

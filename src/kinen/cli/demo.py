@@ -9,8 +9,7 @@ import tempfile
 
 import click
 
-from kinen.cli.progress import bar
-from kinen.cli.run import colours, screen
+from kinen.cli.run import bar, colours, screen
 from kinen.errors import GitError
 from kinen.memory import Memory
 from kinen.model.records import Query

@@ -39,9 +39,10 @@ def parse_value(row: Row, raw: Raw, source: str, base: str = "") -> Any:
             return number
         from kinen.config import former
 
-        number = f"{'a whole' if row.kind == 'int' else 'a'} number from {row.low} to {row.high}"
+        expected = f"{'a whole' if row.kind == 'int' else 'a'} number from {row.low} to {row.high}"
         seconds = former.seconds(row.dotted, text)
-        expected = f"{number}; {seconds}" if seconds else number
+        if seconds:
+            expected += f"; {seconds}"
     elif row.kind == "bool":
         if text.lower() in TRUE + FALSE:
             return text.lower() in TRUE

@@ -22,8 +22,7 @@ from typing import Any, NoReturn
 from kinen import __version__, config, paths
 from kinen.characters import visible, visible_line
 from kinen.config.keys import Config
-from kinen.daemon.control import outdated
-from kinen.daemon.diary import Diary
+from kinen.daemon.control import Diary, outdated
 from kinen.daemon.scheduler import Scheduler
 from kinen.daemon.team import TeamThreads
 from kinen.errors import Busy, KinenError, SpaceError

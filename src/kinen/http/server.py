@@ -83,9 +83,9 @@ class Connections:
         """Add a connection, ending an idle one at the limit; False if all others are busy."""
         while len(self._open) >= self._most:
             # The oldest connection without any request, else the oldest between two requests.
-            idle = [connection for connection in self._open if connection.idle]
-            unused = (connection for connection in idle if connection.cycle is None)
-            idle = next(unused, idle[0] if idle else None)
+            waiting = [connection for connection in self._open if connection.idle]
+            unused = (connection for connection in waiting if connection.cycle is None)
+            idle = next(unused, waiting[0] if waiting else None)
             if idle is None:
                 return False
             self.remove(idle)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kinen.memory.consolidation import Consolidation
     from kinen.memory.context import Context
     from kinen.memory.experience import Experience
+    from kinen.memory.garbage import Snapshots
     from kinen.memory.git import Git
     from kinen.memory.index import Index, Progress
     from kinen.memory.issues import Issues
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from kinen.memory.reports import Reports
     from kinen.memory.search import Searcher
     from kinen.memory.sessions import Sessions
-    from kinen.memory.snapshots import Snapshots
     from kinen.memory.team import Team
     from kinen.memory.transfer import Transfer
     from kinen.memory.versions import Versions
@@ -193,7 +193,7 @@ class Memory:
     @cached_property
     def snapshots(self) -> Snapshots:
         """Copies of the index."""
-        from kinen.memory.snapshots import Snapshots
+        from kinen.memory.garbage import Snapshots
 
         return Snapshots(self.core, self.index)
 

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from kinen import errors
 from kinen.errors import StoreError
-from kinen.journal.bulk import Bulk, State
 from kinen.journal.selection import TARGETS
+from kinen.journal.store import Bulk, State
 from kinen.model.kinds import REDACTED
 from kinen.model.tuples import NamedTuple
 from kinen.privacy.entrance import plain

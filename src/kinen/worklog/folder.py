@@ -16,8 +16,7 @@ from kinen.space.head import read_head
 from kinen.space.repository import Git, git_above
 from kinen.text import iso, spelled
 from kinen.worklog import checkpoints
-from kinen.worklog.files import LARGEST, clean_fields
-from kinen.worklog.plans import Plans
+from kinen.worklog.plans import LARGEST, Plans, clean_fields
 
 FOLDER = ".memories"
 MOST_FILES = 30
