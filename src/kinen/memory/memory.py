@@ -75,10 +75,13 @@ class Part:
             later = name.removeprefix("~")
             return getattr(memory, name) if later == name else lambda: getattr(memory, later)
 
-        module, _name, kind = self._target.partition(":")
-        make = getattr(__import__(f"kinen.memory.{module}", fromlist=[kind]), kind)
-        result = memory.__dict__[self._name] = make(*map(need, self._needs))
+        result = memory.__dict__[self._name] = self.kind()(*map(need, self._needs))
         return result
+
+    def kind(self) -> Any:
+        """The class of the part."""
+        module, _, name = self._target.partition(":")
+        return getattr(__import__(f"kinen.memory.{module}", fromlist=[name]), name)
 
 
 def part(target: str, needs: str) -> Any:
@@ -223,7 +226,7 @@ class Memory:
     """Records by ref or path, their chunks and links."""
     relations: Relations = part("related:Relations", "core records")
     """What is related to a note: by links, by meaning and by tags."""
-    journal: Journal = part("journal:Journal", "core index records draw_memories")
+    journal: Journal = part("journal:Journal", "core index records _draw_memories")
     """Observations, capsules, summaries and pins."""
     git: Git = part("git:Git", "core index")
     """Files of the repository, their history and tags, what changes together."""
@@ -251,9 +254,9 @@ class Memory:
     """Versions of files that edits in sessions replaced."""
     issues: Issues = part("issues:Issues", "core index records journal")
     """Issues of the space's tracker, and what names them."""
-    bundles: Bundles = part("bundles:Bundles", "core records worklog")
+    _bundles: Bundles = part("bundles:Bundles", "core records worklog")
     """Files that the journal is exported to and imported from."""
-    transfer: Transfer = part("transfer:Transfer", "core journal bundles consolidation")
+    transfer: Transfer = part("transfer:Transfer", "core journal _bundles consolidation")
     """Export, and import of bundles, transcripts and older formats."""
     workflow: Workflow = part("workflow:Workflow", "journal")
     """Steps of a workflow, recorded by hand or by an adapter."""
@@ -262,7 +265,7 @@ class Memory:
     past: Past = part("past:Past", "core git")
     """What was known at an earlier time."""
 
-    def draw_memories(self, capsule: str) -> None:
+    def _draw_memories(self, capsule: str) -> None:
         """Draw memories from a capsule that ended."""
         self.consolidation.consolidate(capsule=capsule)
 
