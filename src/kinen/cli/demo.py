@@ -17,7 +17,7 @@ from kinen.model.tuples import NamedTuple
 from kinen.render.graph import links_text
 from kinen.render.history import companions_text, revisions_text
 from kinen.render.journal import recall_text
-from kinen.render.style import Style
+from kinen.render.screen import Style
 from kinen.render.text import hits_text, report_text
 from kinen.space import gitcommand
 from kinen.space.repository import Git

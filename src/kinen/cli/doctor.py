@@ -31,7 +31,7 @@ from kinen.hooks.install import AGENTS, folder_of, places_of
 from kinen.ipc import extras
 from kinen.memory import Memory
 from kinen.memory.checks import Check, check_memory
-from kinen.render.style import Style
+from kinen.render.screen import Style
 from kinen.render.text import counted
 from kinen.space import early, registry
 from kinen.space import find as spaces

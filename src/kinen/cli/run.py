@@ -12,8 +12,7 @@ from kinen import paths
 from kinen.cli.output import MARK, coloured, raw, terminal_width
 from kinen.errors import KinenError
 from kinen.ids import LATEST_CLOCK, milliseconds
-from kinen.render.screen import fit
-from kinen.render.style import Style
+from kinen.render.screen import Style, fit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -169,7 +169,7 @@ class Daemon:
         from kinen.daemon.watch import Watch
         from kinen.http import server
         from kinen.http.app import create_app
-        from kinen.http.events import Hub
+        from kinen.http.space import Hub
         from kinen.memory.pool import MemoryPool
 
         threading.Thread(target=self._load_model, daemon=True).start()

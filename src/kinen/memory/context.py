@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from kinen.characters import storable
 from kinen.errors import Ambiguous, NotFound, QueryError
-from kinen.journal import brief, queries
+from kinen.journal import queries
 from kinen.journal.authors import colleague
-from kinen.journal.ledger import cites
 from kinen.journal.memories import files_in
 from kinen.memory import recall
 from kinen.model.journal import Capsule, Item, Recall
-from kinen.model.records import Hits, Query, Record
+from kinen.model.records import Query, Record
 from kinen.paths import inside
-from kinen.recall import prompts, tiers
+from kinen.recall import tiers
 from kinen.recall.clip import compact, cut
 from kinen.recall.tiers import item
 from kinen.text import iso, spelled
 from kinen.worklog.folder import git_state
 
 if TYPE_CHECKING:
-    from kinen.index.reader import Reader
     from kinen.memory.core import Core
     from kinen.memory.git import Git
     from kinen.memory.index import Index
@@ -297,50 +295,3 @@ class Context:
             text = f"{record.title}\n{text}"
         short = compact(text, record.title, TOKENS)
         return item(tier, record.ref, short, at=record.at, by=tiers.author_of(record))
-
-
-WORDS = 16
-"""Words of a prompt that are looked for: each costs time, and most come up again."""
-MOST = 3
-"""Entries that an agent is told."""
-LENGTH = 220
-"""Characters of each."""
-
-
-def related(
-    search: Callable[[Query], Hits],
-    reader: Reader,
-    prompt: str,
-    session: str,
-    budget: int,
-    known: Sequence[str],
-) -> prompts.Related:
-    """What full text finds for a prompt, as an agent is told; refs in `known` it has already."""
-    asked = prompts.subject_words(prompt, WORDS)
-    if not prompts.asks_something(prompt):
-        return prompts.Related()
-    words = " ".join(asked)
-    hits = search(Query(words, limit=4 * MOST, mode="fulltext", omitted=reader.code_kinds()))
-    weights = prompts.weigh(asked, reader.document_counts(asked), reader.chunk_count())
-    candidates = [
-        prompts.Candidate(
-            ref=hit.record.ref,
-            text=prompts.best_part(hit.chunk.text, weights, LENGTH),
-            relevant=_tells(hit.record) and prompts.is_relevant(hit.chunk.text, weights),
-        )
-        for hit in hits
-        if hit.record.session != session
-    ]
-    chosen, dropped = prompts.choose(candidates, known, MOST)
-    text = brief.related([(hit.ref, hit.text) for hit in chosen], budget)
-    entries = tuple(hit.ref for hit in chosen if cites(text, hit.ref))
-    dropped += [(hit.ref, "budget") for hit in chosen if hit.ref not in entries]
-    return prompts.Related(text, entries, tuple(dropped))
-
-
-def _tells(record: Record) -> bool:
-    """Whether a record is worth showing: not tool output, and not a question."""
-    if record.kind not in ("observation", "capsule"):
-        return True
-    about = record.metadata or {}
-    return about.get("event") == "message" and about.get("role") == "assistant"

@@ -152,7 +152,7 @@ class Searcher:
 
         Refs in `known` are already in the agent's context and are omitted.
         """
-        from kinen.memory.context import related
+        from kinen.memory.prompts import related
 
         return related(self.search, self._core.reader, prompt, session, budget, known)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kinen.ipc import extras
-from kinen.render.style import PLAIN, Style, readable
+from kinen.render.screen import PLAIN, Style, readable
 from kinen.render.text import counted
 from kinen.text import excerpt, iso
 

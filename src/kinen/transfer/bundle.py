@@ -27,9 +27,8 @@ from kinen.privacy.masking import VERSION as MASKING
 from kinen.storage import private, regular
 from kinen.text import plural
 from kinen.transfer import stream
-from kinen.transfer.fields import SCOPE, encode
 from kinen.transfer.intake import Conflict, Intake, Loaded
-from kinen.transfer.sections import SECTIONS, Section
+from kinen.transfer.sections import SCOPE, SECTIONS, Section, encode
 from kinen.transfer.stream import EXPORT_AGAIN, file_name
 
 if TYPE_CHECKING:

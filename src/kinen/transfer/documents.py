@@ -13,8 +13,8 @@ from kinen.model.journal import Checkpoint, Plan
 from kinen.privacy.entrance import masked
 from kinen.storage import inside
 from kinen.text import spelled
-from kinen.transfer.fields import encode
 from kinen.transfer.intake import FIX, UNCHANGED
+from kinen.transfer.sections import encode
 from kinen.worklog.checkpoints import read_checkpoint, read_plan
 from kinen.worklog.folder import Memories
 from kinen.worklog.plans import LARGEST, Folder

@@ -15,8 +15,7 @@ from kinen.journal.store import Bulk, State
 from kinen.model.kinds import REDACTED
 from kinen.model.tuples import NamedTuple
 from kinen.privacy.entrance import plain
-from kinen.transfer.fields import LONGEST_ID, SCOPE, Masker, UnfitValue
-from kinen.transfer.sections import SECTIONS, Field, Section
+from kinen.transfer.sections import LONGEST_ID, SCOPE, SECTIONS, Field, Masker, Section, UnfitValue
 
 Conflict = Literal["skip", "overwrite", "error"]
 MAJOR = 1

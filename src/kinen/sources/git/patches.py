@@ -128,8 +128,7 @@ class _File:
             # How many lines a hunk removes and adds: `@@ -12,0 +13,2 @@`.
             words = line.split(" ", 3)
             sizes = (word.partition(",")[2] or "1" for word in words[1:3])
-            left, right = (int(size) if size.isdecimal() else 0 for size in sizes)
-            self._left, self._right = (left, right)
+            self._left, self._right = (int(size) if size.isdecimal() else 0 for size in sizes)
         elif line.startswith("rename from "):
             self._before = unquoted(line[len("rename from ") :])
         elif line.startswith("rename to "):
