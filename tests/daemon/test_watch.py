@@ -14,7 +14,7 @@ import pytest
 
 from kinen.daemon import watch
 from kinen.daemon.watch import Watch
-from kinen.sources.files.folders import watch_list
+from kinen.sources.files.watch import watch_list
 from kinen.space.repository import git_above
 
 if TYPE_CHECKING:
@@ -395,7 +395,7 @@ def test_closing_leaves_no_thread_and_no_file_open(root: Path) -> None:
 def test_a_process_ends_though_nobody_closed_the_watch(root: Path, backend: str) -> None:
     code = (
         "from kinen.daemon.watch import Watch\n"
-        "from kinen.sources.files.folders import watch_list\n"
+        "from kinen.sources.files.watch import watch_list\n"
         f"Watch(print, backend={backend!r}).watch(watch_list({str(root)!r}))\n"
     )
     done = subprocess.run(

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kinen.extract.languages import is_code
-from kinen.sources.files.folders import IGNORES, watch_list
 from kinen.sources.files.ignore import Ignore
 from kinen.sources.files.walk import RULES, Files, walk
+from kinen.sources.files.watch import IGNORES, watch_list
 from kinen.space.repository import git_above
 
 if TYPE_CHECKING:
