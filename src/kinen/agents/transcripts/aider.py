@@ -121,21 +121,21 @@ class _Text:
 
     def take_edit(self, file: str) -> str:
         """The edits of a file, as lines of a diff; they are taken out of the text."""
-        kept: list[str] = []
+        prose: list[str] = []
         diff: list[str] = []
         sign = ""
         fenced = False
         for line in self._lines:
             # Whether the lines before an edit name a file, with or without a fence between.
-            if line.startswith(_SEARCH) and any(line.strip("` :*#") == file for line in kept[-3:]):
+            if line.startswith(_SEARCH) and any(line.strip("` :*#") == file for line in prose[-3:]):
                 sign = "-"
                 # The lines before an edit, without its fence and the name of the file.
-                end = len(kept)
+                end = len(prose)
                 while end and (
-                    kept[end - 1].startswith("```") or kept[end - 1].strip("` :*#") == file
+                    prose[end - 1].startswith("```") or prose[end - 1].strip("` :*#") == file
                 ):
                     end -= 1
-                kept = kept[:end]
+                prose = prose[:end]
             elif sign and line.startswith("======="):
                 sign = "+"
             elif sign and line.startswith(_REPLACE):
@@ -146,6 +146,6 @@ class _Text:
             elif sign:
                 diff.append(sign + line)
             else:
-                kept.append(line)
-        self._lines = kept if diff else self._lines
+                prose.append(line)
+        self._lines = prose if diff else self._lines
         return "\n".join(diff)
