@@ -30,8 +30,8 @@ from journal import SESSION, write_bundle
 from kinen import Memory
 from kinen.http import server as httpserver
 from kinen.http.app import create_app
-from kinen.http.events import Hub
 from kinen.http.guard import Access, failure
+from kinen.http.space import Hub
 from kinen.memory.pool import MemoryPool
 from kinen.web.graph import layout
 from record import save

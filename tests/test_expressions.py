@@ -39,7 +39,7 @@ COMPOSED = {
     ("memory/why.py", "re.search"): "an escaped name between two ends of a word",
     ("verbs/requests.py", "re.split"): "the separator of a parameter, which its declaration has",
     ("distill/relevance.py", "re.compile"): "an escaped name between two looks around it",
-    ("worklog/files.py", "re.sub"): "one class of characters",
+    ("worklog/plans.py", "re.sub"): "one class of characters",
     ("render/text.py", "re.sub"): "escaped words of a question, as alternatives",
     ("privacy/shapes.py", "re.compile"): "tests/test_linear_time.py has all that it is given",
     ("text/chunks.py", "re.finditer"): "a run of a fixed length",

@@ -14,8 +14,8 @@ from starlette.testclient import TestClient
 from kinen.cli import main
 from kinen.cli.run import option
 from kinen.http.app import create_app
-from kinen.http.events import Hub
 from kinen.http.guard import Access
+from kinen.http.space import Hub
 from kinen.mcp.server import create_server
 from kinen.memory import Memory
 from kinen.memory.pool import MemoryPool

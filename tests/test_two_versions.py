@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import kinen as package
-from kinen.daemon import control, diary
+from kinen.daemon import control
 from kinen.index.schema import SCHEMA as INDEX_SCHEMA
 from kinen.journal.schema import SCHEMA
 
@@ -115,7 +115,7 @@ def spooled(home_folder: Path) -> list[Path]:
 
 
 def daemon_version(home_folder: Path) -> str:
-    return str(diary.read(str(home_folder)).get("version", ""))
+    return str(control.last_run(str(home_folder)).get("version", ""))
 
 
 @pytest.mark.quick
@@ -187,7 +187,7 @@ def test_a_newer_daemon_is_left_alone_by_the_older_kinen(
     assert older.run("daemon", "start").returncode == 0
     started = newer.run("daemon", "start")  # the older one gives way
     assert (started.returncode, started.stdout[:8]) == (0, "started "), started.stderr
-    pid = diary.read(str(home_folder))["pid"]
+    pid = control.last_run(str(home_folder))["pid"]
     assert daemon_version(home_folder) == NEWER
     for _ in range(ROUNDS):
         status = older.run("daemon", "status")
@@ -207,7 +207,7 @@ def test_a_newer_daemon_is_left_alone_by_the_older_kinen(
         assert newer.run("index").returncode == 0
         assert newer.run("search", "kettle", KINEN_DAEMON_AUTO_START="true").returncode == 0
     assert newer.run("daemon", "status").returncode == 0
-    assert diary.read(str(home_folder))["pid"] == pid  # never ended, never replaced
+    assert control.last_run(str(home_folder))["pid"] == pid  # never ended, never replaced
     replaced = older.run("daemon", "restart")
     assert replaced.returncode == 0, replaced.stderr
     assert daemon_version(home_folder) == package.__version__

@@ -20,7 +20,7 @@ from kinen.cli.command import EVERY_OPTION
 from kinen.cli.groups import root
 from kinen.cli.run import overview
 from kinen.config import keys
-from kinen.model.late import cached_property
+from kinen.memory.memory import Part
 from kinen.verbs.catalogue import COMMANDS, OTHER_NAMES
 
 if TYPE_CHECKING:
@@ -223,8 +223,8 @@ def members(owner: type, variable: str) -> list[str]:
         if name.startswith("_"):
             continue
         member = inspect.getattr_static(owner, name)
-        if isinstance(member, property | cached_property):
-            text = f"{name}: {getter(member).__annotations__.get('return', 'Any')}"
+        if isinstance(member, property):
+            text = f"{name}: {member.fget.__annotations__.get('return', 'Any')}"
         elif callable(getattr(owner, name)):
             text = name + signature(member)
         else:
@@ -257,17 +257,17 @@ def stable(default: object) -> object:
     return Plain("…") if " at 0x" in repr(default) else default
 
 
-def getter(member: property | cached_property[Any]) -> Any:
-    return member.fget if isinstance(member, property) else member.func
-
-
 def parts(owner: type) -> list[tuple[str, type]]:
-    """The public properties of a class that are objects of kinen with methods of their own."""
+    """The parts of a class, and its properties that return objects of kinen."""
     rows = []
     for name in sorted(dir(owner)):
         member = inspect.getattr_static(owner, name)
-        if not name.startswith("_") and isinstance(member, property | cached_property):
-            part = class_of(getter(member))
+        if name.startswith("_"):
+            continue
+        if isinstance(member, Part):
+            rows.append((name, member.kind()))
+        elif isinstance(member, property):
+            part = class_of(member.fget)
             if part is not None and part.__module__.startswith("kinen.memory"):
                 rows.append((name, part))
     return rows

@@ -3,7 +3,8 @@
     tools/code_metrics.py [SRC] [--json]
 
 Lines by package, loose modules at the root, vague names, packed assignments, import cycles, the
-deepest class hierarchy, lengths of functions and lines. It reads the source and imports nothing.
+deepest class hierarchy, lengths of functions and lines, private functions, regular expressions. It
+reads the source and imports nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import ast
 import io
 import json
 import keyword
+import re
 import sys
 import tokenize
 from collections import Counter
@@ -24,6 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 PACKAGE = "kinen"
+EXPRESSIONS = frozenset(
+    f"re.{name}"
+    for name in "compile findall finditer fullmatch match search split sub subn".split()
+)
+"""What takes a regular expression."""
 VAGUE = frozenset(
     "one ones found said told given made known asked kept its these those wanted named shown"
     " taken".split()
@@ -204,6 +211,34 @@ def function_lengths(modules: list[Module]) -> list[int]:
     )
 
 
+def private_functions(modules: list[Module]) -> tuple[int, int]:
+    """How many functions have a private name, and how many of these their module names once."""
+    every = once = 0
+    for module in modules:
+        used = Counter(
+            node.id if isinstance(node, ast.Name) else node.attr
+            for node in ast.walk(module.tree)
+            if isinstance(node, ast.Name | ast.Attribute)
+        )
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.FunctionDef) and re.match("_[^_]", node.name):
+                every += 1
+                once += used[node.name] <= 1
+    return every, once
+
+
+def expressions_by_package(src: Path, modules: list[Module]) -> Counter[str]:
+    """The calls of `re` with a pattern by package."""
+    counts: Counter[str] = Counter()
+    for module in modules:
+        parts = module.path.relative_to(src / PACKAGE).parts
+        calls = (node.func for node in ast.walk(module.tree) if isinstance(node, ast.Call))
+        counts[parts[0] if len(parts) > 1 else "(root)"] += sum(
+            ast.unparse(call) in EXPRESSIONS for call in calls
+        )
+    return +counts
+
+
 def lines_by_package(src: Path, modules: list[Module]) -> Counter[str]:
     lines: Counter[str] = Counter()
     for module in modules:
@@ -216,6 +251,7 @@ def report(src: Path) -> dict[str, object]:
     """All figures, by what they are called."""
     modules = read(src)
     lines = lines_by_package(src, modules)
+    expressions = expressions_by_package(src, modules)
     lengths = function_lengths(modules)
     widths = sorted(
         len(line) for module in modules for line in module.text.splitlines() if line.strip()
@@ -231,6 +267,9 @@ def report(src: Path) -> dict[str, object]:
         "deepest class": deepest_class(modules),
         "function median, p90, max": [*_percentiles(lengths), lengths[-1]],
         "line length median, p90": [*_percentiles(widths)],
+        "private functions, used once": [*private_functions(modules)],
+        "regular expressions": sum(expressions.values()),
+        "regular expressions by package": dict(expressions.most_common()),
         "most vague modules": dict(vague_by_module(modules).most_common(12)),
     }
 

@@ -317,7 +317,7 @@ def pretty(value: object, indent: str = "") -> str:
 def _openapi(_: Machine) -> str:
     """The schema of the daemon; errors and the header that operations share are only named."""
     from kinen.http.app import create_app
-    from kinen.http.events import Hub
+    from kinen.http.space import Hub
     from kinen.memory.pool import MemoryPool
 
     app = create_app(MemoryPool(print), hub=Hub(), state=dict)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kinen.cli.answer import show_work
-from kinen.cli.progress import bar, working
+from kinen.cli.run import bar, working
 from kinen.errors import Busy
 from kinen.index.lock import sync_lock
 from kinen.memory import Memory

@@ -20,8 +20,8 @@ import kinen.cli
 from kinen.errors import SpaceError
 from kinen.http import server as httpserver
 from kinen.http.app import create_app
-from kinen.http.events import Hub
 from kinen.http.guard import failure
+from kinen.http.space import Hub
 from kinen.memory import Memory
 from kinen.memory.pool import MemoryPool
 from kinen.space import find

@@ -17,14 +17,13 @@ from daemon.served import NOTE, Project, application, client, opened, serving, u
 from kinen import embed
 from kinen.errors import Busy, DiskFull, StoreError
 from kinen.http.app import create_app
-from kinen.http.events import Hub
+from kinen.http.space import Hub
 from kinen.memory import Memory
 from kinen.memory.pool import MemoryPool
 from kinen.model.records import Query
 from kinen.render.journal import recall_json, recall_text
 from kinen.render.json import to_json
-from kinen.render.screen import Screen
-from kinen.render.style import Style
+from kinen.render.screen import Screen, Style
 from kinen.render.text import search_text
 from kinen.text import now
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from daemon.served import application, client, serving, unix_door
-from kinen.http.events import Hub
+from kinen.http.space import Hub
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

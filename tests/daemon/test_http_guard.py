@@ -24,7 +24,7 @@ from daemon.served import TOKEN, Raw, application, client, opened, serving, tcp_
 from kinen.http import guard
 from kinen.http import server as httpserver
 from kinen.http.app import create_app
-from kinen.http.events import Hub
+from kinen.http.space import Hub
 from kinen.memory import Memory
 from kinen.memory.pool import MemoryPool
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from daemon.served import TOKEN, Raw, application, client, serving, tcp_door, unix_door
-from kinen.http.events import LISTENERS, Hub
 from kinen.http.guard import Access
 from kinen.http.server import Limits
+from kinen.http.space import LISTENERS, Hub
 from kinen.ipc import client as wire
 
 if TYPE_CHECKING:

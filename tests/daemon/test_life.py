@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from daemon.conftest import HANGING
-from kinen.daemon import control, diary, units
+from kinen.daemon import control, units
 from kinen.errors import KinenError
 from kinen.ipc import client
 
@@ -82,7 +82,7 @@ def test_a_signal_ends_it_in_good_order(daemon: Running, number: int) -> None:
     daemon.start()
     daemon.kill(number)
     assert left_over(daemon.home) == []
-    assert diary.read(str(daemon.home))["why"] == signal.Signals(number).name
+    assert control.last_run(str(daemon.home))["why"] == signal.Signals(number).name
 
 
 def test_one_that_was_killed_leaves_nothing_in_the_way(daemon: Running) -> None:
@@ -125,7 +125,7 @@ def test_a_search_starts_it_and_idleness_ends_it(space: Path, home: Path, kinen:
     assert control.stop(data)
     (home / "kinen" / client.STARTED).unlink(missing_ok=True)  # or the next start has to wait
     assert kinen("search", "kettle", **on, KINEN_DAEMON_IDLE_SHUTDOWN_MINUTES="0.05").code == 0
-    until(lambda: "idle for" in str(diary.read(data).get("why")))
+    until(lambda: "idle for" in str(control.last_run(data).get("why")))
     until(lambda: not control.look(data).held)
     assert left_over(home / "kinen") == []
     assert "idle for 0.05 minutes" in kinen("daemon", "status").out
@@ -258,7 +258,7 @@ def test_it_says_why_it_cannot_start(home: Path, kinen: Any) -> None:
 
 def test_the_clock_may_jump(tmp_path: Path) -> None:
     wall, steady = [1_000_000.0], [50.0]
-    output = diary.Diary(str(tmp_path), clock=lambda: wall[0], steady=lambda: steady[0])
+    output = control.Diary(str(tmp_path), clock=lambda: wall[0], steady=lambda: steady[0])
     wall[0] += 100
     steady[0] += 100
     output.check_clock()
@@ -271,13 +271,13 @@ def test_the_clock_may_jump(tmp_path: Path) -> None:
     assert message[0] == "the clock went back by 7,200 s"
     assert "forward" in message[1] and "86,400 s" in message[1]
     output.end("done")
-    assert not diary.killed(diary.read(str(tmp_path)))
+    assert not control.killed(control.last_run(str(tmp_path)))
 
 
 def test_a_diary_that_is_no_diary_is_begun_anew(tmp_path: Path) -> None:
     for text in ("", "[]", '{"happened": 3, "pid": "x", "ended": "then"}', "\0\0"):
-        (tmp_path / diary.FILE).write_text(text)
-        assert diary.Diary(str(tmp_path)).happened == []
+        (tmp_path / control.FILE).write_text(text)
+        assert control.Diary(str(tmp_path)).happened == []
 
 
 def test_systems_can_start_it_at_login(tmp_path: Path, kinen: Any, home: Path) -> None:

@@ -14,8 +14,8 @@ from starlette.testclient import TestClient
 from kinen import Memory
 from kinen.cli import main
 from kinen.http.app import create_app
-from kinen.http.events import Hub
 from kinen.http.guard import Access
+from kinen.http.space import Hub
 from kinen.mcp.server import create_server
 from kinen.memory.federation import recall_spaces, search_spaces
 from kinen.memory.pool import MemoryPool

@@ -37,16 +37,3 @@ def test_nothing_is_imported_before_it_is_used() -> None:
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert run.stdout == "set()\n"
-
-
-def test_a_cached_property_is_computed_once() -> None:
-    calls: list[int] = []
-
-    class Thing:
-        @late.cached_property
-        def size(self) -> int:
-            calls.append(1)
-            return len(calls)
-
-    thing = Thing()
-    assert (thing.size, thing.size, Thing().size) == (1, 1, 2)

@@ -12,7 +12,7 @@ from kinen.consolidation.claims import claim, opposed, revised, share
 from kinen.consolidation.fold import fold, memory_id, nearness, tick
 from kinen.embed import load
 from kinen.model.journal import Clock, Finding, Learned
-from kinen.transfer.fields import ID
+from kinen.transfer.sections import ID
 
 if TYPE_CHECKING:
     from random import Random

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kinen.model.late import cached_property
 from tools.tool import load
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ class Journal:
 class Memory:
     """The memory of a space."""
 
-    @cached_property
+    @property
     def journal(self) -> Journal:
         """The journal of the space."""
         return Journal()

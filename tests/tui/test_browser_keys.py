@@ -17,7 +17,7 @@ from textual.widgets import OptionList
 from textual.worker import WorkerCancelled
 
 from kinen import Memory
-from kinen.render.style import SIGNS, sign_colours
+from kinen.render.screen import SIGNS, sign_colours
 from kinen.tui.app import Browser, Choice
 from kinen.tui.lists import VIEWS
 

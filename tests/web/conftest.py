@@ -14,8 +14,8 @@ import pytest
 from daemon.served import TOKEN, Project, opened, serving, tcp_door
 from kinen.http import guard
 from kinen.http.app import create_app
-from kinen.http.events import Hub
 from kinen.http.guard import Access
+from kinen.http.space import Hub
 from kinen.memory import Memory
 from kinen.memory.pool import MemoryPool
 

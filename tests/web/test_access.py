@@ -9,7 +9,7 @@ import pytest
 
 from daemon.served import TOKEN
 from kinen.http import routes_web
-from kinen.http.browsers import KEY_SECONDS, SESSION_SECONDS, Browsers
+from kinen.http.guard import KEY_SECONDS, SESSION_SECONDS, Browsers
 from kinen.web.site import ACTIONS, VIEWS
 
 if TYPE_CHECKING:

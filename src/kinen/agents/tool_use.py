@@ -300,7 +300,9 @@ def _command(use: ToolUse, line: str, sieve: Sieve) -> Draft:
     draft = Draft("command", f"$ {command}", {"command": command})
     exit_code = use.exit_code
     if use.failed and not exit_code:
-        exit_code = _reported_exit(use.result)
+        first = use.result.lstrip().partition("\n")[0].removeprefix("Error: ")
+        code = first.removeprefix("Exit code ").strip()
+        exit_code = int(code) if code != first and code.isdecimal() and len(code) <= 6 else None
     if exit_code is not None:
         draft.provenance["exitCode"] = exit_code
     words = line.replace("=", " ").split()[:MANY_WORDS]
@@ -326,13 +328,6 @@ def _placed(line: str, sieve: Sieve) -> str:
         return line
     quote = written[:1] if written[:1] in ("'", '"') else ""
     return f"cd {quote}{folder}{quote}{target[len(written) :]}"
-
-
-def _reported_exit(result: str) -> int | None:
-    """The exit code in the first line of a failure: `Exit code 2`."""
-    first = result.lstrip().partition("\n")[0].removeprefix("Error: ")
-    code = first.removeprefix("Exit code ").strip()
-    return int(code) if code != first and code.isdecimal() and len(code) <= 6 else None
 
 
 def _call(use: ToolUse, sieve: Sieve) -> Draft:

@@ -81,7 +81,10 @@ def _run(words: list[str]) -> int:
         code = _run_fast(words)
         if code is not None:
             return code
-    _with_rare_garbage_collection()
+    # For all other commands: what they import stays, and is looked through again and again.
+    import gc
+
+    gc.set_threshold(GARBAGE)
     from kinen.cli.groups import run
 
     return run(words)
@@ -146,10 +149,3 @@ def _without_garbage_collection() -> None:
     import gc
 
     gc.disable()
-
-
-def _with_rare_garbage_collection() -> None:
-    """For all other commands: what they import stays, and is looked through again and again."""
-    import gc
-
-    gc.set_threshold(GARBAGE)

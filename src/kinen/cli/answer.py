@@ -185,7 +185,7 @@ def show_work(memory: Memory) -> None:
     """Have a memory print on standard error what it indexes, if that takes long."""
 
     def progress() -> AbstractContextManager[Callable[[str, int, int], None]]:
-        from kinen.cli.progress import bar
+        from kinen.cli.run import bar
 
         return bar()
 

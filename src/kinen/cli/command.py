@@ -115,7 +115,9 @@ def click_param(key: str, row: Param) -> click.Parameter:
         [*row.names, key],
         row.aliases,
         row.rare,
-        callback=_split(row) if row.many and row.separator else None,
+        callback=(lambda _ctx, _param, texts: items(texts, row.separator))
+        if row.many and row.separator
+        else None,
         type=kind,
         multiple=row.many,
         show_default=bool(row.default) and row.default != -1,
@@ -123,10 +125,6 @@ def click_param(key: str, row: Param) -> click.Parameter:
         required=row.required,
         **about,
     )
-
-
-def _split(row: Param) -> Any:
-    return lambda _ctx, _param, texts: items(texts, row.separator)
 
 
 def _click_type(row: Param) -> Any:

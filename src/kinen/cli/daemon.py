@@ -11,8 +11,7 @@ import click
 
 from kinen import paths
 from kinen.cli.command import group, json_command, options
-from kinen.cli.progress import working
-from kinen.cli.run import colours, note
+from kinen.cli.run import colours, note, working
 from kinen.errors import Busy, KinenError
 from kinen.ipc import client, extras
 from kinen.ipc.loopback import USUAL_PORT
@@ -120,25 +119,21 @@ def logs(lines: int, follow: bool) -> int:
     sys.stdout.writelines(f"{line}\n" for line in control.tail(home(), lines))
     sys.stdout.flush()
     if follow:
-        _follow(path)
+        # Print what is added to a file, also after it was rotated.
+        offset, inode = _size_and_inode(path)
+        while True:
+            time.sleep(POLL_SECONDS)
+            size, current = _size_and_inode(path)
+            if current != inode or size < offset:
+                offset = 0
+                inode = current
+            if size > offset:
+                with open(path, encoding="utf-8", errors="replace", opener=private.opener) as file:
+                    file.seek(offset)
+                    sys.stdout.write(file.read())
+                    sys.stdout.flush()
+                    offset = file.tell()
     return 0
-
-
-def _follow(path: str) -> None:
-    """Print what is added to a file, also after it was rotated."""
-    offset, inode = _size_and_inode(path)
-    while True:
-        time.sleep(POLL_SECONDS)
-        size, current = _size_and_inode(path)
-        if current != inode or size < offset:
-            offset = 0
-            inode = current
-        if size > offset:
-            with open(path, encoding="utf-8", errors="replace", opener=private.opener) as file:
-                file.seek(offset)
-                sys.stdout.write(file.read())
-                sys.stdout.flush()
-                offset = file.tell()
 
 
 def _size_and_inode(path: str) -> tuple[int, int]:

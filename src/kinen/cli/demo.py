@@ -9,8 +9,7 @@ import tempfile
 
 import click
 
-from kinen.cli.progress import bar
-from kinen.cli.run import colours, screen
+from kinen.cli.run import bar, colours, screen
 from kinen.errors import GitError
 from kinen.memory import Memory
 from kinen.model.records import Query
@@ -18,7 +17,7 @@ from kinen.model.tuples import NamedTuple
 from kinen.render.graph import links_text
 from kinen.render.history import companions_text, revisions_text
 from kinen.render.journal import recall_text
-from kinen.render.style import Style
+from kinen.render.screen import Style
 from kinen.render.text import hits_text, report_text
 from kinen.space import gitcommand
 from kinen.space.repository import Git
@@ -57,8 +56,15 @@ def demo(keep: bool) -> int:
         with Memory.open(root, home=os.path.join(folder, "home")) as memory:
             _build(memory, style)
             for scene in SCENES:
-                _ask(memory, scene, style)
-            _links(memory, style)
+                flag = " --fulltext" if scene.mode == "fulltext" else ""
+                print(f"\n{style('bold', f'$ kinen search --explain{flag} {scene.question!r}')}")
+                print(style("dim", f"  {scene.remark}"))
+                hits = memory.search(Query(scene.question, mode=scene.mode, limit=2))
+                print(hits_text(hits, screen(), explain=True))
+                sys.stdout.flush()
+            record = memory.records.get("artifacts/adr-007-session-store.md")
+            print(f"\n{style('bold', f'$ kinen graph show {record.path}')}")
+            print(links_text(record.ref, memory.records.links(record.ref), style))
             _session(memory, style)
             _history(memory, root, style)
     finally:
@@ -78,21 +84,6 @@ def _build(memory: Memory, style: Style) -> None:
     print(style("bold", "A space with the notes, sessions and documents of a small team"))
     print(f"  {report_text(report)}")
     print(f"  {counts.chunks} chunks, {counts.vectors} vectors, {counts.edges} links between notes")
-
-
-def _ask(memory: Memory, scene: Scene, style: Style) -> None:
-    flag = " --fulltext" if scene.mode == "fulltext" else ""
-    print(f"\n{style('bold', f'$ kinen search --explain{flag} {scene.question!r}')}")
-    print(style("dim", f"  {scene.remark}"))
-    hits = memory.search(Query(scene.question, mode=scene.mode, limit=2))
-    print(hits_text(hits, screen(), explain=True))
-    sys.stdout.flush()
-
-
-def _links(memory: Memory, style: Style) -> None:
-    record = memory.records.get("artifacts/adr-007-session-store.md")
-    print(f"\n{style('bold', f'$ kinen graph show {record.path}')}")
-    print(links_text(record.ref, memory.records.links(record.ref), style))
 
 
 EVENTS: tuple[tuple[str, str], ...] = (

@@ -31,7 +31,7 @@ from kinen.hooks.install import AGENTS, folder_of, places_of
 from kinen.ipc import extras
 from kinen.memory import Memory
 from kinen.memory.checks import Check, check_memory
-from kinen.render.style import Style
+from kinen.render.screen import Style
 from kinen.render.text import counted
 from kinen.space import early, registry
 from kinen.space import find as spaces
@@ -110,7 +110,9 @@ def run_checks() -> Iterator[Check]:
         yield Check("variables", True, note)
     yield _check_daemon(home)
     yield from check_agents()
-    yield _check_distillers()
+    # The programs that can write digests; `extract` is always there.
+    programs = [name for name in ("claude", "gemini", "ollama") if shutil.which(name)]
+    yield Check("distillers", True, ", ".join(["extract (built in)", *programs]))
     try:
         for space in registry.registered(home):
             if space.missing:
@@ -122,12 +124,6 @@ def run_checks() -> Iterator[Check]:
         return
     yield Check("space", True, f"{here.name} in {here.root}")
     yield from _check_space(here.root)
-
-
-def _check_distillers() -> Check:
-    """The programs that can write digests; `extract` is always there."""
-    programs = [name for name in ("claude", "gemini", "ollama") if shutil.which(name)]
-    return Check("distillers", True, ", ".join(["extract (built in)", *programs]))
 
 
 def _check_sqlite() -> Check:

@@ -64,8 +64,7 @@ def index_engine(
     as_json: bool,
 ) -> int:
     """Index repositories one after the other; other workers with the same list take the rest."""
-    from kinen.cli.progress import bar
-    from kinen.cli.run import ERROR, colours, fail, note
+    from kinen.cli.run import ERROR, bar, colours, fail, note
     from kinen.postgres.work import Worker
 
     results: list[dict[str, Any]] = []

@@ -11,8 +11,7 @@ import click
 from kinen import paths
 from kinen.characters import visible_line
 from kinen.cli.command import emit, group, json_option, options, space_option, spaces_option, warn
-from kinen.cli.progress import bar
-from kinen.cli.run import ERROR, colours, fail, note
+from kinen.cli.run import ERROR, bar, colours, fail, note
 from kinen.cli.verbs import command
 from kinen.errors import Busy, KinenError
 from kinen.memory import Memory

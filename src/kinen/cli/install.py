@@ -138,7 +138,13 @@ def _report(
             reason = "; everything else is as before"
         lines.append(f"{file.path}  {file.part} {would}{file.done}{reason}")
         if dry_run:
-            lines += _diff(file)
+            from difflib import unified_diff
+
+            before = file.before.splitlines()
+            after = file.after.splitlines()
+            lines += [
+                f"  {line.rstrip()}" for line in unified_diff(before, after, "before", "after", n=1)
+            ]
     lines += _command_lines(commands, AGENTS[agent], dry_run)
     if any(file.done == "installed" for file in files) and not dry_run:
         lines += _next_steps(AGENTS[agent], scope, bool(commands))
@@ -257,11 +263,3 @@ def _found_agents(scope: str) -> Output:
         lines.append("install one of them, then run `kinen install` again; `kinen install NAME`")
         lines.append("also writes the settings of an agent that is not there yet")
     return Output({"agents": data}, "\n".join(lines))
-
-
-def _diff(file: Done) -> list[str]:
-    from difflib import unified_diff
-
-    before = file.before.splitlines()
-    after = file.after.splitlines()
-    return [f"  {line.rstrip()}" for line in unified_diff(before, after, "before", "after", n=1)]

@@ -6,7 +6,7 @@ import click
 
 from kinen import paths
 from kinen.cli.command import dry_run_option, json_command
-from kinen.cli.progress import working
+from kinen.cli.run import working
 from kinen.memory import Memory
 from kinen.memory.garbage import collect, garbage
 from kinen.render.history import snapshot_json, snapshot_text, snapshots_table

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from kinen.characters import visible_line
-from kinen.cli.progress import progress_line
-from kinen.cli.run import colours, screen, synced_text
+from kinen.cli.run import colours, progress_line, screen, synced_text
 from kinen.memory import Memory, erasing
 from kinen.memory.traces import Traces, counts_line
-from kinen.render.activity import activity_json, activity_rows
-from kinen.render.daemon import daemon_text
+from kinen.render.daemon import activity_json, activity_rows, daemon_text
 from kinen.render.issues import work_json, work_line
 from kinen.render.journal import plan_json, progress_text
 from kinen.render.json import status_json

@@ -23,8 +23,7 @@ from kinen.cli.command import (
     spaces_command,
 )
 from kinen.cli.editor import rewrite
-from kinen.cli.progress import working
-from kinen.cli.run import note, piped
+from kinen.cli.run import note, piped, working
 from kinen.memory import Memory
 from kinen.verbs.params import DAYS, Param
 from kinen.verbs.verb import Output, Verb

@@ -107,18 +107,17 @@ def read_file(home: Path, file: Path) -> tuple[dict[str, Any], str]:
     data = content(file)
     values = parse(data, file)
     digest = digest_of(data)
-    if _settled(seen.st_mtime_ns):
+    # Whether another write would change the time: some disks store only whole seconds.
+    grain = 2 * 10**9 if seen.st_mtime_ns % 10**9 == 0 else 5 * 10**7
+    if milliseconds() * 1_000_000 - seen.st_mtime_ns > grain:
         cache.pop(file, None)
         recent = dict(list(cache.items())[-63:])
         recent[file] = {"stamp": stamp, "digest": digest, "values": values}
-        _store(path, recent)
+        from contextlib import suppress
+
+        with suppress(OSError, ValueError):  # the next process parses the file again
+            private.write(path, json.dumps(recent))
     return values, digest
-
-
-def _settled(mtime_ns: int) -> bool:
-    """Whether another write would change the time: some disks store only whole seconds."""
-    grain = 2 * 10**9 if mtime_ns % 10**9 == 0 else 5 * 10**7
-    return milliseconds() * 1_000_000 - mtime_ns > grain
 
 
 def _cached(path: str) -> dict[str, Any]:
@@ -127,13 +126,6 @@ def _cached(path: str) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return cache if isinstance(cache, dict) else {}
-
-
-def _store(path: str, cache: dict[str, Any]) -> None:
-    from contextlib import suppress
-
-    with suppress(OSError, ValueError):  # the next process parses the file again
-        private.write(path, json.dumps(cache))
 
 
 def content(file: Path, root: str = "") -> bytes:

@@ -37,7 +37,12 @@ def parse_value(row: Row, raw: Raw, source: str, base: str = "") -> Any:
         number = _parse_number(row, text)
         if number is not None:
             return number
-        expected = _expected_number(row, text)
+        from kinen.config import former
+
+        expected = f"{'a whole' if row.kind == 'int' else 'a'} number from {row.low} to {row.high}"
+        seconds = former.seconds(row.dotted, text)
+        if seconds:
+            expected += f"; {seconds}"
     elif row.kind == "bool":
         if text.lower() in TRUE + FALSE:
             return text.lower() in TRUE
@@ -69,14 +74,6 @@ def untrusted_value(row: Row, value: Any, before: Any) -> Any:
         rank = row.choices.index if row.choices else None
         return (min if row.mark == LOWER else max)(before, value, key=rank)
     return before
-
-
-def _expected_number(row: Row, text: str) -> str:
-    from kinen.config import former
-
-    number = f"{'a whole' if row.kind == 'int' else 'a'} number from {row.low} to {row.high}"
-    seconds = former.seconds(row.dotted, text)
-    return f"{number}; {seconds}" if seconds else number
 
 
 def _parse_number(row: Row, text: str) -> float | None:

@@ -93,7 +93,18 @@ def _answered(ref: str, text: str, at: str) -> Iterator[Finding]:
         asks = bool(re.match(r"Q\d", numbered.strip())) or topic.endswith(("?", "？"))
         if not asks or not size(topic):
             continue
-        ticked = _ticked(section)
+        # The options that are ticked; several boxes without letters are a list of tasks.
+        boxes = [
+            (box["mark"] != " ", plain(_DATED.sub("", box["text"]).strip()))
+            for box in _BOX.finditer(section)
+        ]
+        lettered = any(_OPTION.match(text) for _, text in boxes)
+        chosen = [
+            _OPTION.sub("", text)
+            for on, text in boxes
+            if on and (not lettered or _OPTION.match(text))
+        ]
+        ticked = chosen if lettered or len(chosen) == 1 < len(boxes) else []
         choice, sure = _answer(section)
         if ticked:
             choice = (
@@ -104,19 +115,6 @@ def _answered(ref: str, text: str, at: str) -> Iterator[Finding]:
             yield Finding("decision", statement(topic, choice), LABELLED, (ref,), at, topic)
         elif choice:
             yield Finding("decision", statement(topic, choice), sure, (ref,), at, topic)
-
-
-def _ticked(section: str) -> list[str]:
-    """The options that are ticked; several boxes without letters are a list of tasks."""
-    boxes = [
-        (box["mark"] != " ", plain(_DATED.sub("", box["text"]).strip()))
-        for box in _BOX.finditer(section)
-    ]
-    lettered = any(_OPTION.match(text) for _, text in boxes)
-    chosen = [
-        _OPTION.sub("", text) for on, text in boxes if on and (not lettered or _OPTION.match(text))
-    ]
-    return chosen if lettered or len(chosen) == 1 < len(boxes) else []
 
 
 def _answer(section: str) -> tuple[str, float]:

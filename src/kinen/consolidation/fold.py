@@ -152,7 +152,11 @@ class _Shelf:
     def _take(self, finding: Finding) -> None:
         """Merge a finding into the memory with the same claim, or create a memory."""
         at = _milliseconds(finding.at)
-        book = self._holder(finding, at) or self._create(finding, at)
+        # The memory that a finding belongs to: a memory that already has its sources, else the
+        # oldest that was not superseded before.
+        alike = self._alike(finding)
+        held = (book for book in alike if not self._given_up(book.learned, at))
+        book = _covering(finding, alike) or next(held, None) or self._create(finding, at)
         was = book.learned
         if was.forgotten_at or was.redacted:
             return
@@ -183,14 +187,6 @@ class _Shelf:
             id_, finding.type, finding.content, finding.confidence, at, finding.sources
         )
         return self._books.get(id_) or self._put(memory)
-
-    def _holder(self, finding: Finding, at: int) -> _Book | None:
-        """The memory that a finding belongs to: a memory that already has its sources, else the
-        oldest that was not superseded before.
-        """
-        alike = self._alike(finding)
-        held = (book for book in alike if not self._given_up(book.learned, at))
-        return _covering(finding, alike) or next(held, None)
 
     def _alike(self, finding: Finding) -> list[_Book]:
         """The memories with the same claim; a literal match comes first."""

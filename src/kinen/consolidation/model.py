@@ -163,7 +163,14 @@ def draw(
     env: Mapping[str, str],
 ) -> list[Finding]:
     """The memories that a model draws and the statements support; raises Failed without any."""
-    fitting = list(_fitting(statements))
+    room = MOST_READ
+    chosen: list[Statement] = []
+    for statement in reversed(statements):
+        room -= estimate(statement.context) + estimate(statement.text) + 8
+        if room < 0:
+            break
+        chosen.append(statement)
+    fitting = list(reversed(chosen))
     answer = ask(name, prompt(fitting), settings, env, ANSWER)
     drawn = list(_verified(answer.text, fitting))[:MOST_DRAWN]
     if not drawn:
@@ -180,18 +187,6 @@ def prompt(statements: Sequence[Statement]) -> str:
     text = "\n".join(" ".join(block.split()) for block in blocks)
     # No text can hold its own digest, so none can end the data before its end.
     return _PROMPT.format(mark=f"=== {digest(text)[:16]} ===", statements=text)
-
-
-def _fitting(statements: Sequence[Statement]) -> Iterator[Statement]:
-    """The latest statements that fit, in their order."""
-    room = MOST_READ
-    chosen: list[Statement] = []
-    for statement in reversed(statements):
-        room -= estimate(statement.context) + estimate(statement.text) + 8
-        if room < 0:
-            break
-        chosen.append(statement)
-    return reversed(chosen)
 
 
 def _verified(answer: str, statements: Sequence[Statement]) -> Iterator[Finding]:

@@ -7,14 +7,16 @@ import json
 import os
 import signal
 import time
+from collections.abc import Callable
 from typing import Any
 
 from kinen import __version__, paths
-from kinen.daemon import diary
 from kinen.errors import KinenError
 from kinen.ipc import client
 from kinen.model.tuples import NamedTuple
+from kinen.privacy import entrance
 from kinen.storage import private
+from kinen.text import iso
 
 START_SECONDS = 60.0
 """How long a daemon may take to listen."""
@@ -53,7 +55,7 @@ def look(home: str, seconds: float = HUNG_SECONDS) -> Presence:
     elif answer is not None and answer.code == 409:
         refusal = answer.body.decode("utf-8", "replace").strip()
     held = bool(state) or (os.path.isdir(home) and client.running(home))
-    return Presence(state=state, held=held, last=diary.read(home), refusal=refusal)
+    return Presence(state=state, held=held, last=last_run(home), refusal=refusal)
 
 
 def start(home: str) -> tuple[dict[str, Any], bool]:
@@ -132,9 +134,9 @@ def _remove_files(home: str, reason: str) -> bool:
     for path in left:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
-    dead = diary.killed(diary.read(home))
+    dead = killed(last_run(home))
     if dead:
-        diary.Diary(home).end(reason)
+        Diary(home).end(reason)
     return dead or bool(left)
 
 
@@ -143,7 +145,7 @@ def holder(home: str) -> int:
     path = os.path.join(home, paths.DAEMON_LOCK)
     with contextlib.suppress(OSError, ValueError):
         return int(private.read(path))
-    return int(diary.read(home).get("pid") or 0)
+    return int(last_run(home).get("pid") or 0)
 
 
 def tail(home: str, count: int) -> list[str]:
@@ -176,3 +178,87 @@ def _wait_for_lock(home: str, seconds: float) -> bool:
             return False
         time.sleep(STEP)
     return True
+
+
+FILE = "daemon.json"
+INCIDENTS = 20
+"""Incidents that the file holds."""
+CLOCK_JUMP = 5.0
+"""Seconds by which the clock may be adjusted without an incident."""
+
+
+def last_run(home: str) -> dict[str, Any]:
+    """The record of the last daemon; empty if there was none, or it cannot be read."""
+    with contextlib.suppress(OSError, ValueError):
+        record = json.loads(private.read(os.path.join(home, FILE)))
+        if isinstance(record, dict):
+            return record
+    return {}
+
+
+def killed(last: dict[str, Any]) -> bool:
+    """Whether the daemon that wrote this was killed."""
+    return bool(last.get("pid")) and not last.get("ended")
+
+
+class Diary:
+    """The record of one daemon."""
+
+    def __init__(
+        self,
+        home: str,
+        *,
+        clock: Callable[[], float] = time.time,
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
+        import logging  # whoever only reads the record does not pay for it
+
+        self._log = logging.getLogger("kinen.daemon")
+        self._home = home
+        self._clock = clock
+        self._steady = steady
+        self._offset = clock() - steady()
+        last = last_run(home)
+        incidents = last.get("happened")
+        self.happened: list[dict[str, str]] = []
+        if isinstance(incidents, list):
+            self.happened = incidents[-INCIDENTS:]
+        self.about: dict[str, Any] = {
+            "pid": os.getpid(),
+            "version": __version__,
+            "started": iso(clock()),
+            "ended": None,
+        }
+        if killed(last):
+            since = last.get("started", "an unknown time")
+            self.note(f"the last daemon (pid {last['pid']}, since {since}) was killed")
+        else:
+            self._write()
+
+    def note(self, what: str) -> None:
+        """Add an incident that users should know of."""
+        what = entrance.name(what)
+        self._log.warning(what)
+        self.happened.append({"at": iso(self._clock()), "what": what})
+        self.happened = self.happened[-INCIDENTS:]
+        self._write()
+
+    def end(self, reason: str) -> None:
+        self._log.info("stopped: %s", reason)
+        self.about.update(ended=iso(self._clock()), why=reason)
+        self._write()
+
+    def check_clock(self) -> None:
+        """Note that the clock was set, or that the machine slept."""
+        offset = self._clock() - self._steady()
+        jump = offset - self._offset
+        self._offset = offset
+        if abs(jump) > CLOCK_JUMP:
+            direction = "forward, or the machine slept," if jump > 0 else "back"
+            self.note(f"the clock went {direction} by {abs(jump):,.0f} s")
+
+    def _write(self) -> None:
+        text = json.dumps({**self.about, "happened": self.happened}, ensure_ascii=False, indent=1)
+        with contextlib.suppress(OSError):  # a full disk must not end the daemon
+            os.stat(self._home)  # do not create a home that was deleted
+            private.write(os.path.join(self._home, FILE), text + "\n")

@@ -22,8 +22,7 @@ from typing import Any, NoReturn
 from kinen import __version__, config, paths
 from kinen.characters import visible, visible_line
 from kinen.config.keys import Config
-from kinen.daemon.control import outdated
-from kinen.daemon.diary import Diary
+from kinen.daemon.control import Diary, outdated
 from kinen.daemon.scheduler import Scheduler
 from kinen.daemon.team import TeamThreads
 from kinen.errors import Busy, KinenError, SpaceError
@@ -170,7 +169,7 @@ class Daemon:
         from kinen.daemon.watch import Watch
         from kinen.http import server
         from kinen.http.app import create_app
-        from kinen.http.events import Hub
+        from kinen.http.space import Hub
         from kinen.memory.pool import MemoryPool
 
         threading.Thread(target=self._load_model, daemon=True).start()
@@ -344,7 +343,9 @@ class Daemon:
 
         def call(root: str, folders: bool) -> None:
             if root in self._journals:
-                self._tell_of_entries(self._journals[root])
+                journal = self._journals[root]
+                if journal.grew():
+                    self._publish("recorded", {"space": journal.space})
                 return
             if root != self.home and root not in self._missing:
                 changed(root, folders)
@@ -353,10 +354,6 @@ class Daemon:
                 self._loop.call_soon_threadsafe(self._schedule_spaces)
 
         return call
-
-    def _tell_of_entries(self, journal: JournalWatch) -> None:
-        if journal.grew():
-            self._publish("recorded", {"space": journal.space})
 
     def _watch_journal(self, space: Space) -> None:
         """Tell listeners from now on when something is recorded in a space."""
@@ -385,7 +382,11 @@ class Daemon:
         self._scheduler.replace(indexed)
         for space in indexed:
             self._watch_journal(space)
-        self._share_spaces(checkouts)
+        # Follow the teams of spaces, also where nobody has searched yet: hooks only write.
+        for space in checkouts:
+            with contextlib.suppress(KinenError):
+                if config.load(self.home, space.root).team.url:
+                    self._team_threads().follow(space.root)
 
     def _await_indexes(self, files: Iterable[str]) -> None:
         """Schedule the spaces anew as soon as one of these indexes is there that is missing."""
@@ -399,13 +400,6 @@ class Daemon:
         self._missing = {file for file in missing if not os.path.exists(file)}
         for file in (before | missing) - self._missing:
             watch.forget(file)
-
-    def _share_spaces(self, checkouts: list[Space]) -> None:
-        """Follow the teams of spaces, also where nobody has searched yet: hooks only write."""
-        for space in checkouts:
-            with contextlib.suppress(KinenError):
-                if config.load(self.home, space.root).team.url:
-                    self._team_threads().follow(space.root)
 
     def _index_file(self, space: Space) -> str:
         try:

@@ -117,7 +117,9 @@ class Scheduler:
         watched = [*self._spaces]
         for root in watched:
             if root not in by_root:
-                self._remove(root)
+                self.watch.forget(root)
+                with self._wake:
+                    self._spaces.pop(root, None)
         for space in by_root.values():
             self.add(space)
 
@@ -128,11 +130,6 @@ class Scheduler:
         with self._wake:
             self._spaces[space.root] = SpaceState(space.root, space.name)
             self._wake.notify()
-
-    def _remove(self, root: str) -> None:
-        self.watch.forget(root)
-        with self._wake:
-            self._spaces.pop(root, None)
 
     def changed(self, root: str, folders: bool) -> None:
         """Note a change in a space, and whether its folders may have changed; cheap."""
@@ -146,7 +143,12 @@ class Scheduler:
             self._wake.notify()
 
     def _run(self) -> None:
-        _lower_priority()
+        # Let requests go first: on Linux the priority of this thread alone can be lowered.
+        if hasattr(os, "setpriority") and os.uname().sysname == "Linux":
+            try:
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
+            except OSError:
+                log.info("the priority of syncs could not be lowered")
         while True:
             with self._wake:
                 space, work = self._next()
@@ -256,7 +258,8 @@ class Scheduler:
             self._watch(space, memory)  # before reading, so that no change is missed
             report = memory.sync(embed=False, progress=self._check_halted, wait=BUSY_SECONDS)
         space.synced = iso(now())
-        space.summary = _summary(report)
+        parts = [f"{count:,} {name}" for name, count in _counts(report).items() if count]
+        space.summary = ", ".join(parts) or "nothing changed"
         space.embedding_needed = True
         space.status = "embedding"
         log.info("%s: %s (%.2f s)", space.name, space.summary, report.seconds)
@@ -316,17 +319,3 @@ class Scheduler:
 
 def _counts(report: Report) -> dict[str, int]:
     return {name: getattr(report, name) for name in COUNTS}
-
-
-def _summary(report: Report) -> str:
-    parts = [f"{count:,} {name}" for name, count in _counts(report).items() if count]
-    return ", ".join(parts) or "nothing changed"
-
-
-def _lower_priority() -> None:
-    """Let requests go first: on Linux the priority of this thread alone can be lowered."""
-    if hasattr(os, "setpriority") and os.uname().sysname == "Linux":
-        try:
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
-        except OSError:
-            log.info("the priority of syncs could not be lowered")

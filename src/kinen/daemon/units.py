@@ -31,9 +31,19 @@ def unit(home: str, env: Mapping[str, str], system: str = sys.platform) -> Unit:
         settings["KINEN_CONFIG"] = os.path.abspath(env["KINEN_CONFIG"])
     if system == "darwin":
         path = os.path.join(user, "Library", "LaunchAgents", f"{LABEL}.plist")
+        import plistlib
+
+        agent = {
+            "Label": LABEL,
+            "ProgramArguments": command,
+            "EnvironmentVariables": settings,
+            "RunAtLoad": True,
+            "KeepAlive": {"SuccessfulExit": False},
+            "ProcessType": "Background",
+        }
         return Unit(
             path=path,
-            text=_plist(command, settings),
+            text=plistlib.dumps(agent, sort_keys=False).decode(),
             enable=f"launchctl load -w {path}",
             disable=f"launchctl unload -w {path}",
         )
@@ -93,17 +103,3 @@ def _quoted(word: str) -> str:
     """A word of a unit file: quotes and backslashes escaped, `%` and `$` without a meaning."""
     word = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{word}"'
-
-
-def _plist(command: list[str], env: dict[str, str]) -> str:
-    import plistlib
-
-    agent = {
-        "Label": LABEL,
-        "ProgramArguments": command,
-        "EnvironmentVariables": env,
-        "RunAtLoad": True,
-        "KeepAlive": {"SuccessfulExit": False},
-        "ProcessType": "Background",
-    }
-    return plistlib.dumps(agent, sort_keys=False).decode()

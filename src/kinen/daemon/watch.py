@@ -23,7 +23,7 @@ Counts = Callable[[str, bool], bool]
 Changes = dict[str, int]
 Snapshot = dict[str, tuple[int, int]]
 Description = tuple[str, tuple[str, ...], Counts, Callable[[str], bool]]
-"""What `kinen.sources.files.watch` returns; the fields of `Target`."""
+"""What `kinen.sources.files.folders` returns; the fields of `Target`."""
 
 
 POLL_SECONDS = 10.0

@@ -186,14 +186,10 @@ def _units(read: Read, scores: Sequence[float]) -> list[Unit]:
                 core += 1
         units.append(Unit(-scores[order[0]], tuple(order[:core])))
         units += [Unit(rest - scores[n], (n,)) for n in order[core:]]
-    return _spread(read, sorted(units))
-
-
-def _spread(read: Read, units: Iterable[Unit]) -> list[Unit]:
-    """Add a loss that grows with the weight of a passage's better units, for variety."""
+    # Add a loss that grows with the weight of a passage's better units, for variety.
     before = [0] * len(read.passages)
     spread = []
-    for unit in units:
+    for unit in sorted(units):
         passage = read.pieces[unit.members[0]].passage
         rate = SPREAD_OUTPUT if read.passages[passage].output else SPREAD
         lost = rate * log(max(1.0, before[passage] / FREE))

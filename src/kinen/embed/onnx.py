@@ -248,7 +248,15 @@ class OnnxEmbedder:
         if loaded:
             return loaded.tokenizer
         if self._spare is None:
-            self._spare = self._open_tokenizer()
+            from tokenizers import Tokenizer
+
+            try:
+                tokenizer = Tokenizer.from_file(self._tokenizer)
+            except Exception as error:
+                raise EmbedError(f"cannot read {self._tokenizer}: {error}", self._hint) from error
+            tokenizer.no_padding()
+            tokenizer.enable_truncation(self._limit, stride=overlap(self._limit))
+            self._spare = tokenizer
         return self._spare
 
     def _open(self) -> Loaded:
@@ -267,17 +275,6 @@ class OnnxEmbedder:
         if dimensions:
             return loaded
         return loaded._replace(dimensions=int(self._run(loaded, [[0]]).shape[1]))
-
-    def _open_tokenizer(self) -> Any:
-        from tokenizers import Tokenizer
-
-        try:
-            tokenizer = Tokenizer.from_file(self._tokenizer)
-        except Exception as error:
-            raise EmbedError(f"cannot read {self._tokenizer}: {error}", self._hint) from error
-        tokenizer.no_padding()
-        tokenizer.enable_truncation(self._limit, stride=overlap(self._limit))
-        return tokenizer
 
     def _open_session(self) -> Any:
         # Its releases send telemetry unless this is set before they are loaded.

@@ -119,10 +119,17 @@ class HttpEmbedder(ABC):
             try:
                 response = client.post(f"{self.endpoint}{self.path}", json=payload)
             except httpx.TimeoutException:
-                failure = self._timed_out()
+                failure = EmbedError(
+                    f"{self.provider} at {self.endpoint} did not answer within {self._timeout:g} s",
+                    "raise index.embedding_timeout, or choose a smaller model",
+                )
                 attempts = min(attempts, 2)
             except (httpx.TransportError, httpx.InvalidURL) as error:
-                failure = self._unreachable(error)
+                reason = self._excerpt(str(error)) or type(error).__name__
+                failure = EmbedError(
+                    f"{self.provider} at {self.endpoint} cannot be reached: {reason}",
+                    self._unreachable_hint(),
+                )
             else:
                 if response.is_success:
                     return self._decoded(response)
@@ -133,19 +140,6 @@ class HttpEmbedder(ABC):
             if attempt >= attempts:
                 raise failure
             self._sleep(FIRST_DELAY * 2 ** (attempt - 1) if wait is None else wait)
-
-    def _timed_out(self) -> EmbedError:
-        return EmbedError(
-            f"{self.provider} at {self.endpoint} did not answer within {self._timeout:g} s",
-            "raise index.embedding_timeout, or choose a smaller model",
-        )
-
-    def _unreachable(self, error: Exception) -> EmbedError:
-        reason = self._excerpt(str(error)) or type(error).__name__
-        return EmbedError(
-            f"{self.provider} at {self.endpoint} cannot be reached: {reason}",
-            self._unreachable_hint(),
-        )
 
     def _excerpt(self, text: str) -> str:
         return " ".join(text.split())[:200]
@@ -175,10 +169,7 @@ class HttpEmbedder(ABC):
         length = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not (np.isfinite(length).all() and (length > 0).all()):
             raise self._nonsense("a vector that is not finite or has no length")
-        self._keep_dimensions(int(vectors.shape[1]))
-        return vectors / length
-
-    def _keep_dimensions(self, dimensions: int) -> None:
+        dimensions = int(vectors.shape[1])
         with self._lock:
             first = self._dimensions = self._dimensions or dimensions
         if dimensions != first:
@@ -186,6 +177,7 @@ class HttpEmbedder(ABC):
                 f"{self.provider} answered with {dimensions} dimensions after {first}",
                 f"the model behind {self.model!r} changed: start kinen again",
             )
+        return vectors / length
 
     def _nonsense(self, fact: str) -> EmbedError:
         return EmbedError(

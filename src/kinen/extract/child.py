@@ -80,7 +80,14 @@ class Reader:
 
     def _ask(self, form: str, option: str, data: bytes) -> tuple[list[dict[str, Any]], str]:
         """The messages of the child about a file, and why there are no more if it failed."""
-        process = self._start()
+        if self._process is None or self._process.poll() is not None:
+            self.close()
+            self._turns = 0
+            command = [sys.executable, "-m", "kinen.extract.child", str(self._memory)]
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            )
+        process = self._process
         late = threading.Event()
 
         def stop() -> None:
@@ -109,16 +116,6 @@ class Reader:
         if late.is_set():
             return messages, f"reading it took more than {self._seconds} s (index.file_seconds)"
         return messages, f"it needs more than {self._memory} MB (index.file_memory_mb), or crashes"
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        if self._process is None or self._process.poll() is not None:
-            self.close()
-            self._turns = 0
-            command = [sys.executable, "-m", "kinen.extract.child", str(self._memory)]
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-            )
-        return self._process
 
 
 def main(memory_mb: int) -> None:

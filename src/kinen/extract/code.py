@@ -138,7 +138,24 @@ def _tree(text: str, lines: Sequence[str], language: Language) -> Iterator[Symbo
         name = _name(node, outer) if kind is not None else ""
         is_function = node.type in language.functions
         if kind and name and _defines(node):
-            yield _tree_symbol(node, name, kind, data, lines, language)
+            line = node.start_point[0] + 1
+            last = node.end_point[0] + 1
+            body = node.child_by_field_name("body") or next(
+                (child for child in node.named_children if child.type.endswith("_body")), None
+            )
+            end = body.start_byte if body is not None else node.end_byte
+            header = data[node.start_byte : end].decode("utf-8", "replace")
+            if node.type in language.containers and body is not None:
+                starts = [
+                    child.start_point[0] + 1
+                    for child in body.named_children
+                    if child.type in language.functions or child.type in language.containers
+                ]
+                last = max(line, min([last + 1, *starts]) - 1)
+            first = _comment_start(lines, line, language.comments)
+            doc = "\n".join(text.strip(" \t/*#-!") for text in lines[first - 1 : line - 1])
+            signature = " ".join(header.split()).rstrip("{= ")[:SIGNATURE]
+            yield Symbol(name, kind, signature, doc.strip()[:DOC], first, line, last)
         if is_function and name:
             continue
         scope = name if node.type in language.containers and name else outer
@@ -183,29 +200,6 @@ def _name(node: Any, outer: str) -> str:
         outer = words[-1].lstrip("*").partition("[")[0] if words else outer
     name = name.partition("<")[0].strip()[:SIGNATURE]
     return f"{outer}.{name}" if outer and name else name
-
-
-def _tree_symbol(
-    node: Any, name: str, kind: str, data: bytes, lines: Sequence[str], language: Language
-) -> Symbol:
-    line = node.start_point[0] + 1
-    last = node.end_point[0] + 1
-    body = node.child_by_field_name("body") or next(
-        (child for child in node.named_children if child.type.endswith("_body")), None
-    )
-    end = body.start_byte if body is not None else node.end_byte
-    header = data[node.start_byte : end].decode("utf-8", "replace")
-    if node.type in language.containers and body is not None:
-        starts = [
-            child.start_point[0] + 1
-            for child in body.named_children
-            if child.type in language.functions or child.type in language.containers
-        ]
-        last = max(line, min([last + 1, *starts]) - 1)
-    first = _comment_start(lines, line, language.comments)
-    doc = "\n".join(text.strip(" \t/*#-!") for text in lines[first - 1 : line - 1])
-    signature = " ".join(header.split()).rstrip("{= ")[:SIGNATURE]
-    return Symbol(name, kind, signature, doc.strip()[:DOC], first, line, last)
 
 
 def _comment_start(lines: Sequence[str], line: int, marks: tuple[str, ...]) -> int:

@@ -64,7 +64,9 @@ def extract(path: Path, data: bytes, most: int = budget.TEXT) -> Extract:  # noq
     parts = sections(roots, lambda node: _furniture(node, inside=inside)) or sections([body])
     if not parts:
         raise Unreadable("no text in it")
-    return Extract(parts, _title(page, parts), _metadata(page), cut)
+    title = page.css_first("head > title")
+    text = words(title) if title is not None else ""
+    return Extract(parts, text or parts[0].title.partition(" > ")[0], _metadata(page), cut)
 
 
 def charset(data: bytes) -> str:
@@ -313,12 +315,6 @@ def _furniture(node: LexborNode, *, inside: bool) -> bool:
         or "hidden" in attributes
         or attributes.get("aria-hidden") == "true"
     )
-
-
-def _title(page: LexborHTMLParser, parts: tuple[Part, ...]) -> str:
-    title = page.css_first("head > title")
-    text = words(title) if title is not None else ""
-    return text or parts[0].title.partition(" > ")[0]
 
 
 def _metadata(page: LexborHTMLParser) -> dict[str, Any]:

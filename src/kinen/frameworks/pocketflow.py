@@ -122,15 +122,11 @@ def remember(flow: BaseNode, memory: Memory, *, capsules: bool = False) -> BaseN
 
 def _record_into(node: BaseNode, memory: Memory, capsules: bool) -> None:
     if not isinstance(node, (Remembering, Recall)):
-        node.__class__ = _remembering(type(node))
+        cls = type(node)
+        names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__}
+        node.__class__ = type(cls.__name__, (Remembering, cls), names)
     node.memory = memory
     node.capsules = capsules
-
-
-def _remembering(cls: type) -> type:
-    """A subclass that records, with the name of the class."""
-    names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__}
-    return type(cls.__name__, (Remembering, cls), names)
 
 
 class Run:

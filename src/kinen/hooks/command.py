@@ -220,7 +220,9 @@ def _start(session: Session) -> str:
     elif source != "startup":
         context.load()
     text, refs = _begun(session, db, context).brief(compacted=source == "compact")
-    return _output(context, "SessionStart", text, refs)
+    injection = context.injection("SessionStart")
+    injection.tell(text, [ref for ref in refs if ref])
+    return _response(context, injection)
 
 
 def _begun(session: Session, db: sqlite3.Connection | None, context: Context) -> Start:
@@ -518,13 +520,6 @@ def _tried(work: Callable[[], bool], *, default: bool) -> bool:
         return work()
     except Exception:  # a capsule that cannot be written now must not lose the event
         return default
-
-
-def _output(context: Context, event: str, text: str, candidates: list[str]) -> str:
-    """Record an injection with its refs, and return the response for the client."""
-    injection = context.injection(event)
-    injection.tell(text, [ref for ref in candidates if ref])
-    return _response(context, injection)
 
 
 def _response(context: Context, injection: Injection, request: str = "") -> str:

@@ -64,7 +64,17 @@ def written(
         text = _text("rules.md").rstrip()
         return text if first.form == "block" else _file_of_rules(text)
     if first.part == "plugin":
-        return _plugin(agent, line)
+        # Our plugin for an agent: what all of them share, and its own part.
+        shared = _text(os.path.join("plugins", "kinen.ts"))
+        own = _text(os.path.join("plugins", agent.plugin))
+        commands = {
+            name: {"description": description, "template": body}
+            for name, (description, body) in slash_commands().items()
+        }
+        shared = shared.replace('["kinen"]', json.dumps(line), 1)
+        shared = shared.replace('"agent"', json.dumps(agent.name), 1)
+        shared = shared.replace("}> = {}", f"}}> = {json.dumps(commands, indent=2)}", 1)
+        return shared + "\n" + own
     entries: dict[Keys, Any] = {}
     for part in parts:
         entries |= _entries(agent, part, line, before_tools=before_tools)
@@ -164,10 +174,7 @@ def any_present(form: str, text: str) -> bool:
     """Whether a file has something of ours, of any scope or project."""
     if form not in FORMS:
         return (BEGIN if form == "block" else MARK) in text
-    return _any_calls(FORMS[form].parse(text, ""))
-
-
-def _any_calls(value: Any) -> bool:
+    value = FORMS[form].parse(text, "")
     waiting = [value]
     seen = set()
     while waiting:
@@ -188,20 +195,6 @@ def _text(name: str) -> str:
 def _file_of_rules(text: str) -> str:
     head = "---\ndescription: The memory of this project\nalwaysApply: true\n---\n\n"
     return f"{head}<!-- {MARK} -->\n{text}\n"
-
-
-def _plugin(agent: Client, line: list[str]) -> str:
-    """Our plugin for an agent: what all of them share, and its own part."""
-    shared = _text(os.path.join("plugins", "kinen.ts"))
-    own = _text(os.path.join("plugins", agent.plugin))
-    commands = {
-        name: {"description": description, "template": body}
-        for name, (description, body) in slash_commands().items()
-    }
-    shared = shared.replace('["kinen"]', json.dumps(line), 1)
-    shared = shared.replace('"agent"', json.dumps(agent.name), 1)
-    shared = shared.replace("}> = {}", f"}}> = {json.dumps(commands, indent=2)}", 1)
-    return shared + "\n" + own
 
 
 def slash_commands() -> dict[str, tuple[str, str]]:

@@ -73,16 +73,17 @@ class Session:
         if len(path) > LONGEST_PATH:
             return path
         roots = (self.here.tree, self.here.root) if self.here.data else ()
-        return paths.inside(self._full(path), *roots)
-
-    def _full(self, path: str) -> str:
-        return os.path.join(self.folder, os.path.expanduser(path))
+        return paths.inside(os.path.join(self.folder, os.path.expanduser(path)), *roots)
 
     def keep(self, event: Draft, sieve: Sieve, then: Work | None = None) -> None:
         """Write an observation, or spool it; `then` is done with the journal before that."""
         from kinen.journal import write
 
-        if self._private(event):
+        roots = (self.here.tree, self.here.root)
+        files = event.files
+        if not self.here.data:
+            files = [paths.inside(path, *roots) for path in files]
+        if is_private(files, event.mentions, self.here.excluded, self.folder, roots):
             self.settled = True
             return
 
@@ -181,21 +182,18 @@ class Session:
             if event is not None:
                 self.keep(event, sieve)
         except Exception:
-            self._spool_remark()
+            from kinen.journal.schema import COLUMNS
+            from kinen.journal.spool import put
 
-    def _spool_remark(self) -> None:
-        from kinen.journal.schema import COLUMNS
-        from kinen.journal.spool import put
-
-        text = f"[{self.event}: its text could not be masked and is not kept]"
-        values: dict[str, str | int] = {"provenance": "{}", "files": "[]", "masked": "{}"}
-        values.update(id=ids.ulid(), kind="message", content=text, ts=self.now)
-        values.update(capsule=self.capsule, agent=self.agent)
-        row = tuple(values.get(column, "") for column in COLUMNS)
-        if self.here.data:
-            put(self.here.spool_folders[0], row)
-        else:
-            self._wait(row)
+            text = f"[{self.event}: its text could not be masked and is not kept]"
+            values: dict[str, str | int] = {"provenance": "{}", "files": "[]", "masked": "{}"}
+            values.update(id=ids.ulid(), kind="message", content=text, ts=self.now)
+            values.update(capsule=self.capsule, agent=self.agent)
+            row = tuple(values.get(column, "") for column in COLUMNS)
+            if self.here.data:
+                put(self.here.spool_folders[0], row)
+            else:
+                self._wait(row)
 
     def journal(self, timeout_ms: int = 0) -> sqlite3.Connection | None:
         """The journal, if it can be opened now; it is left open, as `append.keep` leaves it."""
@@ -211,13 +209,6 @@ class Session:
             return None
         write.open_connections.append(db)
         return db
-
-    def _private(self, event: Draft) -> bool:
-        roots = (self.here.tree, self.here.root)
-        files = event.files
-        if not self.here.data:
-            files = [paths.inside(path, *roots) for path in files]
-        return is_private(files, event.mentions, self.here.excluded, self.folder, roots)
 
 
 def _moment(at: object) -> int:

@@ -37,7 +37,14 @@ def trusts(agent: Client, here: str) -> bool:
     record = _parsed(trust.file.format(**names))
     here = os.path.realpath(here)
     if not trust.keys:
-        return _decision(record, here)
+        trusted = False
+        longest = -1
+        for folder, level in record.items():
+            place = os.path.dirname(folder) if level == "TRUST_PARENT" else folder
+            if level in TRUSTED and len(folder) > longest and _covers(place, here):
+                trusted = TRUSTED[level]
+                longest = len(folder)
+        return trusted
     folders = [record[key] for key in trust.keys if isinstance(record.get(key), list)]
     return any(_covers(folder, here) for listed in folders for folder in listed)
 
@@ -50,18 +57,6 @@ def _parsed(path: str) -> dict[str, Any]:
         return {}
     except (OSError, ValueError) as error:
         raise KinenError(f"cannot read {path}: {error}", "check the file") from None
-
-
-def _decision(record: dict[str, Any], here: str) -> bool:
-    """What is on record for the folder, or the nearest above it."""
-    trusted = False
-    longest = -1
-    for folder, level in record.items():
-        place = os.path.dirname(folder) if level == "TRUST_PARENT" else folder
-        if level in TRUSTED and len(folder) > longest and _covers(place, here):
-            trusted = TRUSTED[level]
-            longest = len(folder)
-    return trusted
 
 
 def _covers(folder: Any, here: str) -> bool:

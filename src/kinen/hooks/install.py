@@ -8,7 +8,7 @@ text before the last install or uninstall is kept in kinen's home.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from kinen.agents.client import Client, Setting, clients
@@ -189,13 +189,21 @@ def _planned(place: Place, agent: Client, written: Mapping[Keys, Any] | str) -> 
     if isinstance(written, str):
         new = _whole(place, text, written)
     else:
-        _check(place, text, written)
+        # Refuse settings with a value of another type where our entries go.
+        settings = FORMS[place.form].parse(text, place.file)
+        for path in written:
+            for n, key in enumerate(path):
+                there = value_at(settings, path[:n]) if n else settings
+                if there is not None and not isinstance(there, list if key is None else dict):
+                    where = ".".join(map(str, path[:n]))
+                    fact = f"cannot add to {place.file}: {where} is {excerpt(repr(there), 40)}"
+                    raise KinenError(fact, "fix it first")
         new = _with_entries(place, agent, text, written)
     if new is None:  # another has our name
         return Done(place.file, "kept", text, text, root=place.root, part=words)
     if new == text:
         return Done(place.file, "unchanged", text, text, part=words)
-    done = "updated" if _is_ours(place, agent, text) else "installed"
+    done = "updated" if (_without(place, agent, text) != text) else "installed"
     backup = backup_path(place.file)
     return Done(place.file, done, text, new, backup, place.root, words, place.form)
 
@@ -234,10 +242,6 @@ def _added(place: Place, agent: Client, text: str, additions: Mapping[Keys, Any]
     for path, value in entries.items():
         new = form.put(new, path, value)
     return form.check(new, place.file, with_values(form.parse(text, place.file), entries))
-
-
-def _is_ours(place: Place, agent: Client, text: str) -> bool:
-    return _without(place, agent, text) != text
 
 
 def _without(place: Place, agent: Client, text: str) -> str:
@@ -288,18 +292,6 @@ def _is_as_installed(place: Place, agent: Client, text: str, before: str) -> boo
         return _added(place, agent, before, held) == text
     except (KinenError, AttributeError, TypeError):  # they do not fit into it
         return False
-
-
-def _check(place: Place, text: str, paths: Iterable[Keys]) -> None:
-    """Refuse settings with a value of another type where our entries go."""
-    settings = FORMS[place.form].parse(text, place.file)
-    for path in paths:
-        for n, key in enumerate(path):
-            there = value_at(settings, path[:n]) if n else settings
-            if there is not None and not isinstance(there, list if key is None else dict):
-                where = ".".join(map(str, path[:n]))
-                fact = f"cannot add to {place.file}: {where} is {excerpt(repr(there), 40)}"
-                raise KinenError(fact, "fix it first")
 
 
 def _read(place: Place) -> str:
@@ -379,7 +371,18 @@ def _restore(plan: Done) -> None:
             _replace(plan)
         else:
             os.unlink(target)
-            _remove_empty(target)
+            # Remove the folders above a file that is gone, those that an install made and are
+            # empty.
+            paths = _made() - {target}
+            folder = os.path.dirname(target)
+            while folder in paths:
+                try:
+                    os.rmdir(folder)
+                except OSError:
+                    break
+                paths.remove(folder)
+                folder = os.path.dirname(folder)
+            _note_made(paths)
     except OSError as error:
         raise _unwritable(plan.path, error) from None
 
@@ -401,20 +404,6 @@ def _note_made(paths: set[str]) -> None:
         private.write(_note(), "\n".join(sorted(paths)))
     elif os.path.exists(_note()):
         os.unlink(_note())
-
-
-def _remove_empty(target: str) -> None:
-    """Remove the folders above a file that is gone, those that an install made and are empty."""
-    paths = _made() - {target}
-    folder = os.path.dirname(target)
-    while folder in paths:
-        try:
-            os.rmdir(folder)
-        except OSError:
-            break
-        paths.remove(folder)
-        folder = os.path.dirname(folder)
-    _note_made(paths)
 
 
 def _unwritable(path: str, error: OSError) -> KinenError:

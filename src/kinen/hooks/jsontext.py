@@ -46,7 +46,7 @@ def put(text: str, path: Path, value: Any) -> str:
             return _insert(text, _flow(plain, at), key, _nested(path[depth + 1 :], value))
         at = same[-1].value
         if plain[at] not in "{[":  # null
-            body = _written(text, at, _nested(path[depth + 1 :], value))
+            body = _dumps(text, _nested(path[depth + 1 :], value), _line_start(text, at))
             return text[:at] + body + text[same[-1].end :]
     raise ValueError("there is something already")
 
@@ -109,11 +109,6 @@ def _nested(path: Path, value: Any) -> Any:
     for key in reversed(path):
         value = [value] if key is None else {key: value}
     return value
-
-
-def _written(text: str, at: int, value: Any) -> str:
-    """A value as it is written in the line of a place."""
-    return _dumps(text, value, _line_start(text, at))
 
 
 def _dumps(text: str, value: Any, lead: str) -> str:

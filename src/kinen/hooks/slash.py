@@ -63,7 +63,22 @@ def install(name: str, scope: str, here: str, *, dry_run: bool = False) -> list[
         _plan(folder, file, text, record) for file, text in command_files(AGENTS[name]).items()
     ]
     if not dry_run and any(plan.before != plan.after for plan in plans):
-        _write(folder, plans, record)
+        missing = folder.missing()
+        files = {
+            os.path.basename(plan.path): digest(plan.after)
+            for plan in plans
+            if plan.before != plan.after
+        }
+        new = Record({**record.files, **files}, [*record.folders, *missing])
+        try:
+            private.write(_record_file(folder), json.dumps(new._asdict()))
+            os.makedirs(folder.root, exist_ok=True)
+            for plan in plans:
+                if plan.before != plan.after:
+                    path = f"{folder.below}/{os.path.basename(plan.path)}"
+                    inside.replace(folder.root, path, plan.after.encode())
+        except OSError as error:
+            raise _unwritable(folder, error) from None
     return plans
 
 
@@ -83,7 +98,17 @@ def uninstall(name: str, scope: str, here: str, *, dry_run: bool = False) -> lis
         after = "" if ours else before
         plans.append(Done(os.path.join(folder.path, file), done, before, after, root=folder.root))
     if not dry_run:
-        _remove(folder, plans, record)
+        try:
+            for plan in plans:
+                if plan.done == "removed":
+                    inside.remove(folder.root, f"{folder.below}/{os.path.basename(plan.path)}")
+        except OSError as error:
+            raise _unwritable(folder, error) from None
+        for path in reversed(record.folders):
+            with contextlib.suppress(OSError):  # somebody else keeps files in it
+                os.rmdir(path)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(_record_file(folder))
     return plans
 
 
@@ -108,39 +133,6 @@ def _plan(folder: Folder, file: str, text: str, record: Record) -> Done:
         done = "kept"
         text = before
     return Done(os.path.join(folder.path, file), done, before, text, root=folder.root)
-
-
-def _write(folder: Folder, plans: list[Done], record: Record) -> None:
-    missing = folder.missing()
-    files = {
-        os.path.basename(plan.path): digest(plan.after)
-        for plan in plans
-        if plan.before != plan.after
-    }
-    new = Record({**record.files, **files}, [*record.folders, *missing])
-    try:
-        private.write(_record_file(folder), json.dumps(new._asdict()))
-        os.makedirs(folder.root, exist_ok=True)
-        for plan in plans:
-            if plan.before != plan.after:
-                path = f"{folder.below}/{os.path.basename(plan.path)}"
-                inside.replace(folder.root, path, plan.after.encode())
-    except OSError as error:
-        raise _unwritable(folder, error) from None
-
-
-def _remove(folder: Folder, plans: list[Done], record: Record) -> None:
-    try:
-        for plan in plans:
-            if plan.done == "removed":
-                inside.remove(folder.root, f"{folder.below}/{os.path.basename(plan.path)}")
-    except OSError as error:
-        raise _unwritable(folder, error) from None
-    for path in reversed(record.folders):
-        with contextlib.suppress(OSError):  # somebody else keeps files in it
-            os.rmdir(path)
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(_record_file(folder))
 
 
 def _recorded(folder: Folder) -> Record:

@@ -14,9 +14,8 @@ from starlette.exceptions import HTTPException
 
 from kinen import __version__, errors
 from kinen.http import routes, routes_web, verbs
-from kinen.http.events import Hub
 from kinen.http.guard import BUG, FAULTS, HTML, JSON, PAGES, Access, Guard, Refused, failure
-from kinen.http.space import Backend
+from kinen.http.space import Backend, Hub
 from kinen.memory.pool import MemoryPool
 from kinen.verbs.requests import Response as Model
 from kinen.verbs.requests import complaint, system_error

@@ -16,8 +16,18 @@ from starlette.background import BackgroundTask
 
 from kinen import paths
 from kinen.errors import NotFound, SpaceError, StoreError
-from kinen.http.browsers import KEY_SECONDS, cookie_name, cookie_value, same
-from kinen.http.guard import HTML, LIVE, LOCAL, OPEN, PAGES, Refused
+from kinen.http.guard import (
+    HTML,
+    KEY_SECONDS,
+    LIVE,
+    LOCAL,
+    OPEN,
+    PAGES,
+    Refused,
+    cookie_name,
+    cookie_value,
+    same,
+)
 from kinen.http.space import CurrentSpace, LastEvent, RequestSpace, event_stream, json_response
 from kinen.memory import Memory
 from kinen.space import registry

@@ -82,7 +82,10 @@ class Connections:
     def add(self, connection: Protocol) -> bool:
         """Add a connection, ending an idle one at the limit; False if all others are busy."""
         while len(self._open) >= self._most:
-            idle = self._idle()
+            # The oldest connection without any request, else the oldest between two requests.
+            waiting = [connection for connection in self._open if connection.idle]
+            unused = (connection for connection in waiting if connection.cycle is None)
+            idle = next(unused, waiting[0] if waiting else None)
             if idle is None:
                 return False
             self.remove(idle)
@@ -92,12 +95,6 @@ class Connections:
 
     def remove(self, connection: Protocol) -> None:
         self._open.pop(connection, None)
-
-    def _idle(self) -> Protocol | None:
-        """The oldest connection without any request, else the oldest between two requests."""
-        idle = [connection for connection in self._open if connection.idle]
-        unused = (connection for connection in idle if connection.cycle is None)
-        return next(unused, idle[0] if idle else None)
 
 
 class Protocol(H11Protocol):

@@ -124,7 +124,11 @@ class TeamServer:
                 body = await _body(request) if request.method == "POST" else None
                 response = await to_thread.run_sync(self._answer, request, token, right, act, body)
             except (KinenError, Refused) as error:
-                response = _failed(request, error)
+                refused = refusal(error)
+                if refused.status >= 500:
+                    log.warning("%s %s: %s", request.method, request.url.path, error)
+                headers = {"Retry-After": "1"} if refused.status in (429, 503) else None
+                response = JSONResponse(failure(refused), refused.status, headers)
             response.headers["X-Kinen-Protocol"] = str(PROTOCOL)
             path = request.url.path
             self._metrics.count(path, response.status_code, time.perf_counter() - start)
@@ -138,8 +142,14 @@ class TeamServer:
         return self._gate.enter(text if scheme.lower() == "bearer" else "", address)
 
     def _answer(self, request: Request, token: Token, right: str, act: Act, body: Any) -> Response:
-        space = _space(request)
-        _check_protocol(request)
+        space = unquote(request.headers.get("x-kinen-space", ""))
+        if len(space) > SPACE_LENGTH or not space.isprintable():
+            raise Refused(400, "X-Kinen-Space is not the name of a space")
+        # Refuse machines that this server no longer understands; newer ones are understood.
+        text = request.headers.get("x-kinen-protocol", "1")
+        number = int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
+        if number < OLDEST_PROTOCOL:
+            raise Refused(400, f"this server speaks protocol {PROTOCOL}", "update kinen")
         answer = Answer(None)
         status = 200
         try:
@@ -241,7 +251,20 @@ class TeamServer:
         return Answer({"entries": count}, count)
 
     def _search(self, call: Call) -> Answer:
-        values = _search_values(call)
+        values: Any = call.body
+        if values is None:
+            pairs = call.request.query_params
+            lists = {name for name, row in Search.params.items() if row.many and not row.joined}
+            values = {name: pairs.getlist(name) if name in lists else pairs[name] for name in pairs}
+        try:
+            request = SearchRequest.model_validate(values)
+        except ValidationError as error:
+            raise Refused(400, complaint(error.errors())) from None
+        if request.space:
+            raise Refused(400, "a search is of one space", "name it by X-Kinen-Space")
+        if request.near or request.as_of:
+            raise Refused(400, "a team's space has no repository", "leave out near and as_of")
+        values = values_of(Search, request)
 
         def work(memory: Memory) -> Any:
             return call_of(Search, values, memory).answer(memory).data
@@ -253,32 +276,6 @@ class TeamServer:
 
     def _show_metrics(self, _: Call) -> Answer:
         return Answer(self._metrics.text())
-
-
-def _failed(request: Request, error: KinenError | Refused) -> Response:
-    refused = refusal(error)
-    if refused.status >= 500:
-        log.warning("%s %s: %s", request.method, request.url.path, error)
-    headers = {"Retry-After": "1"} if refused.status in (429, 503) else None
-    return JSONResponse(failure(refused), refused.status, headers)
-
-
-def _search_values(call: Call) -> dict[str, Any]:
-    """The fields of a search, of the body or of the address; the space is that of the header."""
-    values: Any = call.body
-    if values is None:
-        pairs = call.request.query_params
-        lists = {name for name, row in Search.params.items() if row.many and not row.joined}
-        values = {name: pairs.getlist(name) if name in lists else pairs[name] for name in pairs}
-    try:
-        request = SearchRequest.model_validate(values)
-    except ValidationError as error:
-        raise Refused(400, complaint(error.errors())) from None
-    if request.space:
-        raise Refused(400, "a search is of one space", "name it by X-Kinen-Space")
-    if request.near or request.as_of:
-        raise Refused(400, "a team's space has no repository", "leave out near and as_of")
-    return values_of(Search, request)
 
 
 async def _body(request: Request) -> Any:
@@ -295,21 +292,6 @@ async def _body(request: Request) -> Any:
     if type(body) is not dict:
         raise Refused(400, "the body is not a JSON object")
     return body
-
-
-def _space(request: Request) -> str:
-    space = unquote(request.headers.get("x-kinen-space", ""))
-    if len(space) > SPACE_LENGTH or not space.isprintable():
-        raise Refused(400, "X-Kinen-Space is not the name of a space")
-    return space
-
-
-def _check_protocol(request: Request) -> None:
-    """Refuse machines that this server no longer understands; newer ones are understood."""
-    text = request.headers.get("x-kinen-protocol", "1")
-    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
-    if number < OLDEST_PROTOCOL:
-        raise Refused(400, f"this server speaks protocol {PROTOCOL}", "update kinen")
 
 
 def _number(request: Request, name: str, default: int, most: int) -> int:

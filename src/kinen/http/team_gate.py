@@ -11,8 +11,7 @@ from typing import Any
 
 from kinen.errors import Busy, Denied, InvalidEntry, KinenError
 from kinen.http.app import STATUS
-from kinen.http.browsers import digest
-from kinen.http.guard import FAULTS, Refused
+from kinen.http.guard import FAULTS, Refused, digest
 from kinen.postgres.connection import Database
 from kinen.team import audit, tokens
 from kinen.team.tokens import EVERY, Token

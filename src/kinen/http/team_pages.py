@@ -17,8 +17,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from kinen.errors import KinenError, NotFound
-from kinen.http.browsers import cookie_value, same
-from kinen.http.guard import FRAMES, PAGES, STATIC, Guard, Refused, Scope
+from kinen.http.guard import FRAMES, PAGES, STATIC, Guard, Refused, Scope, cookie_value, same
 from kinen.http.routes_web import first_page, html_response, static_response
 from kinen.http.team_gate import Gate, form_token, refusal
 from kinen.http.team_metrics import Metrics

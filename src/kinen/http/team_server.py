@@ -46,11 +46,27 @@ def run(options: Options) -> None:
     with Database(options.database) as database:
         prepare(database)
     _check_certificate(options)
-    listener = _listen(options)
+    try:
+        family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+        server = socket.create_server((options.host, options.port), family=family, backlog=512)
+    except OSError as error:
+        raise KinenError(
+            f"cannot listen on {options.host}:{options.port}: {os.strerror(error.errno or 0)}",
+            "choose another port or host",
+        ) from error
+    server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # or a body waits 40 ms for an ACK
+    listener = server
     scheme = "https" if options.certificate else "http"
     port = listener.getsockname()[1]
     print(f"team server on {scheme}://{options.host}:{port} (pid {os.getpid()})", flush=True)
-    folder = _copies_folder()
+    # A private folder for copies of spaces; those of servers that were killed are removed.
+    prefix = f"kinen-team-{os.getuid()}-"
+    above = tempfile.gettempdir()
+    for name in os.listdir(above):
+        pid = name.removeprefix(prefix).partition("-")[0]
+        if name.startswith(prefix) and pid.isdecimal() and not _runs(int(pid)):
+            shutil.rmtree(os.path.join(above, name), ignore_errors=True)
+    folder = tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-")
     try:
         Supervisor(options, listener, folder).run()
     finally:
@@ -69,30 +85,6 @@ def _check_certificate(options: Options) -> None:
             f"the certificate or its key cannot be used: {error.strerror or error}",
             "give PEM files that belong together, the key without a passphrase",
         ) from error
-
-
-def _copies_folder() -> str:
-    """A private folder for copies of spaces; those of servers that were killed are removed."""
-    prefix = f"kinen-team-{os.getuid()}-"
-    above = tempfile.gettempdir()
-    for name in os.listdir(above):
-        pid = name.removeprefix(prefix).partition("-")[0]
-        if name.startswith(prefix) and pid.isdecimal() and not _runs(int(pid)):
-            shutil.rmtree(os.path.join(above, name), ignore_errors=True)
-    return tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-")
-
-
-def _listen(options: Options) -> socket.socket:
-    try:
-        family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-        server = socket.create_server((options.host, options.port), family=family, backlog=512)
-    except OSError as error:
-        raise KinenError(
-            f"cannot listen on {options.host}:{options.port}: {os.strerror(error.errno or 0)}",
-            "choose another port or host",
-        ) from error
-    server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # or a body waits 40 ms for an ACK
-    return server
 
 
 def _runs(pid: int) -> bool:
@@ -156,32 +148,29 @@ class Supervisor:
             os.close(self._lifeline[1])
             thread = threading.Thread(target=_end_with, args=(self._lifeline[0],), daemon=True)
             thread.start()
-            self._work()
+            # Answer requests, in a process of its own.
+            options = self._options
+            database = Database(options.database, application="kinen team")
+            mirrors = Mirrors(database, os.path.join(self._folder, str(os.getpid())))
+            config = uvicorn.Config(
+                TeamServer(database, self._metrics, mirrors).app(),
+                loop="asyncio",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                h11_max_incomplete_event_size=HEAD_BYTES,
+                timeout_graceful_shutdown=GRACE_SECONDS,
+                ssl_certfile=options.certificate or None,
+                ssl_keyfile=options.key or None,
+            )
+            asyncio.run(uvicorn.Server(config).serve(sockets=[self._listener]))
+            database.close()
             code = 0
         finally:
             os._exit(code)
-
-    def _work(self) -> None:
-        """Answer requests, in a process of its own."""
-        options = self._options
-        database = Database(options.database, application="kinen team")
-        mirrors = Mirrors(database, os.path.join(self._folder, str(os.getpid())))
-        config = uvicorn.Config(
-            TeamServer(database, self._metrics, mirrors).app(),
-            loop="asyncio",
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            h11_max_incomplete_event_size=HEAD_BYTES,
-            timeout_graceful_shutdown=GRACE_SECONDS,
-            ssl_certfile=options.certificate or None,
-            ssl_keyfile=options.key or None,
-        )
-        asyncio.run(uvicorn.Server(config).serve(sockets=[self._listener]))
-        database.close()
 
 
 def _end_with(lifeline: int) -> None:

@@ -35,15 +35,12 @@ class Fence:
     def put(self, refs: list[str], globs: tuple[str, ...]) -> None:
         """Raise the fence before these refs and what is about these paths, or take it down."""
         if (*refs, *globs) != self.hides:
-            self._lower()
+            for name in (*_TABLES, "behind"):
+                self._db.execute(f"DROP VIEW IF EXISTS temp.{name}")
+            self._db.execute("DROP TABLE IF EXISTS temp.gone")
             if refs or globs:
                 self._raise(refs, globs)
             self.hides = (*refs, *globs)
-
-    def _lower(self) -> None:
-        for name in (*_TABLES, "behind"):
-            self._db.execute(f"DROP VIEW IF EXISTS temp.{name}")
-        self._db.execute("DROP TABLE IF EXISTS temp.gone")
 
     def _raise(self, refs: list[str], globs: tuple[str, ...]) -> None:
         db = self._db

@@ -88,7 +88,15 @@ def restore(index: str, folder: str, snapshot: Snapshot) -> None:
     """Replace the index by a copy, in one transaction, while others may read it."""
     path = os.path.join(folder, f"{snapshot.name}.db")
     with contextlib.closing(sqlite3.connect(path)) as copy:
-        _check(copy, snapshot.name)
+        hint = "`kinen snapshot prune --keep 0` removes it, `kinen index --rebuild` builds anew"
+        try:
+            if copy.execute("PRAGMA user_version").fetchone()[0] != SCHEMA:
+                raise StoreError(f"{snapshot.name} is of another version of kinen", hint)
+            wrong = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
+        except sqlite3.Error as error:
+            wrong = str(error)
+        if wrong != "ok":
+            raise StoreError(f"the snapshot {snapshot.name} is damaged: {wrong}", hint)
         with _open(index) as live:
             was = int(_meta(live, "generation") or "0")
             copy.backup(live)
@@ -96,19 +104,6 @@ def restore(index: str, folder: str, snapshot: Snapshot) -> None:
             new = max(was, int(_meta(live, "generation") or "0")) + 1
             live.execute("INSERT OR REPLACE INTO meta VALUES ('generation', ?)", (str(new),))
             live.commit()
-
-
-def _check(copy: sqlite3.Connection, name: str) -> None:
-    """Refuse a copy that is damaged or of another version."""
-    hint = "`kinen snapshot prune --keep 0` removes it, `kinen index --rebuild` builds anew"
-    try:
-        if copy.execute("PRAGMA user_version").fetchone()[0] != SCHEMA:
-            raise StoreError(f"{name} is of another version of kinen", hint)
-        wrong = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
-    except sqlite3.Error as error:
-        wrong = str(error)
-    if wrong != "ok":
-        raise StoreError(f"the snapshot {name} is damaged: {wrong}", hint)
 
 
 def prune(folder: str, keep: int, *, automatic: bool = False) -> list[Snapshot]:

@@ -115,17 +115,13 @@ def sync_vectors(
             job.between()
             job.progress("embed", done, len(waiting))
     finally:
-        _finish_vectors(writer, model, done, complete=done == len(pending))
+        # New vectors make a new generation; remember when there is nothing left to embed.
+        with translated(writer.path), writing(writer.db):
+            if done:
+                writer.bump()
+            if done == len(pending):
+                writer.set("embedded", f"{model}:{writer.get('generation')}")
     return done, len(pending) - done
-
-
-def _finish_vectors(writer: Writer, model: str, done: int, *, complete: bool) -> None:
-    """New vectors make a new generation; remember when there is nothing left to embed."""
-    with translated(writer.path), writing(writer.db):
-        if done:
-            writer.bump()
-        if complete:
-            writer.set("embedded", f"{model}:{writer.get('generation')}")
 
 
 def embed_texts(embedder: Embedder, texts: list[tuple[str, str]], headings: dict[str, Any]) -> Any:

@@ -331,7 +331,14 @@ class Writer:
             " dated, source, key, repo, agent, user, event, parent)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                *_columns(record),
+                record.ref,
+                record.kind,
+                record.title,
+                record.path,
+                record.at,
+                record.session,
+                encode(record.tags),
+                encode(record.metadata or {}),
                 aliases,
                 int(document.dated),
                 source,
@@ -502,19 +509,6 @@ def batches(changes: Iterator[Change], most: int = BATCH) -> Iterator[list[Chang
         yield batch
 
 
-def _columns(record: Record) -> tuple[str, ...]:
-    return (
-        record.ref,
-        record.kind,
-        record.title,
-        record.path,
-        record.at,
-        record.session,
-        encode(record.tags),
-        encode(record.metadata or {}),
-    )
-
-
 def scope_columns(record: Record) -> list[str]:
     """The columns that records of the journal are filtered by.
 
@@ -528,27 +522,22 @@ def scope_columns(record: Record) -> list[str]:
 encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=str).encode
 
 
-def _path_words(record: Record) -> str:
-    """The words of a path that are not in the title: no suffix, no folder of a fixed layout."""
-    folders, _, name = record.path.rpartition("/")
-    stem = name.rpartition(".")[0] or name
-    parts = [part for part in folders.split("/") if part not in _LAYOUT]
-    if stem != record.title:
-        parts.append(stem)
-    return " ".join(parts)
-
-
 def chunk_row(row: int | None, record: Record, chunk: Chunk) -> tuple[object, ...]:
     headings = above(record.title, chunk.heading, chunk.text)
     content = digest(f"{headings}\0{embedded_text(record.path, chunk.text)}")
     extra = identifier_parts(chunk.text)
     place = (chunk.start_line, chunk.end_line, chunk.page)
+    folders, _, name = record.path.rpartition("/")
+    stem = name.rpartition(".")[0] or name
+    parts = [part for part in folders.split("/") if part not in _LAYOUT]
+    if stem != record.title:
+        parts.append(stem)
     return (
         row,
         chunk.n,
         record.title,
         chunk.heading,
-        _path_words(record),
+        " ".join(parts),
         chunk.text,
         extra,
         *place,

@@ -312,7 +312,28 @@ def _head(account: Account) -> str | None:
 def _take_action(account: Account, event: Observation, source: Source) -> bool | None:
     succeeded = events.succeeded(event)
     if succeeded is False:
-        _take_failure(account, event, source)
+        # A failure that comes again is the same trouble; what seemed to fix it did not. An error
+        # that names no command is that of the last one, unless that succeeded.
+        deed = events.deed(event)
+        key = deed[: shell.LONGEST] or account.unproven or events.same_error(event)
+        rest = [
+            trouble
+            for trouble in account.troubles
+            if trouble.resolved or not (trouble.deed == key or shell.repeats(key, trouble.deed))
+        ]
+        trouble = Trouble(
+            deed=key,
+            name=excerpt(deed, LONGEST),
+            code=events.exit_code(event),
+            error=excerpt(events.error_line(event), LONGEST),
+            source=source,
+            left=shell.commands(key) if deed or account.unproven else (),
+            trivial=events.looks_around(event),
+        )
+        account.troubles = [*rest, trouble]
+        if len(account.troubles) > TROUBLES:
+            account.forgotten_troubles += 1
+            del account.troubles[0]
     elif succeeded:
         _take_success(account, event)
     return succeeded
@@ -341,33 +362,6 @@ def _take_message(account: Account, event: Observation, speaker: Role, source: S
         if statement.by != RULE  # a standing rule is a memory, and no result of the session
     ]
     account.claims = [*account.claims, *claims][-STATEMENTS:]
-
-
-def _take_failure(account: Account, event: Observation, source: Source) -> None:
-    """A failure that comes again is the same trouble; what seemed to fix it did not.
-
-    An error that names no command is that of the last one, unless that succeeded.
-    """
-    deed = events.deed(event)
-    key = deed[: shell.LONGEST] or account.unproven or events.same_error(event)
-    rest = [
-        trouble
-        for trouble in account.troubles
-        if trouble.resolved or not (trouble.deed == key or shell.repeats(key, trouble.deed))
-    ]
-    trouble = Trouble(
-        deed=key,
-        name=excerpt(deed, LONGEST),
-        code=events.exit_code(event),
-        error=excerpt(events.error_line(event), LONGEST),
-        source=source,
-        left=shell.commands(key) if deed or account.unproven else (),
-        trivial=events.looks_around(event),
-    )
-    account.troubles = [*rest, trouble]
-    if len(account.troubles) > TROUBLES:
-        account.forgotten_troubles += 1
-        del account.troubles[0]
 
 
 def _take_success(account: Account, event: Observation) -> None:

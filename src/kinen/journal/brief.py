@@ -177,7 +177,12 @@ def _names(paths: Iterable[str]) -> set[str]:
 def latest_points(root: str, admission: Admission) -> list[Entry]:
     """What the latest checkpoints decided or say, and what they leave to do; newest first."""
     points: list[Entry] = []
-    for path in _latest_checkpoints(root):
+    paths: list[str] = []
+    for day in _days(root):
+        paths += reversed(_checkpoints(root, day))
+        if len(paths) >= CHECKPOINTS:
+            break
+    for path in paths[:CHECKPOINTS]:
         about, body = _front(admission.read(path))
         if not admission.admits(path, "checkpoint"):
             continue
@@ -202,15 +207,6 @@ def _plain(about: dict[str, str], name: str) -> str:
 def checkpoint_paths(root: str) -> list[str]:
     """The checkpoints of the latest days."""
     return [path for day in _days(root)[:MOST_DAYS] for path in _checkpoints(root, day)]
-
-
-def _latest_checkpoints(root: str) -> list[str]:
-    paths: list[str] = []
-    for day in _days(root):
-        paths += reversed(_checkpoints(root, day))
-        if len(paths) >= CHECKPOINTS:
-            break
-    return paths[:CHECKPOINTS]
 
 
 def _checkpoints(root: str, day: str) -> list[str]:

@@ -45,7 +45,11 @@ def erase(journal: LocalJournal, name: str, *, forget: bool, now: int) -> Erased
         doomed = _doomed(db, name)
         kind, id_ = doomed[0]
         if kind == "pin":
-            _drop_pin(db, id_, forget)
+            if forget:
+                db.execute("DELETE FROM pins WHERE id = ?", (id_,))
+                tombstone(db, f"pin:{id_}")
+            else:
+                db.execute("UPDATE pins SET reason = ? WHERE id = ?", (REDACTED, id_))
             return Erased((f"pin:{id_}",))
         texts = [_text(db, kind, id_) for kind, id_ in doomed]
         for kind, id_ in doomed:
@@ -111,14 +115,6 @@ def _text(db: sqlite3.Connection, kind: str, id_: str) -> str:
     return str(row[0])
 
 
-def _drop_pin(db: sqlite3.Connection, id_: str, forget: bool) -> None:
-    if forget:
-        db.execute("DELETE FROM pins WHERE id = ?", (id_,))
-        tombstone(db, f"pin:{id_}")
-    else:
-        db.execute("UPDATE pins SET reason = ? WHERE id = ?", (REDACTED, id_))
-
-
 def clean_up(
     db: sqlite3.Connection,
     erased: list[tuple[str, str]],
@@ -126,7 +122,18 @@ def clean_up(
     history: History | None = None,
 ) -> None:
     """Remove the texts of erased entries, by kind and id, from what kinen made of them."""
-    _redact_intents(db, erased, texts)
+    # Redact intents that quote a removed text: often they are the beginning of the prompt.
+    for (kind, id_), text in zip(erased, texts, strict=True):
+        row = db.execute(
+            "SELECT c.id, c.intent FROM capsules c JOIN observations o ON o.capsule = c.id"
+            " WHERE o.id = ? AND c.intent NOT IN ('', ?)",
+            (id_ if kind == "observation" else "", REDACTED),
+        ).fetchone()
+        if row is None:
+            continue
+        capsule, intent = row
+        if quotes(intent, text):
+            db.execute("UPDATE capsules SET intent = ? WHERE id = ?", (REDACTED, capsule))
     _update_summaries(db, erased, history)
 
 
@@ -147,23 +154,6 @@ def empty(db: sqlite3.Connection, kind: str, id_: str, *, forget: bool, now: int
         db.execute("DELETE FROM pins WHERE target_type = ? AND target_id = ?", (kind, id_))
     table = queries.KINDS[kind].table
     db.execute(f"UPDATE {table} SET {', '.join(settings)} WHERE id = ?", (*values, id_))
-
-
-def _redact_intents(
-    db: sqlite3.Connection, doomed: list[tuple[str, str]], texts: list[str]
-) -> None:
-    """Redact intents that quote a removed text: often they are the beginning of the prompt."""
-    for (kind, id_), text in zip(doomed, texts, strict=True):
-        row = db.execute(
-            "SELECT c.id, c.intent FROM capsules c JOIN observations o ON o.capsule = c.id"
-            " WHERE o.id = ? AND c.intent NOT IN ('', ?)",
-            (id_ if kind == "observation" else "", REDACTED),
-        ).fetchone()
-        if row is None:
-            continue
-        capsule, intent = row
-        if quotes(intent, text):
-            db.execute("UPDATE capsules SET intent = ? WHERE id = ?", (REDACTED, capsule))
 
 
 def quotes(intent: str, text: str) -> bool:

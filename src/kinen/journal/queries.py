@@ -451,17 +451,12 @@ def short_ids(
     for id_ in ids:
         others = []
         for table in tables:
-            others += _neighbours(db, table, id_)
+            before = db.execute(f"SELECT MAX(id) FROM {table} WHERE id < ?", (id_,)).fetchone()[0]
+            after = db.execute(f"SELECT MIN(id) FROM {table} WHERE id > ?", (id_,)).fetchone()[0]
+            others += [other for other in (before, after) if other]
         shared = max((_shared(id_, other) for other in others), default=0)
         shorts[id_] = id_[: max(SHORTEST_ID, shared + 1)]
     return shorts
-
-
-def _neighbours(db: sqlite3.Connection, table: str, id_: str) -> list[str]:
-    """The ids of a table just before and after an id."""
-    before = db.execute(f"SELECT MAX(id) FROM {table} WHERE id < ?", (id_,)).fetchone()[0]
-    after = db.execute(f"SELECT MIN(id) FROM {table} WHERE id > ?", (id_,)).fetchone()[0]
-    return [other for other in (before, after) if other]
 
 
 def beginnings(names: Iterable[str]) -> dict[str, str]:

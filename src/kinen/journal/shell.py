@@ -395,7 +395,17 @@ def _commands(line: str, place: str, document: frozenset[str]) -> list[tuple[Com
             inside = " ".join(filter(None, (place, folder, script[0])))
             every += _commands(script[1], inside, document)
             continue
-        arguments = _bare(_without_output(tokens(part.text)))
+        # Words without redirections of the output and the marks of here-documents.
+        chosen = []
+        skip = False
+        for word in tokens(part.text):
+            if skip:
+                skip = False
+            elif _OUTPUT.match(word):
+                skip = bool(_OUTPUT_ALONE.fullmatch(word))
+            elif not (word.startswith("<<") and not word.startswith("<<<")):
+                chosen.append(word)
+        arguments = _bare(chosen)
         if not arguments:
             continue
         if arguments[0] in ("cd", "pushd"):
@@ -417,20 +427,6 @@ def _documents(line: str) -> frozenset[str]:
     if "<<" not in text:
         return frozenset()
     return frozenset(text.split()).difference(_without_documents(text).split())
-
-
-def _without_output(arguments: list[str]) -> list[str]:
-    """Words without redirections of the output and the marks of here-documents."""
-    chosen = []
-    skip = False
-    for word in arguments:
-        if skip:
-            skip = False
-        elif _OUTPUT.match(word):
-            skip = bool(_OUTPUT_ALONE.fullmatch(word))
-        elif not (word.startswith("<<") and not word.startswith("<<<")):
-            chosen.append(word)
-    return chosen
 
 
 _VERSIONING = frozenset("git gh glab hg jj".split())

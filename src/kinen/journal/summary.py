@@ -154,6 +154,15 @@ def _sections(account: Account) -> list[Section]:
     spared = max(0, RESULTS - sum(estimate(line.text) for line in results.lines))
     room = OUTCOME + min(OUTCOME, spared)
     left = account.next
+    # The files, those that were edited first, then by how often they came up.
+    ranked = sorted(
+        account.files.items(), key=lambda file: (file[0] not in account.edited, -file[1][0])
+    )
+    lines = [
+        Line(_code(path, 80, 20) + (f" ×{count:,}" if count > 1 else ""), (source,))
+        for path, (count, source) in ranked[:FILES]
+    ]
+    more = len(account.files) - len(lines)
     return [
         Section("**Outcome**:", _outcome(account, left, room), room + 20, listed=False),
         Section(
@@ -175,7 +184,7 @@ def _sections(account: Account) -> list[Section]:
             max(0, len(unresolved) - ERRORS) + account.forgotten_troubles,
             "earlier",
         ),
-        _touched(account),
+        Section("**Files**:", lines, 140, more, _rest(account.files), listed=False),
         _ran(account),
     ]
 
@@ -185,14 +194,9 @@ def _next(account: Account, left: list[Quote]) -> list[Quote]:
     if not account.unanswered:
         return left
     request = account.unanswered
-    text = meaning(_answer_before_last(account), request.text)
-    return [Quote(text, request.source)] if text else []
-
-
-def _answer_before_last(account: Account) -> str:
-    """The last message before the last request."""
     words = (turn.last_words for turn in reversed(account.turns[:-1]))
-    return next((quote.text for quote in words if quote), "")
+    text = meaning(next((quote.text for quote in words if quote), ""), request.text)
+    return [Quote(text, request.source)] if text else []
 
 
 def _choices(account: Account) -> list[Line]:
@@ -492,19 +496,6 @@ def _troubled(trouble: Trouble) -> Line:
         return Line(error or "an error", (trouble.source,))
     head = f"{name} (exit {trouble.code})" if trouble.code else name
     return Line(f"{head}: {error}" if error else head, (trouble.source,))
-
-
-def _touched(account: Account) -> Section:
-    """The files, those that were edited first, then by how often they came up."""
-    ranked = sorted(
-        account.files.items(), key=lambda file: (file[0] not in account.edited, -file[1][0])
-    )
-    lines = [
-        Line(_code(path, 80, 20) + (f" ×{count:,}" if count > 1 else ""), (source,))
-        for path, (count, source) in ranked[:FILES]
-    ]
-    more = len(account.files) - len(lines)
-    return Section("**Files**:", lines, 140, more, _rest(account.files), listed=False)
 
 
 def _ran(account: Account) -> Section:

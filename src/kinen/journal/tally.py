@@ -162,12 +162,6 @@ class Census:
         self._parts: dict[str, Parts] = {}
         self._hours: Hours | None = None
 
-    def _forget(self) -> None:
-        self._tallies.clear()
-        self._words.clear()
-        self._parts.clear()
-        self._hours = None
-
     def tallies(self, db: sqlite3.Connection, capsules: Sequence[str]) -> dict[str, Tally]:
         """The counts of capsules by their id."""
         self.follow(db)
@@ -203,7 +197,10 @@ class Census:
         refs = changed(db, since, end) if end.journal == since.journal else []
         shrunk = end.journal != since.journal or end.added < since.added
         if shrunk or any(ref.startswith("observation:") for ref in refs):
-            self._forget()
+            self._tallies.clear()
+            self._words.clear()
+            self._parts.clear()
+            self._hours = None
         else:
             self._add(db, since, end, refs)
         self._end = end

@@ -51,16 +51,6 @@ def observation_row(
     what cannot be an observation, and Excluded for a file that matches one of the globs.
     """
     text = entrance.plain(text)
-    _check(text, kind, at)
-    for file in files:
-        glob = matching_glob(file, excluded)
-        if glob:
-            raise Excluded(f"{file} is never captured", f"privacy.exclude has {glob}")
-    branch, head = read_head(*git_folders)
-    return row(text, kind, at, files=files, branch=branch, head=head, **columns)
-
-
-def _check(text: str, kind: str, at: int) -> None:
     if kind not in EVENTS:
         raise QueryError(f"invalid kind {kind!r}", "use one of " + ", ".join(EVENTS))
     if not text.strip():
@@ -70,6 +60,12 @@ def _check(text: str, kind: str, at: int) -> None:
         raise QueryError(f"the text has {len(text):,} characters", most)
     if not 0 <= at < LATEST:
         raise QueryError(f"invalid time {at}", "use epoch milliseconds before the year 10000")
+    for file in files:
+        glob = matching_glob(file, excluded)
+        if glob:
+            raise Excluded(f"{file} is never captured", f"privacy.exclude has {glob}")
+    branch, head = read_head(*git_folders)
+    return row(text, kind, at, files=files, branch=branch, head=head, **columns)
 
 
 def row(

@@ -34,7 +34,7 @@ from kinen.mcp.tools import (
 from kinen.memory import Memory
 from kinen.memory.pool import MemoryPool
 from kinen.privacy.quote import marked, quoted, quoted_values
-from kinen.render.style import readable
+from kinen.render.screen import readable
 from kinen.verbs.requests import complaint, system_error
 
 if TYPE_CHECKING:

@@ -37,7 +37,19 @@ class ClientModel:
             "temperature": 0,
             "maxTokens": most_tokens,
         }
-        text = _text_of(self._result(params, prompt, seconds))
+        # The text of a model's answer; raises Failed where there is none.
+        content = self._result(params, prompt, seconds).get("content")
+        blocks = content if isinstance(content, list) else [content]
+        texts = [
+            block["text"]
+            for block in blocks
+            if isinstance(block, dict)
+            and block.get("type") == "text"
+            and isinstance(block.get("text"), str)
+        ]
+        text = "\n".join(texts).strip()
+        if not text or len(text) > MOST:
+            raise Failed("its answer is empty, no text or too long")
         return Answer(text, estimate(prompt), estimate(text))
 
     def _result(self, params: dict[str, Any], prompt: str, seconds: float) -> dict[str, Any]:
@@ -57,20 +69,3 @@ class ClientModel:
         if any(name.startswith(KEY) for name in responses):
             raise Failed("what it was asked about has changed meanwhile")
         raise InputRequired({key: {"method": method, "params": params}})
-
-
-def _text_of(result: dict[str, Any]) -> str:
-    """The text of a model's answer; raises Failed where there is none."""
-    content = result.get("content")
-    blocks = content if isinstance(content, list) else [content]
-    texts = [
-        block["text"]
-        for block in blocks
-        if isinstance(block, dict)
-        and block.get("type") == "text"
-        and isinstance(block.get("text"), str)
-    ]
-    text = "\n".join(texts).strip()
-    if not text or len(text) > MOST:
-        raise Failed("its answer is empty, no text or too long")
-    return text

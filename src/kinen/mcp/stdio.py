@@ -94,7 +94,23 @@ class Connection:
     def run(self, source: BinaryIO) -> None:
         for line in lines(source):
             if line.strip():
-                self._receive(line)
+                id_ = None
+                try:
+                    message = _parsed(line)
+                    if isinstance(message, list):
+                        raise ProtocolError(protocol.INVALID_REQUEST, "batches are not supported")
+                    message = message if isinstance(message, dict) else {}
+                    id_ = _id(message)
+                    if fault := _fault(message):
+                        raise ProtocolError(protocol.INVALID_REQUEST, fault)
+                    if "method" not in message:
+                        self._answered(message)
+                    elif id_ is None:
+                        self._notified(message["method"], message.get("params", {}))
+                    else:
+                        self._requested(id_, message["method"], message.get("params", {}))
+                except ProtocolError as error:
+                    self._fail(id_, error)
         self._end()
 
     def send(self, message: dict[str, Any]) -> None:
@@ -103,25 +119,6 @@ class Connection:
         with self._lock, contextlib.suppress(BrokenPipeError):
             self._target.write(text.encode("utf-8", "replace") + b"\n")
             self._target.flush()
-
-    def _receive(self, line: bytes) -> None:
-        id_ = None
-        try:
-            message = _parsed(line)
-            if isinstance(message, list):
-                raise ProtocolError(protocol.INVALID_REQUEST, "batches are not supported")
-            message = message if isinstance(message, dict) else {}
-            id_ = _id(message)
-            if fault := _fault(message):
-                raise ProtocolError(protocol.INVALID_REQUEST, fault)
-            if "method" not in message:
-                self._answered(message)
-            elif id_ is None:
-                self._notified(message["method"], message.get("params", {}))
-            else:
-                self._requested(id_, message["method"], message.get("params", {}))
-        except ProtocolError as error:
-            self._fail(id_, error)
 
     def _fail(self, id_: str | int | None, error: ProtocolError) -> None:
         about = {"code": error.code, "message": error.message}
@@ -167,7 +164,23 @@ class Connection:
         if about is None and method not in ("initialize", "ping"):
             raise ProtocolError(protocol.INVALID_PARAMS, NOT_VALID, "initialize comes first")
         if method == "tools/call":
-            self._call(id_, params, about or {})
+            import asyncio
+
+            arguments = _object(params, "arguments")
+            responses = _object(params, "inputResponses")
+            is_named = isinstance(params.get("name"), str)
+            if not is_named or not all(isinstance(row, dict) for row in responses.values()):
+                raise ProtocolError(protocol.INVALID_PARAMS, NOT_VALID, "")
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+                self._thread.start()
+            ended = threading.Event()
+            client = StdioClient(self, params, about or {}, modern=bool(self._modern))
+            work = self._answer(id_, client, params["name"], arguments, ended)
+            future = asyncio.run_coroutine_threadsafe(work, self._loop)
+            self._running[id_] = (future, ended)
+            future.add_done_callback(lambda _: self._running.pop(id_, None))
         else:
             self.send({"id": id_, "result": self._stamped(answer(params))})
 
@@ -245,26 +258,6 @@ class Connection:
         return self._catalogue.get_prompt(params["name"], arguments)
 
     # Calls of tools
-
-    def _call(self, id_: str | int, params: dict[str, Any], about: dict[str, Any]) -> None:
-        """Begin a call on the event loop, which is started with the first."""
-        import asyncio
-
-        arguments = _object(params, "arguments")
-        responses = _object(params, "inputResponses")
-        is_named = isinstance(params.get("name"), str)
-        if not is_named or not all(isinstance(row, dict) for row in responses.values()):
-            raise ProtocolError(protocol.INVALID_PARAMS, NOT_VALID, "")
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-            self._thread.start()
-        ended = threading.Event()
-        client = StdioClient(self, params, about, modern=bool(self._modern))
-        work = self._answer(id_, client, params["name"], arguments, ended)
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        self._running[id_] = (future, ended)
-        future.add_done_callback(lambda _: self._running.pop(id_, None))
 
     async def _answer(
         self,

@@ -33,7 +33,18 @@ def serve(
         if port is None:
             _serve_stdio(stack, name, read_only=read_only, everything=everything)
         else:
-            _serve_http(stack, name, port, read_only=read_only, everything=everything)
+            import anyio
+
+            from kinen.ipc.loopback import listen, token
+            from kinen.memory import Memory
+
+            fixed = stack.enter_context(Memory.open(space=name)) if name else None
+            secret = token(token_file())
+            listener = stack.enter_context(listen(port))
+            from kinen.mcp.server import create_server  # takes a second, so only after all checks
+
+            server = create_server(fixed or by_folder, read_only=read_only, everything=everything)
+            anyio.run(_http, server, listener, secret)
 
 
 def configured_tools() -> str:
@@ -78,23 +89,6 @@ def _serve_stdio(
 
     catalogue = Catalogue(read_only=read_only, everything=everything)
     stdio.serve(memory, catalogue, read_only=read_only)
-
-
-def _serve_http(
-    stack: contextlib.ExitStack, name: str, port: int, *, read_only: bool, everything: bool
-) -> None:
-    import anyio
-
-    from kinen.ipc.loopback import listen, token
-    from kinen.memory import Memory
-
-    fixed = stack.enter_context(Memory.open(space=name)) if name else None
-    secret = token(token_file())
-    listener = stack.enter_context(listen(port))
-    from kinen.mcp.server import create_server  # takes a second, so only after all checks
-
-    server = create_server(fixed or by_folder, read_only=read_only, everything=everything)
-    anyio.run(_http, server, listener, secret)
 
 
 async def _http(server: Any, listener: socket.socket, secret: str) -> None:

@@ -21,8 +21,8 @@ from kinen.text import iso, now
 from kinen.transfer import bundle, goldfish, kindling
 from kinen.transfer.bundle import BundleWriter, bundle_in, export, own_key, sealing_key
 from kinen.transfer.documents import DocumentIntake, documents
-from kinen.transfer.fields import encode
 from kinen.transfer.intake import Conflict, Loaded
+from kinen.transfer.sections import encode
 from kinen.transfer.stream import file_name
 from kinen.worklog.folder import FOLDER
 

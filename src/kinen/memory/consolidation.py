@@ -219,7 +219,15 @@ class Consolidation(Corrections):
         from kinen.worklog import sessions as folders
 
         began = iso(now())
-        drawer = self._drawer(distiller)
+        from kinen.consolidation.model import Drawer
+        from kinen.distill.chain import NAMES
+
+        settings = self._core.config.consolidation
+        chosen = {"auto": DISTILLERS, "configured": settings.order}.get(distiller, (distiller,))
+        for name in chosen:
+            if name not in NAMES:
+                raise QueryError(f"no distiller is called {name!r}", "use " + ", ".join(NAMES))
+        drawer = Drawer(chosen, self._core.config.distill, settings.strategy, os.environ)
         findings: Iterable[Finding]
         if session:
             findings = self._findings_of(folders.session(self._core.space.root, session))
@@ -349,18 +357,6 @@ class Consolidation(Corrections):
     def _at(self, path: str) -> str:
         record = self._core.reader.at_path(path)
         return record.at if record else ""
-
-    def _drawer(self, distiller: str) -> Drawer:
-        """The drawer of memories from sessions; raises QueryError for an unknown distiller."""
-        from kinen.consolidation.model import Drawer
-        from kinen.distill.chain import NAMES
-
-        settings = self._core.config.consolidation
-        chosen = {"auto": DISTILLERS, "configured": settings.order}.get(distiller, (distiller,))
-        for name in chosen:
-            if name not in NAMES:
-                raise QueryError(f"no distiller is called {name!r}", "use " + ", ".join(NAMES))
-        return Drawer(chosen, self._core.config.distill, settings.strategy, os.environ)
 
     def _findings_since(self, since: str, drawer: Drawer) -> Iterator[Finding]:
         from kinen.consolidation.conversations import from_events

@@ -171,7 +171,15 @@ class Core:
         """The journal."""
         from kinen.journal.store import Journal
 
-        self._adopt()
+        # Take in what happened in the folder before it was a space.
+        places = self.early_places()
+        if places:
+            from kinen.agents.adopt import adopt
+
+            self.register()
+            repo = self.space.origin or self.space.name
+            excluded = self.config.privacy.exclude
+            adopt(places, self.spools[0], repo, excluded, self.space.root)
         self.file("journal.db")
         return Journal(self.data, self.spools, on_write=self.register, history=self._made_commits)
 
@@ -184,17 +192,6 @@ class Core:
 
         git = git_above(self.space.root)
         return made_commits(git, before, heads, since) if git and git.folder else None
-
-    def _adopt(self) -> None:
-        """Take in what happened in the folder before it was a space."""
-        places = self.early_places()
-        if places:
-            from kinen.agents.adopt import adopt
-
-            self.register()
-            repo = self.space.origin or self.space.name
-            excluded = self.config.privacy.exclude
-            adopt(places, self.spools[0], repo, excluded, self.space.root)
 
     def early_places(self) -> list[str]:
         """Where early events of the space are: see `space.early`."""

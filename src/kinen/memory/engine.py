@@ -63,7 +63,17 @@ class Engine:
 
     def search(self, query: Query, names: Sequence[str] = ()) -> Hits:
         """Answer a query from some spaces, or from all of them."""
-        _refuse_what_is_local(query)
+        local = "run the search in the repository without --engine"
+        if query.as_of:
+            fact = "the database has no past states of files"
+            raise QueryError(fact, local, parameter="as_of")
+        if query.kinds == ("file",):
+            fact = "the database does not rank files by their commits"
+            raise QueryError(fact, f"search for commits or notes, or {local}", parameter="types")
+        is_entry = bool(query.kinds) and {*query.kinds} <= {*JOURNAL_KINDS}
+        by = any(condition.startswith("by=") for condition in query.meta)
+        if is_entry or by or (query.events and "commit" not in query.kinds):
+            raise QueryError("the database has no entries of journals", local)
         asked = worded(storable_query(query))
         with self.database.snapshot() as connection:
             require_tables(connection, self.database.place)
@@ -168,21 +178,6 @@ class Engine:
         chunks = sum(space.chunks for space in able)
         scan = PostgresScan(connection, [space.id for space in able], embedder.dimensions)
         return Meaning(scan, vector, 0, chunks), ""
-
-
-def _refuse_what_is_local(query: Query) -> None:
-    """Raise for what the database does not have: the past, the journal, files by commits."""
-    local = "run the search in the repository without --engine"
-    if query.as_of:
-        fact = "the database has no past states of files"
-        raise QueryError(fact, local, parameter="as_of")
-    if query.kinds == ("file",):
-        fact = "the database does not rank files by their commits"
-        raise QueryError(fact, f"search for commits or notes, or {local}", parameter="types")
-    is_entry = bool(query.kinds) and {*query.kinds} <= {*JOURNAL_KINDS}
-    by = any(condition.startswith("by=") for condition in query.meta)
-    if is_entry or by or (query.events and "commit" not in query.kinds):
-        raise QueryError("the database has no entries of journals", local)
 
 
 def _texts(memory: Memory, writer: PostgresWriter, progress: Progress) -> Report:

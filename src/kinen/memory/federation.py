@@ -118,11 +118,11 @@ def search_spaces(
 
     def answer(memory: Memory) -> tuple[str, Query, Hits]:
         query = ask(memory)
-        asked = vectors.add(memory, query)
+        own_query = vectors.add(memory, query)
         if len(best) >= query.limit:
-            asked = asked._replace(min_score=max(query.min_score, best[query.limit - 1]))
+            own_query = own_query._replace(min_score=max(query.min_score, best[query.limit - 1]))
         try:
-            hits = memory.search(asked)
+            hits = memory.search(own_query)
         except QueryError as error:
             if error.parameter != "paths":  # they are in another space
                 raise
@@ -134,8 +134,8 @@ def search_spaces(
     merged: list[Hit] = []
     query = Query("")
     mode = ""
-    for name, asked, hits in ask_spaces(names, answer, notes.append, opener=opener, threads=1):
-        query = asked
+    for name, own_query, hits in ask_spaces(names, answer, notes.append, opener=opener, threads=1):
+        query = own_query
         mode = mode or hits.mode
         merged += [hit._replace(space=name) for hit in hits]
         notes += [f"{name}: {note}" for note in hits.notes]
@@ -156,18 +156,18 @@ def recall_spaces(
         name = memory.space.name
         budget = query.budget or memory.config.recall.budget
         try:
-            found = memory.recaller.collect(vectors.add(memory, query), budget, 0)
+            collection = memory.recaller.collect(vectors.add(memory, query), budget, 0)
         except NotFound:
             if query.issue:  # it is in another space
                 return budget, [], [], []
             raise
-        pins = [item for item in found.always if item.tier in ("issue", "pins")]
-        items, _ = memory.recaller.items(query, found.hits, budget // shares, full=full)
+        pins = [item for item in collection.always if item.tier in ("issue", "pins")]
+        items, _ = memory.recaller.items(query, collection.hits, budget // shares, full=full)
         return (
             budget,
             [tiers.priced(pin._replace(space=name)) for pin in pins],
             [tiers.priced(item._replace(space=name)) for item in items],
-            [f"{name}: {note}" for note in (*found.notes, *found.hits.notes)],
+            [f"{name}: {note}" for note in (*collection.notes, *collection.hits.notes)],
         )
 
     always: list[Item] = []

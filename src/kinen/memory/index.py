@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from kinen.index.lock import Work
     from kinen.model.documents import Counts, Report, Status
-    from kinen.model.journal import Clock
     from kinen.sources.files.watch import WatchList
 
     Progress = Callable[[str, int, int], None]
@@ -384,20 +383,6 @@ class Index:
         """The state of the index, counted from the databases."""
         if self._core.reader.meta("synced"):
             self._follow()
-        return self._status()
-
-    def counts(self) -> Counts:
-        """How many documents, chunks, links and vectors the index has."""
-        core = self._core
-        vectors = 0
-        with contextlib.suppress(EmbedError):
-            if core.next_embedder is not None:
-                cached = core.cache.digests(core.next_embedder.fingerprint)
-                if cached:
-                    vectors = sum(digest in cached for digest in core.reader.digests())
-        return core.reader.counts(vectors)
-
-    def _status(self) -> Status:
         from kinen.index.metafile import size_of
         from kinen.model.documents import Status
 
@@ -405,7 +390,10 @@ class Index:
         provider = core.config.index.embedding_provider
         model, dimensions = self._model()
         counts = self.counts()
-        clock = self._clock()
+        from kinen.journal import memories
+        from kinen.model.journal import Clock
+
+        clock = memories.clock(self._core.store.db) if self._core.store.exists else Clock()
         return Status(
             name=core.space.name,
             root=core.space.root,
@@ -426,18 +414,23 @@ class Index:
             vectors_off=self.vectors_off,
         )
 
+    def counts(self) -> Counts:
+        """How many documents, chunks, links and vectors the index has."""
+        core = self._core
+        vectors = 0
+        with contextlib.suppress(EmbedError):
+            if core.next_embedder is not None:
+                cached = core.cache.digests(core.next_embedder.fingerprint)
+                if cached:
+                    vectors = sum(digest in cached for digest in core.reader.digests())
+        return core.reader.counts(vectors)
+
     def _model(self) -> tuple[str, int]:
         """The name of the embedding model, and its dimensions if it can be loaded."""
         with contextlib.suppress(EmbedError):
             if self._core.next_embedder is not None:
                 return self._core.next_embedder.name, self._core.next_embedder.dimensions
         return self._core.config.index.embedding_model, 0
-
-    def _clock(self) -> Clock:
-        from kinen.journal.memories import clock
-        from kinen.model.journal import Clock
-
-        return clock(self._core.store.db) if self._core.store.exists else Clock()
 
     def work(self) -> Work | None:
         """Which process indexes this space now, and how far it is; None if none does."""

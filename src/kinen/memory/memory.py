@@ -12,7 +12,6 @@ from kinen import config as configuration
 from kinen import paths
 from kinen.errors import SpaceError
 from kinen.memory.core import Core
-from kinen.model.late import cached_property
 from kinen.space import find as spaces
 
 TYPE_CHECKING = False
@@ -22,9 +21,11 @@ if TYPE_CHECKING:
 
     from kinen.config.keys import Config
     from kinen.memory.answers import Answers
+    from kinen.memory.bundles import Bundles
     from kinen.memory.consolidation import Consolidation
     from kinen.memory.context import Context
     from kinen.memory.experience import Experience
+    from kinen.memory.garbage import Snapshots
     from kinen.memory.git import Git
     from kinen.memory.index import Index, Progress
     from kinen.memory.issues import Issues
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from kinen.memory.reports import Reports
     from kinen.memory.search import Searcher
     from kinen.memory.sessions import Sessions
-    from kinen.memory.snapshots import Snapshots
     from kinen.memory.team import Team
     from kinen.memory.transfer import Transfer
     from kinen.memory.versions import Versions
@@ -54,6 +54,39 @@ ASK = "ask"
 """The lane for everything that reads the index."""
 JOURNAL = "journal"
 """The lane for calls that only write to the journal."""
+
+
+class Part:
+    """A part of a memory, made when it is first used."""
+
+    def __init__(self, target: str, needs: str) -> None:
+        self._target = target
+        self._needs = needs.split()
+        self._name = ""
+
+    def __set_name__(self, _: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, memory: Memory | None, _: type) -> Any:
+        if memory is None:
+            return self
+
+        def need(name: str) -> Any:
+            later = name.removeprefix("~")
+            return getattr(memory, name) if later == name else lambda: getattr(memory, later)
+
+        result = memory.__dict__[self._name] = self.kind()(*map(need, self._needs))
+        return result
+
+    def kind(self) -> Any:
+        """The class of the part."""
+        module, _, name = self._target.partition(":")
+        return getattr(__import__(f"kinen.memory.{module}", fromlist=[name]), name)
+
+
+def part(target: str, needs: str) -> Any:
+    """A part `module:Class` and the parts it is made of; `~part` is asked for when it is used."""
+    return Part(target, needs)
 
 
 class Memory:
@@ -183,178 +216,58 @@ class Memory:
             on_wait=on_wait,
         )
 
-    @cached_property
-    def index(self) -> Index:
-        """The index: bringing it up to date, its state, copies of it."""
-        from kinen.memory.index import Index
+    index: Index = part("index:Index", "core")
+    """The index: bringing it up to date, its state, copies of it."""
+    snapshots: Snapshots = part("garbage:Snapshots", "core index")
+    """Copies of the index."""
+    searcher: Searcher = part("search:Searcher", "core index ~past")
+    recaller: Recaller = part("recall:Recaller", "core index records searcher ~past ~issues")
+    records: Records = part("records:Records", "core index")
+    """Records by ref or path, their chunks and links."""
+    relations: Relations = part("related:Relations", "core records")
+    """What is related to a note: by links, by meaning and by tags."""
+    journal: Journal = part("journal:Journal", "core index records _draw_memories")
+    """Observations, capsules, summaries and pins."""
+    git: Git = part("git:Git", "core index")
+    """Files of the repository, their history and tags, what changes together."""
+    worklog: Worklog = part("worklog:Worklog", "core index records ~consolidation")
+    """Checkpoints, plans, hand-kept sessions and resources: files of the space."""
+    consolidation: Consolidation = part(
+        "consolidation:Consolidation", "core index records journal ~past"
+    )
+    """Memories: decisions, lessons, patterns and insights, each with its sources."""
+    context: Context = part(
+        "context:Context", "core index records recaller journal git worklog issues"
+    )
+    """What belongs to a file, a session, a prompt or the current work."""
+    sessions: Sessions = part("sessions:Sessions", "core journal worklog consolidation searcher")
+    """Sessions of agents and people, with their timelines."""
+    reports: Reports = part("reports:Reports", "core journal worklog consolidation sessions")
+    """Standup and handoff."""
+    answers: Answers = part("answers:Answers", "core recaller")
+    """Questions answered with citations."""
+    experience: Experience = part("experience:Experience", "core index git")
+    """How errors were fixed, and how commands are called."""
+    reasons: Why = part("why:Why", "core index git records")
+    """Why a line, a commit or a memory is there."""
+    versions: Versions = part("versions:Versions", "core index git records")
+    """Versions of files that edits in sessions replaced."""
+    issues: Issues = part("issues:Issues", "core index records journal")
+    """Issues of the space's tracker, and what names them."""
+    _bundles: Bundles = part("bundles:Bundles", "core records worklog")
+    """Files that the journal is exported to and imported from."""
+    transfer: Transfer = part("transfer:Transfer", "core journal _bundles consolidation")
+    """Export, and import of bundles, transcripts and older formats."""
+    workflow: Workflow = part("workflow:Workflow", "journal")
+    """Steps of a workflow, recorded by hand or by an adapter."""
+    team: Team = part("team:Team", "core journal worklog")
+    """What is shared with colleagues, and synchronising with them."""
+    past: Past = part("past:Past", "core git")
+    """What was known at an earlier time."""
 
-        return Index(self.core)
-
-    @cached_property
-    def snapshots(self) -> Snapshots:
-        """Copies of the index."""
-        from kinen.memory.snapshots import Snapshots
-
-        return Snapshots(self.core, self.index)
-
-    @cached_property
-    def searcher(self) -> Searcher:
-        from kinen.memory.search import Searcher
-
-        return Searcher(self.core, self.index, lambda: self.past)
-
-    @cached_property
-    def recaller(self) -> Recaller:
-        from kinen.memory.recall import Recaller
-
-        return Recaller(
-            self.core,
-            self.index,
-            self.records,
-            self.searcher,
-            lambda: self.past,
-            lambda: self.issues,
-        )
-
-    @cached_property
-    def records(self) -> Records:
-        """Records by ref or path, their chunks and links."""
-        from kinen.memory.records import Records
-
-        return Records(self.core, self.index)
-
-    @cached_property
-    def relations(self) -> Relations:
-        """What is related to a note: by links, by meaning and by tags."""
-        from kinen.memory.related import Relations
-
-        return Relations(self.core, self.records)
-
-    @cached_property
-    def journal(self) -> Journal:
-        """Observations, capsules, summaries and pins."""
-        from kinen.memory.journal import Journal
-
-        def draw_memories(capsule: str) -> None:
-            self.consolidation.consolidate(capsule=capsule)
-
-        return Journal(self.core, self.index, self.records, draw_memories)
-
-    @cached_property
-    def git(self) -> Git:
-        """Files of the repository, their history and tags, what changes together."""
-        from kinen.memory.git import Git
-
-        return Git(self.core, self.index)
-
-    @cached_property
-    def worklog(self) -> Worklog:
-        """Checkpoints, plans, hand-kept sessions and resources: files of the space."""
-        from kinen.memory.worklog import Worklog
-
-        return Worklog(self.core, self.index, self.records, lambda: self.consolidation)
-
-    @cached_property
-    def consolidation(self) -> Consolidation:
-        """Memories: decisions, lessons, patterns and insights, each with its sources."""
-        from kinen.memory.consolidation import Consolidation
-
-        return Consolidation(self.core, self.index, self.records, self.journal, lambda: self.past)
-
-    @cached_property
-    def context(self) -> Context:
-        """What belongs to a file, a session, a prompt or the current work."""
-        from kinen.memory.context import Context
-
-        return Context(
-            self.core,
-            self.index,
-            self.records,
-            self.recaller,
-            self.journal,
-            self.git,
-            self.worklog,
-            self.issues,
-        )
-
-    @cached_property
-    def sessions(self) -> Sessions:
-        """Sessions of agents and people, with their timelines."""
-        from kinen.memory.sessions import Sessions
-
-        return Sessions(self.core, self.journal, self.worklog, self.consolidation, self.searcher)
-
-    @cached_property
-    def reports(self) -> Reports:
-        """Standup and handoff."""
-        from kinen.memory.reports import Reports
-
-        return Reports(self.core, self.journal, self.worklog, self.consolidation, self.sessions)
-
-    @cached_property
-    def answers(self) -> Answers:
-        """Questions answered with citations."""
-        from kinen.memory.answers import Answers
-
-        return Answers(self.core, self.recaller)
-
-    @cached_property
-    def experience(self) -> Experience:
-        """How errors were fixed, and how commands are called."""
-        from kinen.memory.experience import Experience
-
-        return Experience(self.core, self.index, self.git)
-
-    @cached_property
-    def reasons(self) -> Why:
-        """Why a line, a commit or a memory is there."""
-        from kinen.memory.why import Why
-
-        return Why(self.core, self.index, self.git, self.records)
-
-    @cached_property
-    def versions(self) -> Versions:
-        """Versions of files that edits in sessions replaced."""
-        from kinen.memory.versions import Versions
-
-        return Versions(self.core, self.index, self.git, self.records)
-
-    @cached_property
-    def issues(self) -> Issues:
-        """Issues of the space's tracker, and what names them."""
-        from kinen.memory.issues import Issues
-
-        return Issues(self.core, self.index, self.records, self.journal)
-
-    @cached_property
-    def transfer(self) -> Transfer:
-        """Export, and import of bundles, transcripts and older formats."""
-        from kinen.memory.bundles import Bundles
-        from kinen.memory.transfer import Transfer
-
-        bundles = Bundles(self.core, self.records, self.worklog)
-        return Transfer(self.core, self.journal, bundles, self.consolidation)
-
-    @cached_property
-    def workflow(self) -> Workflow:
-        """Steps of a workflow, recorded by hand or by an adapter."""
-        from kinen.memory.workflow import Workflow
-
-        return Workflow(self.journal)
-
-    @cached_property
-    def team(self) -> Team:
-        """What is shared with colleagues, and synchronising with them."""
-        from kinen.memory.team import Team
-
-        return Team(self.core, self.journal, self.worklog)
-
-    @cached_property
-    def past(self) -> Past:
-        """What was known at an earlier time."""
-        from kinen.memory.past import Past
-
-        return Past(self.core, self.git)
+    def _draw_memories(self, capsule: str) -> None:
+        """Draw memories from a capsule that ended."""
+        self.consolidation.consolidate(capsule=capsule)
 
     @property
     def ledger(self) -> Ledger:

@@ -79,13 +79,13 @@ class MemoryPool:
     def open_space(self, space: Space) -> Iterator[Memory]:
         """A memory for a question to several spaces, kept open for the next such question."""
         settings = config.load(space.home, space.root)
-        kept = self._idle.pop(space.root, None)
-        if kept and _serves(kept, space.index_folder(settings.index.path), settings):
-            kept.renew()
-            memory = kept
+        spare = self._idle.pop(space.root, None)
+        if spare and _serves(spare, space.index_folder(settings.index.path), settings):
+            spare.renew()
+            memory = spare
         else:
-            if kept:
-                kept.close()
+            if spare:
+                spare.close()
             memory = Memory(space, settings) if self.fixed else self._open(space.root)
         try:
             yield memory

@@ -50,7 +50,11 @@ class Records:
             self._index.catch_up()
             record = self._find(name) or self._named(name) or self._entry(name, JOURNAL_KINDS)
         if record is None:
-            self._refuse_ambiguous(name)
+            from kinen.index.git.queries import commits_named
+
+            commits = commits_named(self._core.reader, spelled(name))
+            if len(commits) > 1:
+                raise Ambiguous(name, [ref[:SHORT_COMMIT] for ref in commits])
             raise names.unknown(
                 f"nothing remembered as {name!r}",
                 name,
@@ -91,14 +95,6 @@ class Records:
         except NotFound:
             return None
         return self._core.reader.record(":".join(entry))
-
-    def _refuse_ambiguous(self, name: str) -> None:
-        """Raise Ambiguous if several commits begin with a name."""
-        from kinen.index.git.queries import commits_named
-
-        commits = commits_named(self._core.reader, spelled(name))
-        if len(commits) > 1:
-            raise Ambiguous(name, [ref[:SHORT_COMMIT] for ref in commits])
 
     def knows(self, name: str) -> bool:
         """Whether a ref or path names a record."""

@@ -47,7 +47,16 @@ class Relations:
         finds = _Finds()
         edges = self._records.links(record.ref)
         finds.add_links(record.ref, edges)
-        self._add_neighbours(record.ref, edges, finds)
+        for edge in edges:
+            neighbour = edge.target if edge.source == record.ref else edge.source
+            if not neighbour or neighbour == record.ref:
+                continue
+            further = self._records.links(neighbour)
+            if len(further) > CROWD:
+                continue
+            ends = {end for other in further for end in (other.source, other.target)}
+            for end in ends - {record.ref, neighbour, ""}:
+                finds.shared.setdefault(end, {})[neighbour] = None
         self._add_tags(record, chosen, finds)
         reason = self._add_meaning(record.ref, chosen, finds)
         notes = [f"by links and tags only: {reason}"] if reason else []
@@ -58,19 +67,6 @@ class Relations:
                 related.append(Related(other, round(finds.score(ref), 3), finds.reasons(ref)))
         related.sort(key=lambda item: (-item.score, item.record.ref))
         return record, related[:limit], notes
-
-    def _add_neighbours(self, ref: str, edges: Iterable[Edge], finds: _Finds) -> None:
-        """Records that a neighbour of this one links to, or that link to the same neighbour."""
-        for edge in edges:
-            neighbour = edge.target if edge.source == ref else edge.source
-            if not neighbour or neighbour == ref:
-                continue
-            further = self._records.links(neighbour)
-            if len(further) > CROWD:
-                continue
-            ends = {end for other in further for end in (other.source, other.target)}
-            for end in ends - {ref, neighbour, ""}:
-                finds.shared.setdefault(end, {})[neighbour] = None
 
     def _add_tags(self, record: Record, kinds: Sequence[str], finds: _Finds) -> None:
         for tag in record.tags:

@@ -122,7 +122,14 @@ class Team:
             )
         self._core.register()
         try:
-            report = self._exchange(progress)
+            with self._connected() as port:
+                replica = self._replica(port.person)
+                report = synchronize(replica, port, self.peer, progress=progress)
+                if self._follow_erasures(replica.erased):
+                    more = synchronize(replica, port, self.peer, progress=progress)
+                    report.pushed += more.pushed
+                    report.kept += more.kept
+                    report.unsent |= more.unsent
         except KinenError as error:
             self._note(error=error.line(), failed_at=milliseconds())
             raise
@@ -140,17 +147,6 @@ class Team:
             client.start(self._core.space.home)
         with suppress(KinenError):
             self.sync()
-
-    def _exchange(self, progress: Callable[[Report], None]) -> Report:
-        with self._connected() as port:
-            replica = self._replica(port.person)
-            report = synchronize(replica, port, self.peer, progress=progress)
-            if self._follow_erasures(replica.erased):
-                more = synchronize(replica, port, self.peer, progress=progress)
-                report.pushed += more.pushed
-                report.kept += more.kept
-                report.unsent |= more.unsent
-        return report
 
     def sync_folder(self, folder: str) -> Report:
         """Bring this machine and a folder, which a program syncs with others, to the same state."""

@@ -456,7 +456,14 @@ class Why:
             edit = _edit_of(item, place, lines, local) if item and place else None
             if place and lines and not edit and author.step in ("lines", "content", "fits"):
                 continue  # it wrote other lines of the commit
-            behind.append(self._session_behind(author, edit, local.committed))
+            last = edit.id if edit else next(reversed(author.edits), "")
+            turn = self._turn_of(f"observation:{last}" if last else "")
+            matches = turn or self._turn(author.session, iso((local.committed + SLACK) / 1000))
+            behind.append(
+                matches._replace(
+                    step=author.step, certain=author.certain, lines=author.lines, total=author.total
+                )
+            )
         return tuple(behind[:SESSIONS])
 
     def _local(self, patch: Patch, message: str) -> Patch:
@@ -468,15 +475,6 @@ class Why:
         ]
         traced = patch.traced or self._traced(patch.sha, message)
         return patch._replace(traced=traced, files=tuple(files))
-
-    def _session_behind(self, author: Author, edit: Edit | None, until: int) -> SessionBehind:
-        """A session with the turn of an edit, else of its last, else the last before a time."""
-        last = edit.id if edit else next(reversed(author.edits), "")
-        turn = self._turn_of(f"observation:{last}" if last else "")
-        matches = turn or self._turn(author.session, iso((until + SLACK) / 1000))
-        return matches._replace(
-            step=author.step, certain=author.certain, lines=author.lines, total=author.total
-        )
 
     def _capsule_behind(self, ref: str) -> SessionBehind:
         record = self._core.reader.record(ref)
@@ -630,7 +628,8 @@ class Why:
         """A session with its last request before a time, and what the agent said."""
         behind = self._capsule_behind(owner)
         request = reply = ""
-        for other in self._messages(owner):
+        query = Query("", kinds=("observation",), events=("message",), parents=(owner,))
+        for other in sorted(self._core.reader.matching(query), key=lambda row: (row.at, row.ref)):
             user = (other.metadata or {}).get("role") != "assistant"
             if other.at > at and (user or reply):
                 break
@@ -643,11 +642,6 @@ class Why:
         return behind._replace(
             request=excerpt(request, TEXT) or behind.request, reply=excerpt(reply, TEXT)
         )
-
-    def _messages(self, owner: str) -> list[Record]:
-        """The messages of a session, as they were written."""
-        query = Query("", kinds=("observation",), events=("message",), parents=(owner,))
-        return sorted(self._core.reader.matching(query), key=lambda row: (row.at, row.ref))
 
     def _edited(self, path: str, lines: list[str]) -> SessionBehind | None:
         """The session that last edited lines which are not committed."""

@@ -7,14 +7,14 @@ by the first use of what is not here.
 
 from __future__ import annotations
 
-__all__ = ["cache", "cached_property", "contextlib", "json", "lru_cache", "re"]
+__all__ = ["cache", "contextlib", "json", "lru_cache", "re"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import contextlib
     import json
     import re
-    from functools import cache, cached_property, lru_cache
+    from functools import cache, lru_cache
 else:
     from _functools import _lru_cache_wrapper
     from _json import make_scanner
@@ -59,19 +59,3 @@ else:
         return lambda call: _lru_cache_wrapper(call, maxsize, False, tuple)
 
     cache = lru_cache(None)
-
-    class cached_property:  # noqa: N801
-        """That of `functools`: the value takes the place of the property in its instance."""
-
-        def __init__(self, call):
-            self.func = call
-            self.__doc__ = call.__doc__
-
-        def __set_name__(self, owner, name):
-            self.name = name
-
-        def __get__(self, instance, owner=None):
-            if instance is None:
-                return self
-            value = instance.__dict__[self.name] = self.func(instance)
-            return value

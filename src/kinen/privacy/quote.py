@@ -75,7 +75,21 @@ _BEGINNINGS = frozenset(name[:2].lower() for name in (*NAMES, *EXACT))
 
 def quoted(text: str) -> str:
     """The text with `quoted:` in each tag and before each voice of a client or model."""
-    edits = [*_tags(text), *_voices(text)]
+    # Where lines begin that speak for a client, a user or a model; and marks of turns.
+    places = []
+    for voice in VOICES:
+        place = text.find(voice)
+        while place >= 0:
+            before = text[max(0, place - 40) : place].rstrip(" \t")
+            if not before or before.endswith(("\n", "\\n", "\r", "\u2028", "\u2029")):
+                places.append(place)
+            place = text.find(voice, place + len(voice))
+    for turn in TURNS:
+        place = text.find(turn)
+        while place >= 0:
+            places.append(place + 1)
+            place = text.find(turn, place + len(turn))
+    edits = [*_tags(text), *places]
     if not edits:
         return text
     return spliced(text, ((place, place, MARK) for place in sorted(set(edits))))
@@ -205,21 +219,3 @@ def _hyphenated(name: str) -> str:
         low = low.translate(dict.fromkeys(map(ord, _INVISIBLE)))
     words = "".join(char if char.isascii() and char.isalnum() else " " for char in low)
     return "-".join(words.split())
-
-
-def _voices(text: str) -> list[int]:
-    """Where lines begin that speak for a client, a user or a model; and marks of turns."""
-    places = []
-    for voice in VOICES:
-        place = text.find(voice)
-        while place >= 0:
-            before = text[max(0, place - 40) : place].rstrip(" \t")
-            if not before or before.endswith(("\n", "\\n", "\r", "\u2028", "\u2029")):
-                places.append(place)
-            place = text.find(voice, place + len(voice))
-    for turn in TURNS:
-        place = text.find(turn)
-        while place >= 0:
-            places.append(place + 1)
-            place = text.find(turn, place + len(turn))
-    return places

@@ -134,18 +134,13 @@ def in_order(hits: Iterable[Hit], question: str) -> list[Hit]:
     else:
         weighed = [_with_vote(hit, "worth", worth(hit), WORTH) for hit in hits]
     if asks_outcome(question):
-        values = _newest_summaries(weighed)
+        times = {hit.record.ref: hit.record.at for hit in weighed if hit.record.kind == "summary"}
+        newest = sorted(times, key=lambda ref: (times[ref], ref), reverse=True)
+        values = {ref: OLDER**place for place, ref in enumerate(newest)}
         weighed = [
             _with_vote(hit, "outcome", values.get(hit.record.ref, 0.0), OUTCOME) for hit in weighed
         ]
     return sorted(weighed, key=lambda hit: (-hit.score, hit.record.ref, hit.chunk.n))
-
-
-def _newest_summaries(hits: Iterable[Hit]) -> dict[str, float]:
-    """Summaries with 1 for the newest and less for each that is older."""
-    times = {hit.record.ref: hit.record.at for hit in hits if hit.record.kind == "summary"}
-    newest = sorted(times, key=lambda ref: (times[ref], ref), reverse=True)
-    return {ref: OLDER**place for place, ref in enumerate(newest)}
 
 
 def _with_vote(hit: Hit, name: str, value: float, weight: float) -> Hit:

@@ -385,13 +385,9 @@ def _is_candidate(event: Observation, command: str) -> bool:
         and events.failed(event)
         and not events.is_test(event)
         and not events.looks_around(event)
-        and not _judges_code(command)
+        # Compilers and linters fail because of the code they look at.
+        and not any(CHECKS & set(words) for words in events.invoked(command))
     )
-
-
-def _judges_code(command: str) -> bool:
-    """Does a command fail because of the code it looks at, as compilers and linters do?"""
-    return any(CHECKS & set(words) for words in events.invoked(command))
 
 
 def _purpose(event: Observation) -> set[str]:

@@ -316,11 +316,11 @@ def in_order(hits: Hits) -> Hits:
     page is taken for a page in the wrong order.
     """
     least = 100
-    shown = []
+    results = []
     for hit in hits:
         least = min(least, hit.strength)
-        shown.append(hit if hit.strength == least else hit._replace(strength=least))
-    return Hits(tuple(shown), hits.query, hits.mode, hits.notes)
+        results.append(hit if hit.strength == least else hit._replace(strength=least))
+    return Hits(tuple(results), hits.query, hits.mode, hits.notes)
 
 
 def strength(votes: Sequence[Vote], yardstick: Yardstick) -> int:

@@ -240,7 +240,15 @@ def page_of(own: Chunk, around: Sequence[Chunk], covered: Lines = ()) -> Page:
         section_of.update(dict.fromkeys(section_of.keys() & shown, TAKEN))
     section_of.update(dict.fromkeys(range(own.start_line, own.end_line + 1), own_section))
     texts.update(enumerate(own.text.split("\n"), own.start_line))
-    return _filled(texts, section_of)
+    # The known lines as a page; lines between chunks are blank and belong to what is above.
+    number = min(texts)
+    places = range(number, max(texts) + 1)
+    sections: list[int] = []
+    section = section_of.get(number, 0)
+    for at in places:
+        section = section_of.get(at, section)
+        sections.append(section)
+    return Page(number, [texts.get(at, "") for at in places], sections)
 
 
 def _sections(own: Chunk, around: Sequence[Chunk]) -> tuple[list[tuple[Chunk, int]], int]:
@@ -258,18 +266,6 @@ def _sections(own: Chunk, around: Sequence[Chunk]) -> tuple[list[tuple[Chunk, in
             own_section = section
         pieces.append((chunk, section))
     return pieces, own_section
-
-
-def _filled(texts: dict[int, str], section_of: dict[int, int]) -> Page:
-    """The known lines as a page; lines between chunks are blank and belong to what is above."""
-    number = min(texts)
-    places = range(number, max(texts) + 1)
-    sections: list[int] = []
-    section = section_of.get(number, 0)
-    for at in places:
-        section = section_of.get(at, section)
-        sections.append(section)
-    return Page(number, [texts.get(at, "") for at in places], sections)
 
 
 def best_line(text: str, query_terms: Sequence[str]) -> int:

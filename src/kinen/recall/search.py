@@ -387,7 +387,7 @@ def _load(
     most = FOLDED * query.limit
     hits = _best(reader, ranked, query, cited, most)
     # A long record may have all of the best chunks, and is shown once.
-    while query.once and most < len(ranked) and _record_count(hits) < query.limit:
+    while query.once and most < len(ranked) and len({hit.record.ref for hit in hits}) < query.limit:
         most *= FOLDED
         hits = _best(reader, ranked, query, cited, most)
     if "pin" not in query.kinds:  # a recall begins with the pins, and what is pinned has its text
@@ -395,10 +395,6 @@ def _load(
     from kinen.recall.passages import without_metadata
 
     return tuple(_situated(reader, without_metadata(reader, hits), query))
-
-
-def _record_count(hits: list[Hit]) -> int:
-    return len({hit.record.ref for hit in hits})
 
 
 def _best(

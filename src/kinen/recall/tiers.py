@@ -246,7 +246,11 @@ def _block(entry: Item) -> str:
 def _remark(recall: Recall) -> str:
     """The line on omitted items, in the longest form that fits the budget."""
     spent = _cost(recall.items)
-    left = _left(recall)
+    # Tokens of each item dropped for the budget, each ref once.
+    left: dict[Key, int] = {}
+    for entry in recall.dropped:
+        if entry.reason == OVER:
+            left.setdefault(_key(entry), entry.tokens)
     needed = spent + sum(left.values())
     tiers_over = {entry.tier for entry in recall.dropped if entry.reason == OVER}
     needed += _headings(tiers_over - {entry.tier for entry in recall.items})
@@ -258,15 +262,6 @@ def _remark(recall: Recall) -> str:
     long = f"{short[:-1]}: {needed - recall.budget:,} tokens over {budget} {remedy}_"
     forms = (long, short) if needed > recall.budget else (short,)
     return next((line for line in forms if spent + estimate(line) <= recall.budget), "")
-
-
-def _left(recall: Recall) -> dict[Key, int]:
-    """Tokens of each item dropped for the budget, each ref once."""
-    tokens: dict[Key, int] = {}
-    for entry in recall.dropped:
-        if entry.reason == OVER:
-            tokens.setdefault(_key(entry), entry.tokens)
-    return tokens
 
 
 def _left_out(count: int) -> str:

@@ -113,7 +113,12 @@ def hunks_of(rows: Sequence[str]) -> Iterator[Hunk]:
     before = ""
     for number, row in enumerate(rows):
         sign = row[:1]
-        if _names_file(rows, number):
+        # Whether a line of a diff is `--- a/path` or `+++ b/path`; a removed line may look like
+        # it.
+        first = number - rows[number].startswith("+++ ")
+        signs = ("--- ", "+++ ", "@@")
+        head = rows[max(0, first) : first + 3]
+        if len(head) == 3 and all(map(str.startswith, head, signs)):
             continue
         # Without lines between them, a removed line after an added one begins another edit.
         if row.startswith("@@") or (sign == "-" and before == "+"):
@@ -130,14 +135,6 @@ def hunks_of(rows: Sequence[str]) -> Iterator[Hunk]:
         before = sign
     if old != new:
         yield Hunk(tuple(old), tuple(new), *place)
-
-
-def _names_file(rows: Sequence[str], number: int) -> bool:
-    """Whether a line of a diff is `--- a/path` or `+++ b/path`; a removed line may look like it."""
-    first = number - rows[number].startswith("+++ ")
-    signs = ("--- ", "+++ ", "@@")
-    head = rows[max(0, first) : first + 3]
-    return len(head) == 3 and all(map(str.startswith, head, signs))
 
 
 def undo(text: str | None, hunks: Sequence[Hunk]) -> str | None:

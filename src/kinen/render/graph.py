@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kinen.render.json import record_json
-from kinen.render.style import PLAIN, Style, readable
+from kinen.render.screen import PLAIN, Style, readable
 from kinen.render.text import title
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.journal.queries import beginnings
 from kinen.model.documents import Companion, Revision
-from kinen.render.screen import distinct
-from kinen.render.style import PLAIN, Style, readable
+from kinen.render.screen import PLAIN, Style, distinct, readable
 from kinen.render.text import counted, size_text
 from kinen.text import epoch, excerpt
 

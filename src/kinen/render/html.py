@@ -20,8 +20,8 @@ from kinen.journal import events
 from kinen.model.records import KINDS, Vote
 from kinen.recall.tiers import HEADINGS
 from kinen.render import markdown
+from kinen.render.screen import SIGNS
 from kinen.render.sessions import duration
-from kinen.render.style import SIGNS
 from kinen.render.text import counted
 from kinen.text import excerpt, iso, now, plural
 

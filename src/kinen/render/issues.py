@@ -65,7 +65,16 @@ def details_text(details: Details, screen: Screen) -> str:
     issue = details.issue
     head = f"{screen.style('path', issue.id)}  {screen.style('bold', visible_line(issue.title))}"
     lines = [head.rstrip(), screen.style("dim", visible_line(state_words(issue)))]
-    lines += _times(issue, screen)
+    facts = [
+        f"{word} {screen.at(time)}"
+        for word, time in (("created", issue.created), ("closed", issue.closed))
+        if time
+    ]
+    if issue.assignee:
+        facts.append(f"assigned to {issue.assignee}")
+    if issue.external:
+        facts.append(f"also {issue.external}")
+    lines += [screen.style("dim", visible_line(" · ".join(facts)))] if facts else []
     if details.text and details.text != issue.title:
         lines += ["", visible(details.text)]
     for title, rows in (
@@ -104,19 +113,6 @@ def age_note(seconds: float | None) -> str:
     days = int(seconds // OLD)
     age = "1 day" if days == 1 else f"{days} days"
     return f".beads was exported {age} ago: `kinen issues refresh` asks bd for what is new"
-
-
-def _times(issue: Issue, screen: Screen) -> list[str]:
-    facts = [
-        f"{word} {screen.at(time)}"
-        for word, time in (("created", issue.created), ("closed", issue.closed))
-        if time
-    ]
-    if issue.assignee:
-        facts.append(f"assigned to {issue.assignee}")
-    if issue.external:
-        facts.append(f"also {issue.external}")
-    return [screen.style("dim", visible_line(" · ".join(facts)))] if facts else []
 
 
 def _edge_line(issue: Issue, edge: Edge) -> str:

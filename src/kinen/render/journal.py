@@ -20,8 +20,7 @@ from kinen.model.journal import (
 )
 from kinen.recall.tiers import shown
 from kinen.render.json import vote_json
-from kinen.render.screen import Screen, distinct
-from kinen.render.style import PLAIN, Style, readable
+from kinen.render.screen import PLAIN, Screen, Style, distinct, readable
 from kinen.render.text import counted, counts_text, event_title, first_words
 from kinen.text import epoch, excerpt, iso
 

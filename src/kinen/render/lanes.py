@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from kinen.journal.timeline import SessionOverview
 from kinen.model.tuples import NamedTuple
 from kinen.render.heat import Period
+from kinen.render.screen import SIGNS
 from kinen.render.sessions import duration
-from kinen.render.style import SIGNS
 from kinen.render.text import counted
 from kinen.text import epoch, excerpt
 

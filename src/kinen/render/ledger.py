@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible_line
-from kinen.render.screen import Screen, distinct
-from kinen.render.style import PLAIN, Style
+from kinen.render.screen import PLAIN, Screen, Style, distinct
 from kinen.render.text import counted, first_words
 from kinen.text import excerpt, iso
 

@@ -20,8 +20,7 @@ from kinen.journal.timeline import (
     overview,
     select,
 )
-from kinen.render.screen import Screen, clock, columns, distinct, fit
-from kinen.render.style import PLAIN, Style, readable
+from kinen.render.screen import PLAIN, Screen, Style, clock, columns, distinct, fit, readable
 from kinen.render.text import counted
 from kinen.text import epoch, excerpt, iso
 

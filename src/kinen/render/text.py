@@ -8,8 +8,7 @@ from kinen.model.late import re
 from kinen.paths import openable
 from kinen.recall.floor import strength_word
 from kinen.recall.passages import best_line
-from kinen.render.screen import Screen, columns, fit
-from kinen.render.style import PLAIN, Style, readable
+from kinen.render.screen import PLAIN, Screen, Style, columns, fit, readable
 from kinen.text import excerpt, lazy_pattern, plural, terms, words
 
 TYPE_CHECKING = False

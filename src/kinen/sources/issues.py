@@ -209,7 +209,16 @@ class Issues:
         ]
         parts += [Part(text, "Comment") for text in self._comments(fields)]
         chunks = chunk_parts(parts or [Part(title)], ref, size=self._size, overlap=self._overlap)
-        about = _about(fields)
+        about: dict[str, Any] = {
+            key: storable(value)[:500]
+            for key in (*_WORDS, *_MORE)
+            if isinstance(value := fields.get(key), str) and value
+        }
+        about.update((key, time) for key in _TIMES if (time := _moment(fields.get(key))))
+        priority = fields.get("priority")
+        valid = type(priority) is int and 0 <= priority < NO_PRIORITY
+        about["priority"] = priority if valid else NO_PRIORITY
+        about["dependencies"] = list(_dependencies(fields))
         about["source"] = name
         at = about.get("updated_at") or about.get("created_at") or ""
         record = Record(ref, "issue", title, "", at, tags=_labels(fields), metadata=about)
@@ -276,20 +285,6 @@ def _stamp(file: int) -> str:
 def _close(files: Iterable[int]) -> None:
     for file in files:
         os.close(file)
-
-
-def _about(fields: Mapping[str, Any]) -> dict[str, Any]:
-    about: dict[str, Any] = {
-        key: storable(value)[:500]
-        for key in (*_WORDS, *_MORE)
-        if isinstance(value := fields.get(key), str) and value
-    }
-    about.update((key, time) for key in _TIMES if (time := _moment(fields.get(key))))
-    priority = fields.get("priority")
-    valid = type(priority) is int and 0 <= priority < NO_PRIORITY
-    about["priority"] = priority if valid else NO_PRIORITY
-    about["dependencies"] = list(_dependencies(fields))
-    return about
 
 
 def _dependencies(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

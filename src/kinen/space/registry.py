@@ -99,29 +99,23 @@ def update(home: str, change: Callable[[Table], T]) -> T:
     def apply(table: Table) -> T:
         before = json.loads(json.dumps(table))
         result = change(table)
-        _record(home, before, table)
+        # Write each entry that changed to a file of its own, from which the table can be rebuilt.
+        # The files come before the table: an entry that a killed process did not get into it is
+        # there again after damage, and does no harm.
+        names = {key[:ID] for key in table}
+        for key in before.keys() - table.keys():
+            if key[:ID] not in names:
+                for path in (_record_file(home, key), _figures_file(data_folder(home, key))):
+                    if os.path.exists(path):
+                        os.unlink(path)
+        for key, entry in table.items():
+            path = _record_file(home, key)
+            if entry != before.get(key) or not os.path.exists(path):
+                data = {"version": tables.VERSION, "id": key, "space": entry}
+                private.write(path, json.dumps(data, indent=1) + "\n")
         return result
 
     return tables.update(home, "spaces", apply, _valid, lambda: _rebuilt(home))
-
-
-def _record(home: str, before: Table, after: Table) -> None:
-    """Write each entry that changed to a file of its own, from which the table can be rebuilt.
-
-    The files come before the table: an entry that a killed process did not get into it is there
-    again after damage, and does no harm.
-    """
-    names = {key[:ID] for key in after}
-    for key in before.keys() - after.keys():
-        if key[:ID] not in names:
-            for path in (_record_file(home, key), _figures_file(data_folder(home, key))):
-                if os.path.exists(path):
-                    os.unlink(path)
-    for key, entry in after.items():
-        path = _record_file(home, key)
-        if entry != before.get(key) or not os.path.exists(path):
-            data = {"version": tables.VERSION, "id": key, "space": entry}
-            private.write(path, json.dumps(data, indent=1) + "\n")
 
 
 def _record_file(home: str, key: str) -> str:

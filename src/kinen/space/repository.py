@@ -97,7 +97,28 @@ def git_above(start: str) -> Git | None:
             link = regular.text(path, LONGEST_REF).partition("gitdir:")[2].strip()
         folder = os.path.realpath(os.path.join(top, link)) if link else path
         if os.path.isfile(os.path.join(folder, "HEAD")):
-            git = _repository(top, folder)
+            shared = regular.text(os.path.join(folder, "commondir"), LONGEST_REF).strip()
+            common = os.path.realpath(os.path.join(folder, shared)) if shared else folder
+            # The first value of each key of a git config, keys as `remote.origin.url`. Included
+            # files are not read.
+            settings: dict[str, str] = {}
+            section = ""
+            for line in (
+                regular.text(os.path.join(common, "config"), SETTINGS)
+                .replace("\\\r\n", "")
+                .replace("\\\n", "")
+                .splitlines()
+            ):
+                setting = line.strip()
+                if setting.startswith("["):
+                    head, _, setting = setting[1:].partition("]")
+                    name, _, sub = head.partition(" ")
+                    section = ".".join(filter(None, (name.lower(), sub.strip().strip('"')))) + "."
+                key, equals, value = setting.strip().partition("=")
+                if key and key[0] not in "#;":
+                    name = section + key.strip().lower()
+                    settings.setdefault(name, _unquoted(value) if equals else "true")
+            git = Git(top, folder, common, settings)
             if not _belongs(git):
                 return Git(top, "", "", {})
             return git._replace(folder="", common="") if _stalls(git) else git
@@ -119,13 +140,6 @@ def _stalls(git: Git) -> bool:
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
             return True
     return False
-
-
-def _repository(top: str, folder: str) -> Git:
-    shared = regular.text(os.path.join(folder, "commondir"), LONGEST_REF).strip()
-    common = os.path.realpath(os.path.join(folder, shared)) if shared else folder
-    settings = _git_settings(regular.text(os.path.join(common, "config"), SETTINGS))
-    return Git(top, folder, common, settings)
 
 
 def _belongs(git: Git) -> bool:
@@ -153,26 +167,6 @@ def _belongs(git: Git) -> bool:
         return not git.bare  # `git init --separate-git-dir` does not record the working tree
     moved = not os.path.exists(os.path.join(other, ".git"))
     return moved or os.path.realpath(other) == top
-
-
-def _git_settings(text: str) -> dict[str, str]:
-    """The first value of each key of a git config, keys as `remote.origin.url`.
-
-    Included files are not read.
-    """
-    settings: dict[str, str] = {}
-    section = ""
-    for line in text.replace("\\\r\n", "").replace("\\\n", "").splitlines():
-        setting = line.strip()
-        if setting.startswith("["):
-            head, _, setting = setting[1:].partition("]")
-            name, _, sub = head.partition(" ")
-            section = ".".join(filter(None, (name.lower(), sub.strip().strip('"')))) + "."
-        key, equals, value = setting.strip().partition("=")
-        if key and key[0] not in "#;":
-            name = section + key.strip().lower()
-            settings.setdefault(name, _unquoted(value) if equals else "true")
-    return settings
 
 
 def _unquoted(value: str) -> str:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import TypeVar
 
-    from kinen.errors import UnsafeFile
-
     T = TypeVar("T")
 
 RELATIVE = {os.open, os.stat, os.mkdir, os.unlink, os.rmdir, os.rename} <= os.supports_dir_fd
@@ -239,7 +237,13 @@ def _following(root: str, path: str, parts: list[str], work: Callable[[list[str]
     try:
         return work(real)
     except Link:
-        raise _unsteady(path) from None
+        from kinen.characters import visible_line
+        from kinen.errors import UnsafeFile
+
+        fact = (
+            f"{visible_line(path)} is a link that leads nowhere, or that changes while it is read"
+        )
+        raise UnsafeFile(fact, "remove the link, or run it again") from None
 
 
 def _parts(path: str) -> list[str]:
@@ -275,7 +279,19 @@ def _resolved(root: str, path: str, parts: list[str]) -> list[str]:
     """The parts of the real path; UnsafeFile if it is not inside the root."""
     real = relative(root, os.path.join(root, *parts))
     if not real:
-        raise _outside(root, path, parts)
+        from kinen.characters import visible_line
+        from kinen.errors import UnsafeFile
+
+        heads = (parts[: n + 1] for n in range(len(parts)))
+        link = next((head for head in heads if not _is_inside(root, head)), parts)
+        target = os.path.realpath(os.path.join(root, *link))
+        fact = f"{visible_line('/'.join(link))} is a link that leads out of the space, to"
+        if len(link) < len(parts):
+            fact = f"cannot use {visible_line(path)}: {fact}"
+        hint = (
+            "put the files themselves into the space in its place: links out of it are not followed"
+        )
+        raise UnsafeFile(f"{fact} {visible_line(target)}", hint)
     return [part for part in real.split("/") if part != "."]
 
 
@@ -299,28 +315,6 @@ def _walk(root: str, parts: list[str], *, make: bool = False, readable: bool = F
             folder.close()
         folder = inner
     return folder
-
-
-def _outside(root: str, path: str, parts: list[str]) -> UnsafeFile:
-    from kinen.characters import visible_line
-    from kinen.errors import UnsafeFile
-
-    heads = (parts[: n + 1] for n in range(len(parts)))
-    link = next((head for head in heads if not _is_inside(root, head)), parts)
-    target = os.path.realpath(os.path.join(root, *link))
-    fact = f"{visible_line('/'.join(link))} is a link that leads out of the space, to"
-    if len(link) < len(parts):
-        fact = f"cannot use {visible_line(path)}: {fact}"
-    hint = "put the files themselves into the space in its place: links out of it are not followed"
-    return UnsafeFile(f"{fact} {visible_line(target)}", hint)
-
-
-def _unsteady(path: str) -> UnsafeFile:
-    from kinen.characters import visible_line
-    from kinen.errors import UnsafeFile
-
-    fact = f"{visible_line(path)} is a link that leads nowhere, or that changes while it is read"
-    return UnsafeFile(fact, "remove the link, or run it again")
 
 
 class Link(Exception):

@@ -106,7 +106,17 @@ def database(path: str) -> str:
     try:
         info = os.lstat(path)
     except FileNotFoundError:
-        _create_empty(path)
+        # Create a file without opening it where the system can.
+        try:
+            os.mknod(path, FILE_MODE | stat.S_IFREG)
+        except FileExistsError:
+            pass  # another process was first
+        except (AttributeError, OSError):  # Windows, macOS
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFELY
+            try:  # noqa: SIM105 (contextlib is not for hooks)
+                os.close(os.open(path, flags, FILE_MODE))
+            except OSError:
+                pass  # SQLite meets the same obstacle and has words for it
         return path
     if _planted(info):
         raise Untrusted(path)
@@ -132,20 +142,6 @@ def identity(path: str) -> tuple[int, int]:
     except OSError:
         return (0, 0)
     return (info.st_dev, info.st_ino)
-
-
-def _create_empty(path: str) -> None:
-    """Create a file without opening it where the system can."""
-    try:
-        os.mknod(path, FILE_MODE | stat.S_IFREG)
-    except FileExistsError:
-        pass  # another process was first
-    except (AttributeError, OSError):  # Windows, macOS
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFELY
-        try:  # noqa: SIM105 (contextlib is not for hooks)
-            os.close(os.open(path, flags, FILE_MODE))
-        except OSError:
-            pass  # SQLite meets the same obstacle and has words for it
 
 
 def _planted(info: os.stat_result) -> bool:

@@ -105,7 +105,9 @@ def update(
             table, exists = _load(path, name, valid)
             if table is None:
                 if exists:
-                    os.rename(path, _free_name(path))
+                    stem = f"{path}{DAMAGED}{time.strftime('%Y%m%d-%H%M%S')}"
+                    names = (f"{stem}-{number}" if number else stem for number in range(1_000_000))
+                    os.rename(path, next(name for name in names if not os.path.lexists(name)))
                 table = rebuild()
             result = change(table)
             private.write(path, json.dumps({"version": VERSION, name: table}, indent=1) + "\n")
@@ -118,12 +120,6 @@ def update(
         raise StoreError(f"cannot write {path}: {error.strerror}", "check KINEN_HOME") from None
     except sqlite3.Error as error:
         raise StoreError(f"cannot lock {home}: {error}", "try again, or check KINEN_HOME") from None
-
-
-def _free_name(path: str) -> str:
-    stem = f"{path}{DAMAGED}{time.strftime('%Y%m%d-%H%M%S')}"
-    names = (f"{stem}-{number}" if number else stem for number in range(1_000_000))
-    return next(name for name in names if not os.path.lexists(name))
 
 
 def set_aside(home: str, *, new: bool = False) -> list[str]:

@@ -31,10 +31,9 @@ from kinen.team.merge import (
     to_json,
     unknown,
 )
-from kinen.transfer import fields as forms
-from kinen.transfer.fields import Masker
+from kinen.transfer import sections as forms
 from kinen.transfer.intake import Intake
-from kinen.transfer.sections import SECTIONS, Section
+from kinen.transfer.sections import SECTIONS, Masker, Section
 
 SECTION = {section.noun: section for section in SECTIONS}
 EXTRA = "team.extra"

@@ -99,22 +99,8 @@ def _shared(parts: dict[str, list[str]], tokens: float) -> dict[str, list[str]]:
 
 def trimmed(lines: list[str], tokens: float) -> list[str]:
     """Lines that fit into `tokens`: cut to one length, and what matters least left out."""
-    ranks = _ranks(lines)
-    for deepest, width in STAGES:
-        chosen = [n for n, rank in enumerate(ranks) if rank <= deepest]
-        short = without_lead_ins([_at_most(lines[n], width) for n in chosen])
-        if sum(map(estimate, short)) <= tokens:
-            return short
-    width, wide = NARROW_EARLIER if lines[0].startswith("**Earlier**") else NARROW
-    narrow = [_at_most(line, width if n != 1 else wide) for n, line in enumerate(lines)]
-    return _chosen(narrow, ranks, tokens)
-
-
-def _ranks(lines: list[str]) -> list[int]:
-    """How much each line matters: 0 the first and results; then points, by their place in a list.
-
-    Indented details matter least.
-    """
+    # How much each line matters: 0 the first and results; then points, by their place in a list.
+    # Indented details matter least.
     ranks: list[int] = []
     place = 0
     for n, line in enumerate(lines, 1):
@@ -129,7 +115,14 @@ def _ranks(lines: list[str]) -> list[int]:
             ranks.append(0)
         else:
             ranks.append(DETAIL if line.startswith("  ") else min(max(1, place), DETAIL - 1))
-    return ranks
+    for deepest, width in STAGES:
+        chosen = [n for n, rank in enumerate(ranks) if rank <= deepest]
+        short = without_lead_ins([_at_most(lines[n], width) for n in chosen])
+        if sum(map(estimate, short)) <= tokens:
+            return short
+    width, wide = NARROW_EARLIER if lines[0].startswith("**Earlier**") else NARROW
+    narrow = [_at_most(line, width if n != 1 else wide) for n, line in enumerate(lines)]
+    return _chosen(narrow, ranks, tokens)
 
 
 def _is_result(line: str) -> bool:

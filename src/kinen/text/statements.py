@@ -329,20 +329,14 @@ def _orders(clause: str) -> bool:
     if len(words) < 3:
         return False
     if head and head[0] in ALWAYS:
-        return _is_order(head[0], words[words.index(head[0]) + 1 :])
+        # Is what follows `always` or `never` an order? `Always the same error`, `Never tested
+        # this` and `never mind` tell of something. A German order ends in its verb.
+        after = words[words.index(head[0]) + 1 :]
+        following = after[0] if after else ""
+        if head[0] in _GERMAN:
+            return following != "noch" and after[-1:] != [] and after[-1].endswith("n")
+        past = following.endswith("ed") and not following.endswith(("eed", "embed"))
+        story = following == "mind" or past or (len(following) > 6 and following.endswith("ing"))
+        return not story and following not in _ARTICLES and following not in STOP_WORDS - _VERBS
     # English puts the word first in an order: `tests always fail` tells of something.
     return len(head) > 1 and head[1] in ALWAYS - {"always", "never"}
-
-
-def _is_order(word: str, after: Sequence[str]) -> bool:
-    """Is what follows `always` or `never` an order?
-
-    `Always the same error`, `Never tested this` and `never mind` tell of something. A German order
-    ends in its verb.
-    """
-    following = after[0] if after else ""
-    if word in _GERMAN:
-        return following != "noch" and after[-1:] != [] and after[-1].endswith("n")
-    past = following.endswith("ed") and not following.endswith(("eed", "embed"))
-    story = following == "mind" or past or (len(following) > 6 and following.endswith("ing"))
-    return not story and following not in _ARTICLES and following not in STOP_WORDS - _VERBS

@@ -27,9 +27,8 @@ from kinen.privacy.masking import VERSION as MASKING
 from kinen.storage import private, regular
 from kinen.text import plural
 from kinen.transfer import stream
-from kinen.transfer.fields import SCOPE, encode
 from kinen.transfer.intake import Conflict, Intake, Loaded
-from kinen.transfer.sections import SECTIONS, Section
+from kinen.transfer.sections import SCOPE, SECTIONS, Section, encode
 from kinen.transfer.stream import EXPORT_AGAIN, file_name
 
 if TYPE_CHECKING:
@@ -333,7 +332,13 @@ def bundle_in(file: IO[bytes]) -> Iterator[IO[bytes]]:
             if not file.seekable():
                 file = stack.enter_context(_spooled(file))
             if is_page:
-                _check_page(_head(file), name)
+                generator = _GENERATOR.search(_head(file))
+                if generator is None:
+                    hint = "`kinen import` reads what `kinen export --html` wrote"
+                    raise StoreError(f"{name}: a page that kinen did not export", hint)
+                if int(generator[1]) > PAGE_VERSION:
+                    hint = "nothing was imported; update kinen: pip install -U kinen"
+                    raise StoreError(f"{name}: exported by a newer kinen", hint)
                 blocks = io.BufferedReader(_Blocks(file, name))
                 file = cast("IO[bytes]", gzip.GzipFile(fileobj=blocks))
             else:
@@ -408,16 +413,6 @@ def _spooled(file: IO[bytes]) -> Iterator[IO[bytes]]:
         shutil.copyfileobj(file, copy, 1 << 20)
         copy.seek(0)
         yield cast("IO[bytes]", copy)
-
-
-def _check_page(head: bytes, name: str) -> None:
-    generator = _GENERATOR.search(head)
-    if generator is None:
-        hint = "`kinen import` reads what `kinen export --html` wrote"
-        raise StoreError(f"{name}: a page that kinen did not export", hint)
-    if int(generator[1]) > PAGE_VERSION:
-        hint = "nothing was imported; update kinen: pip install -U kinen"
-        raise StoreError(f"{name}: exported by a newer kinen", hint)
 
 
 @contextlib.contextmanager

@@ -13,11 +13,11 @@ from kinen.model.journal import Checkpoint, Plan
 from kinen.privacy.entrance import masked
 from kinen.storage import inside
 from kinen.text import spelled
-from kinen.transfer.fields import encode
 from kinen.transfer.intake import FIX, UNCHANGED
+from kinen.transfer.sections import encode
 from kinen.worklog.checkpoints import read_checkpoint, read_plan
-from kinen.worklog.files import LARGEST, Folder
 from kinen.worklog.folder import Memories
+from kinen.worklog.plans import LARGEST, Folder
 
 PATHS = {
     "checkpoint": re.compile(r"\.memories/\d{4}-\d{2}-\d{2}/[^/\\\x00-\x1f]{1,200}\.(?:md|json)"),

@@ -10,13 +10,12 @@ from typing import Any, Literal
 
 from kinen import errors
 from kinen.errors import StoreError
-from kinen.journal.bulk import Bulk, State
 from kinen.journal.selection import TARGETS
+from kinen.journal.store import Bulk, State
 from kinen.model.kinds import REDACTED
 from kinen.model.tuples import NamedTuple
 from kinen.privacy.entrance import plain
-from kinen.transfer.fields import LONGEST_ID, SCOPE, Masker, UnfitValue
-from kinen.transfer.sections import SECTIONS, Field, Section
+from kinen.transfer.sections import LONGEST_ID, SCOPE, SECTIONS, Field, Masker, Section, UnfitValue
 
 Conflict = Literal["skip", "overwrite", "error"]
 MAJOR = 1
@@ -106,10 +105,22 @@ class Intake:
             for key, value in members:
                 section = _SECTION_OF.get(key)
                 if section is None:
-                    self._read_header(key, value)
+                    if key in _VERSIONS:
+                        self._check_version(value)
+                    if key in _VERSIONS | _TIMES | _SEALS:
+                        self._header.add(key)
+                    elif key not in _FILTERS | _ORIGINS:
+                        self._ignore(key)
                 else:
                     self._store(section, value)
-            self._check_header()
+            dated = self._header & _TIMES or any(self._read.values())
+            if not self._header & _VERSIONS or not dated:
+                raise StoreError(
+                    f"{self._name}: not a bundle",
+                    "`kinen import` reads what `kinen export` or Kindling wrote",
+                )
+            if self._header & _SEALS == {"masked"}:
+                raise StoreError(f"{self._name}: cut short, its last line is missing", FIX)
             if self._without_capsule:
                 self._journal.assign_capsules(overwrite=self._conflict == "overwrite")
             self._report(sum(self._read.values()))
@@ -142,14 +153,6 @@ class Intake:
             notes=tuple(notes),
         )
 
-    def _read_header(self, key: str, value: object) -> None:
-        if key in _VERSIONS:
-            self._check_version(value)
-        if key in _VERSIONS | _TIMES | _SEALS:
-            self._header.add(key)
-        elif key not in _FILTERS | _ORIGINS:
-            self._ignore(key)
-
     def _check_version(self, version: object) -> None:
         match = None
         if isinstance(version, str):
@@ -162,16 +165,6 @@ class Intake:
                 f"{UNCHANGED}; update kinen: pip install -U kinen",
             )
 
-    def _check_header(self) -> None:
-        dated = self._header & _TIMES or any(self._read.values())
-        if not self._header & _VERSIONS or not dated:
-            raise StoreError(
-                f"{self._name}: not a bundle",
-                "`kinen import` reads what `kinen export` or Kindling wrote",
-            )
-        if self._header & _SEALS == {"masked"}:
-            raise StoreError(f"{self._name}: cut short, its last line is missing", FIX)
-
     def _ignore(self, name: str) -> None:
         name = plain(name[:80])
         if name not in self._ignored and len(self._ignored) >= _MOST_IGNORED:
@@ -182,7 +175,15 @@ class Intake:
         self._read[section.table] += 1
         if type(item) is not dict:
             raise StoreError(f"{self._where(section)} is not an object", FIX)
-        self._count_unknown(section, item)
+        names = _NAMES[section.table]
+        for name in item:
+            if name not in names:
+                self._ignore(f"{section.table}.{name}")
+        scope = item.get("scopeIds")
+        if "scopeIds" in names and type(scope) is dict:
+            for name in scope:
+                if name not in SCOPE:
+                    self._ignore(f"{section.table}.scopeIds.{name}")
         values = self._values(section, item)
         if section.table == "capsules":
             others = self._journal.hold(values["id"], values["observationIds"])
@@ -197,17 +198,6 @@ class Intake:
         count = sum(self._read.values())
         if count % _STEP == 0:
             self._report(count)
-
-    def _count_unknown(self, section: Section, item: dict[str, Any]) -> None:
-        names = _NAMES[section.table]
-        for name in item:
-            if name not in names:
-                self._ignore(f"{section.table}.{name}")
-        scope = item.get("scopeIds")
-        if "scopeIds" in names and type(scope) is dict:
-            for name in scope:
-                if name not in SCOPE:
-                    self._ignore(f"{section.table}.scopeIds.{name}")
 
     def _values(self, section: Section, item: dict[str, Any]) -> dict[str, Any]:
         """The values of an entry by field, checked and without secrets."""

@@ -72,7 +72,10 @@ def _item(db: sqlite3.Connection, table: str, row: dict[str, Any], path: str) ->
     item = {}
     for name, cell in row.items():
         try:
-            item[_camel(name)] = json.loads(cell) if name in _JSON else cell
+            first, *rest = name.split("_")
+            item[first + "".join(map(str.capitalize, rest))] = (
+                json.loads(cell) if name in _JSON else cell
+            )
         except (ValueError, TypeError, RecursionError) as error:
             where = f"{path}: {table} {row['id']!r}"
             raise StoreError(f"{where}: {name} is not JSON", FIX) from error
@@ -85,8 +88,3 @@ def _item(db: sqlite3.Connection, table: str, row: dict[str, Any], path: str) ->
         )
         item["observationIds"] = [id_ for (id_,) in members]
     return item
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(map(str.capitalize, rest))

@@ -94,21 +94,6 @@ class _Window:
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._decoded_bytes = 0
 
-    def _read_chunk(self) -> str:
-        data = self._head or self._file.read(CHUNK)
-        self._head = b""
-        pending = len(self._decoder.getstate()[0])
-        try:
-            text = self._decoder.decode(data, final=not data)
-        except UnicodeDecodeError as error:
-            fact = "not UTF-8" if data else "cut short"
-            raise self.fault(fact, self._decoded_bytes + error.start) from error
-        if not self._decoded_bytes:
-            text = text.removeprefix("\ufeff")
-        self._decoded_bytes += pending + len(data) - len(self._decoder.getstate()[0])
-        self.ended = not data
-        return text
-
     def fault(self, fact: str, byte: int | None = None) -> StoreError:
         """An error at a byte of the file, by default the next one to parse."""
         if byte is None:
@@ -127,7 +112,19 @@ class _Window:
         pieces = [rest]
         missing = max(CHUNK, len(rest))
         while missing > 0 and not self.ended:
-            pieces.append(self._read_chunk())
+            data = self._head or self._file.read(CHUNK)
+            self._head = b""
+            pending = len(self._decoder.getstate()[0])
+            try:
+                text = self._decoder.decode(data, final=not data)
+            except UnicodeDecodeError as error:
+                fact = "not UTF-8" if data else "cut short"
+                raise self.fault(fact, self._decoded_bytes + error.start) from error
+            if not self._decoded_bytes:
+                text = text.removeprefix("\ufeff")
+            self._decoded_bytes += pending + len(data) - len(self._decoder.getstate()[0])
+            self.ended = not data
+            pieces.append(text)
             missing -= len(pieces[-1])
         self.text = "".join(pieces)
         self.at = 0

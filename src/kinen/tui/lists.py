@@ -23,9 +23,8 @@ from kinen.render.history import revisions_text
 from kinen.render.issues import details_text
 from kinen.render.journal import learned_text, origin_text, recall_text
 from kinen.render.lanes import failures, lanes, text_cells
-from kinen.render.screen import Screen, clock, columns, day, distinct, fit, when
+from kinen.render.screen import SIGNS, Screen, Style, clock, columns, day, distinct, fit, when
 from kinen.render.sessions import duration, hand_over, resume_command, session_text
-from kinen.render.style import SIGNS, Style
 from kinen.render.text import counted, first_words, hit_title, place, record_text
 from kinen.text import epoch, estimate, now
 

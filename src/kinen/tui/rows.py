@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from kinen.render.style import sign_colours
+from kinen.render.screen import sign_colours
 
 if TYPE_CHECKING:
     from textual.events import Click, Resize

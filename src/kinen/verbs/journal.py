@@ -99,20 +99,6 @@ def observe(
 ) -> Output:
     """Store an event, secrets masked; when this answers, it is on disk."""
     duplicate = bool(id_) and memory.journal.observed(id_)
-    observation = memory.observe(
-        without_injected(content),
-        kind=kind,
-        scope=Scope(**{**scope, "agent": scope["agent"] or client}),
-        files=files,
-        capsule=capsule,
-        provenance=_storable(provenance),
-        at=milliseconds(at),
-        id=id_,
-    )
-    return Output({**entry_json(observation), "deduplicated": duplicate}, observation.ref)
-
-
-def _storable(provenance: dict[str, Any]) -> dict[str, Any]:
     level: list[Any] = [provenance]
     for _ in range(LEVELS):
         children = [node.values() if isinstance(node, dict) else node for node in level]
@@ -123,7 +109,17 @@ def _storable(provenance: dict[str, Any]) -> dict[str, Any]:
         json.dumps(provenance, ensure_ascii=False, allow_nan=False).encode()
     except ValueError as error:
         raise QueryError(f"provenance: {error}", "send JSON") from error
-    return provenance
+    observation = memory.observe(
+        without_injected(content),
+        kind=kind,
+        scope=Scope(**{**scope, "agent": scope["agent"] or client}),
+        files=files,
+        capsule=capsule,
+        provenance=provenance,
+        at=milliseconds(at),
+        id=id_,
+    )
+    return Output({**entry_json(observation), "deduplicated": duplicate}, observation.ref)
 
 
 def _entries(name: str) -> str:

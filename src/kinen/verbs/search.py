@@ -416,8 +416,7 @@ class Search(Verb):
         return Output(data, lambda _: self.text_of(hits), bool(hits), hits.notes)
 
     def text_of(self, hits: Hits) -> str:
-        from kinen.render.screen import Screen
-        from kinen.render.style import Style
+        from kinen.render.screen import Screen, Style
         from kinen.render.text import search_text
         from kinen.text import now
 

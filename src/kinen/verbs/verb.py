@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
     from kinen.memory import Memory
     from kinen.memory.federation import Open
-    from kinen.render.screen import Screen
-    from kinen.render.style import Style
+    from kinen.render.screen import Screen, Style
 
 EXAMPLES: dict[str, Any] = {
     "at": "2026-03-01T09:30:00.000Z",

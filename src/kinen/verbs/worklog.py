@@ -129,7 +129,7 @@ def show_saved(memory: Memory, name: str = NAME) -> Output:
     return Output(checkpoint_json(saved), lambda view: checkpoint_text(saved, view.style))
 
 
-PARTS = {"list": list_saved, "show": show_saved, "edit": "kinen.cli.open_:edit_saved"}
+PARTS = {"list": list_saved, "show": show_saved, "edit": "kinen.cli.editor:edit_saved"}
 checkpoint = type("Checkpoint", (save,), {"parts": PARTS, "__doc__": save.__doc__, "tool": ""})
 """`save` with its parts as words, which its text cannot begin with."""
 

@@ -20,7 +20,7 @@ from kinen.recall.passages import best_line
 from kinen.recall.search import with_surroundings
 from kinen.render.markdown import passage
 from kinen.render.markdown import text as escaped
-from kinen.render.style import Style, readable
+from kinen.render.screen import Style, readable
 from kinen.render.text import (
     clipped,
     highlighted,

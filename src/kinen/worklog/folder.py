@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from kinen.errors import GitError, QueryError, Unreadable
@@ -16,8 +16,7 @@ from kinen.space.head import read_head
 from kinen.space.repository import Git, git_above
 from kinen.text import iso, spelled
 from kinen.worklog import checkpoints
-from kinen.worklog.files import LARGEST, clean_fields
-from kinen.worklog.plans import Plans
+from kinen.worklog.plans import LARGEST, Plans, clean_fields
 
 FOLDER = ".memories"
 MOST_FILES = 30
@@ -44,7 +43,21 @@ class Memories(Plans):
         unknowns, and plan, by default the active one.
         """
         self._files.check_writable()
-        clean = clean_fields({**_checked(fields), "text": text})
+        for key in sorted(fields.keys() - set(_FIELDS)):
+            raise QueryError(f"unknown checkpoint field {key!r}", "use " + ", ".join(_FIELDS))
+        checked: dict[str, Any] = {key: str(value or "") for key, value in fields.items()}
+        for key in checkpoints.LISTS:
+            checked[key] = checkpoints.items(fields.get(key), split=key in ("tags", "symbols"))
+        confidence = str(checked.get("confidence", "")).strip()
+        if confidence not in ("", "1", "2", "3", "4", "5"):
+            raise QueryError(f"invalid confidence {confidence}", "use 1 (a guess) to 5 (certain)")
+        checked["confidence"] = int(confidence or 0)
+        type_ = checked.get("type")
+        if type_ in LESSONS:
+            type_ = checked["type"] = LESSONS[-1]
+        if type_ and type_ not in CHECKPOINT_TYPES:
+            raise QueryError(f"unknown type {type_!r}", "use one of " + ", ".join(CHECKPOINT_TYPES))
+        clean = clean_fields({**checked, "text": text})
         if not clean["text"]:
             raise QueryError("the text is empty", "say what was done, and why")
         if "plan" not in fields:
@@ -127,25 +140,6 @@ class Memories(Plans):
         if not latest:
             return 0
         return max(0, int(now - datetime.fromisoformat(latest).timestamp()) // 86_400)
-
-
-def _checked(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a checkpoint in their types; raises QueryError for an invalid one."""
-    for key in sorted(fields.keys() - set(_FIELDS)):
-        raise QueryError(f"unknown checkpoint field {key!r}", "use " + ", ".join(_FIELDS))
-    checked: dict[str, Any] = {key: str(value or "") for key, value in fields.items()}
-    for key in checkpoints.LISTS:
-        checked[key] = checkpoints.items(fields.get(key), split=key in ("tags", "symbols"))
-    confidence = str(checked.get("confidence", "")).strip()
-    if confidence not in ("", "1", "2", "3", "4", "5"):
-        raise QueryError(f"invalid confidence {confidence}", "use 1 (a guess) to 5 (certain)")
-    checked["confidence"] = int(confidence or 0)
-    type_ = checked.get("type")
-    if type_ in LESSONS:
-        type_ = checked["type"] = LESSONS[-1]
-    if type_ and type_ not in CHECKPOINT_TYPES:
-        raise QueryError(f"unknown type {type_!r}", "use one of " + ", ".join(CHECKPOINT_TYPES))
-    return checked
 
 
 def _format(checkpoint: Checkpoint) -> str:

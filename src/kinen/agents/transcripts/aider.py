@@ -121,14 +121,21 @@ class _Text:
 
     def take_edit(self, file: str) -> str:
         """The edits of a file, as lines of a diff; they are taken out of the text."""
-        kept: list[str] = []
+        prose: list[str] = []
         diff: list[str] = []
         sign = ""
         fenced = False
         for line in self._lines:
-            if line.startswith(_SEARCH) and _names(kept, file):
+            # Whether the lines before an edit name a file, with or without a fence between.
+            if line.startswith(_SEARCH) and any(line.strip("` :*#") == file for line in prose[-3:]):
                 sign = "-"
-                kept = _without_heading(kept, file)
+                # The lines before an edit, without its fence and the name of the file.
+                end = len(prose)
+                while end and (
+                    prose[end - 1].startswith("```") or prose[end - 1].strip("` :*#") == file
+                ):
+                    end -= 1
+                prose = prose[:end]
             elif sign and line.startswith("======="):
                 sign = "+"
             elif sign and line.startswith(_REPLACE):
@@ -139,19 +146,6 @@ class _Text:
             elif sign:
                 diff.append(sign + line)
             else:
-                kept.append(line)
-        self._lines = kept if diff else self._lines
+                prose.append(line)
+        self._lines = prose if diff else self._lines
         return "\n".join(diff)
-
-
-def _without_heading(lines: list[str], file: str) -> list[str]:
-    """The lines before an edit, without its fence and the name of the file."""
-    end = len(lines)
-    while end and (lines[end - 1].startswith("```") or lines[end - 1].strip("` :*#") == file):
-        end -= 1
-    return lines[:end]
-
-
-def _names(lines: list[str], file: str) -> bool:
-    """Whether the lines before an edit name a file, with or without a fence between."""
-    return any(line.strip("` :*#") == file for line in lines[-3:])

@@ -41,7 +41,12 @@ class Conversation:
         if kind == "tool_use":
             return self._call(block)
         if kind == "tool_result":
-            return self._result(block)
+            use = self._calls.pop(text(block.get("tool_use_id")), None)
+            if use is None:
+                return None
+            use.result = joined(block.get("content"))
+            use.failed = block.get("is_error") is True
+            return self._past.tool_use(use)
         return None
 
     def _call(self, block: dict[str, Any]) -> Event | None:
@@ -52,14 +57,6 @@ class Conversation:
         if len(self._calls) > WAITING:
             del self._calls[next(iter(self._calls))]
         return None
-
-    def _result(self, block: dict[str, Any]) -> Event | None:
-        use = self._calls.pop(text(block.get("tool_use_id")), None)
-        if use is None:
-            return None
-        use.result = joined(block.get("content"))
-        use.failed = block.get("is_error") is True
-        return self._past.tool_use(use)
 
 
 def typed(words: str) -> str:

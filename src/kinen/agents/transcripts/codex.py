@@ -133,7 +133,12 @@ class _Calls:
             printed = joined(payload.get("aggregated_output") or payload.get("stdout"))
             return self._exited(id_, payload.get("exit_code"), printed)
         elif kind in ("patch_apply_end", "FileChange"):
-            diff, inputs = _changes(fields(payload.get("changes")))
+            changes = fields(payload.get("changes"))
+            names = [f"*** Update File: {text(name)}" for name in changes]
+            edits = map(fields, changes.values())
+            diffs = (text(edit.get("unified_diff") or edit.get("content")) for edit in edits)
+            diff = "\n".join(diffs)
+            inputs = {"input": "\n".join(names)}
             if id_ not in self._open:
                 failed = payload.get("success") is False or payload.get("status") == "failed"
                 result = joined(payload.get("stderr")) or joined(payload.get("stdout"))
@@ -243,14 +248,6 @@ def _done(use: ToolUse, output: object) -> str:
     use.failed = bool(use.exit_code)
     use.result = result
     return header
-
-
-def _changes(changes: Line) -> tuple[str, Line]:
-    """What a patch did, as a diff, and as a patch that names its files."""
-    names = [f"*** Update File: {text(name)}" for name in changes]
-    edits = map(fields, changes.values())
-    diffs = (text(edit.get("unified_diff") or edit.get("content")) for edit in edits)
-    return "\n".join(diffs), {"input": "\n".join(names)}
 
 
 def _parsed(value: object) -> object:

@@ -74,7 +74,14 @@ def _event(past: Past, kind: str, data: Line, calls: dict[str, ToolUse]) -> Even
         inputs = fields(arguments) or {"input": text(arguments)}  # a patch is plain text
         calls[call] = ToolUse(_tool(data), inputs)
     elif kind == "tool.execution_complete" and call in calls:
-        return past.tool_use(_done(calls.pop(call), data))
+        use = calls.pop(call)
+        use.result = _EXIT.sub("", joined(fields(data.get("result")).get("content")))
+        use.failed = data.get("success") is False
+        if use.failed:
+            use.result = joined(fields(data.get("error")).get("message")) or use.result
+        code = fields(data.get("shellExecution")).get("exitCode")
+        use.exit_code = code if isinstance(code, int) else None
+        return past.tool_use(use)
     return None
 
 
@@ -84,13 +91,3 @@ def _tool(data: Line) -> str:
     if server:
         return f"mcp__{server}__{text(data.get('mcpToolName'))}"
     return text(data.get("toolName"))
-
-
-def _done(use: ToolUse, data: Line) -> ToolUse:
-    use.result = _EXIT.sub("", joined(fields(data.get("result")).get("content")))
-    use.failed = data.get("success") is False
-    if use.failed:
-        use.result = joined(fields(data.get("error")).get("message")) or use.result
-    code = fields(data.get("shellExecution")).get("exitCode")
-    use.exit_code = code if isinstance(code, int) else None
-    return use

@@ -185,6 +185,8 @@ def _use(tool: Line) -> ToolUse:
     output = joined(result.get("output")) or joined(result.get("contents"))
     code = result.get("exitCodeV2", result.get("exitCode"))
     failed = tool.get("status") == "error"
+    chunks = elements(fields(result.get("diff")).get("chunks"))
+    texts = [text(fields(chunk).get("diffString")) for chunk in chunks]
     return ToolUse(
         text(tool.get("name")),
         inputs,
@@ -193,14 +195,8 @@ def _use(tool: Line) -> ToolUse:
         or (joined(tool.get("result")) if not result else ""),
         failed=failed,
         exit_code=code if isinstance(code, int) else None,
-        diff=_diff(result),
+        diff="\n".join(texts) if any(texts) else None,
     )
-
-
-def _diff(result: Line) -> str | None:
-    chunks = elements(fields(result.get("diff")).get("chunks"))
-    texts = [text(fields(chunk).get("diffString")) for chunk in chunks]
-    return "\n".join(texts) if any(texts) else None
 
 
 def _parsed(value: object) -> Line:

@@ -116,17 +116,13 @@ def recognises(path: str) -> bool:
         return any(True for _ in _files(path))
     if not os.path.isfile(path):
         return False  # looking into a pipe would consume what is in it
-    if _is_store(path):
+    # Whether a file is recognised by its name.
+    named = (*_DATABASES, *_LISTS, (aider.is_history, None), (opencode.is_session, None))
+    if any(knows(path) for knows, _ in named):
         return True
     with _opened(path, explicit=False) as file:
         head = list(islice(_lines(file, path, Tally()), _HEAD))
     return any(knows(line) for line in head for knows, _ in _READERS)
-
-
-def _is_store(path: str) -> bool:
-    """Whether a file is recognised by its name."""
-    named = (*_DATABASES, *_LISTS, (aider.is_history, None), (opencode.is_session, None))
-    return any(knows(path) for knows, _ in named)
 
 
 def sessions_in(path: str, tally: Tally | None = None) -> Iterator[Past]:

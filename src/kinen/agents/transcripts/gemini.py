@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any
 
 from kinen.agents.tool_use import ToolUse
 from kinen.agents.transcripts.session import Event, Line, Past
@@ -73,7 +72,12 @@ def _events_of(past: Past, line: Line, kind: str) -> Iterator[Event]:
 
 
 def _use(call: Line) -> ToolUse:
-    result = _result(elements(call.get("result"))) or joined(call.get("resultDisplay"))
+    answers = (
+        fields(fields(part).get("functionResponse")).get("response")
+        for part in elements(call.get("result"))
+    )
+    entries = (joined(fields(entry).get(name)) for entry in answers for name in ("output", "error"))
+    result = "\n".join(filter(None, entries)) or joined(call.get("resultDisplay"))
     exit_line = _EXIT.search(result)
     return ToolUse(
         text(call.get("name")),
@@ -83,10 +87,3 @@ def _use(call: Line) -> ToolUse:
         exit_code=int(exit_line[1]) if exit_line else 0,
         diff=text(fields(call.get("resultDisplay")).get("fileDiff")) or None,
     )
-
-
-def _result(parts: list[Any]) -> str:
-    """What a tool answered the model."""
-    answers = (fields(fields(part).get("functionResponse")).get("response") for part in parts)
-    entries = (joined(fields(entry).get(name)) for entry in answers for name in ("output", "error"))
-    return "\n".join(filter(None, entries))

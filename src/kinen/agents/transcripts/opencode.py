@@ -64,8 +64,8 @@ def exported(lines: Iterable[Line], path: str, unknown: Counts) -> Iterator[Past
 def _exported_events(past: Past, messages: Iterable[Line], unknown: Counts) -> Iterator[Event]:
     for number, entry in enumerate(messages):
         parts = enumerate(map(fields, elements(entry.get("parts"))))
-        named = ((f"{number}:{n}", part) for n, part in parts)
-        yield from _message_events(past, fields(entry.get("info")), named, unknown)
+        numbered = ((f"{number}:{n}", part) for n, part in parts)
+        yield from _message_events(past, fields(entry.get("info")), numbered, unknown)
 
 
 def _events(past: Past, unknown: Counts, broken: Counts) -> Iterator[Event]:
@@ -93,18 +93,18 @@ def _message_events(
             count(unknown, part.get("type"))
 
 
-def _event(past: Past, said: Line, part: Line, told: Ready) -> Event | None:
-    role = text(said.get("role"))
-    over = role == "user" or _time(said, "completed")  # before that its text still grows
+def _event(past: Past, info: Line, part: Line, event: Ready) -> Event | None:
+    role = text(info.get("role"))
+    over = role == "user" or _time(info, "completed")  # before that its text still grows
     if part.get("type") == "tool":
         use = _use(text(part.get("tool")), fields(part.get("state")))
         return past.tool_use(use) if use else None
     if part.get("type") != "text" or part.get("synthetic") or not over:
         return None
-    if said.get("summary") is True:  # what a compaction left
-        past.summaries.append(told)
+    if info.get("summary") is True:  # what a compaction left
+        past.summaries.append(event)
         return None
-    return past.message(role, told.content)
+    return past.message(role, event.content)
 
 
 def _use(tool: str, state: Line) -> ToolUse | None:

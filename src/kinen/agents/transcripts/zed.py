@@ -61,14 +61,21 @@ def _session(
         version = text(thread.get("version"))[:40] or "without a number"
         strange[path] = f"Zed wrote a thread in version {version}, which this kinen cannot read"
     else:
-        tree = _worktree(thread)
+        snapshot = fields(thread.get("initial_project_snapshot"))
+        trees = elements(snapshot.get("worktree_snapshots"))
+        tree = fields(trees[0]) if trees else {}
         git = fields(tree.get("git_state"))
+        # The first folder of a thread; they are stored by name, with their order beside them.
+        folders = text(row.get("folder_paths")).split("\n")
+        order = text(row.get("folder_paths_order")).partition(",")[0]
+        first = int(order) if order.isdecimal() and len(order) < 4 else 0
         yield Past(
             "zed",
             text(row["id"]),
             path,
             partial(_events, thread=thread, row=row, branch=text(git.get("current_branch"))),
-            cwd=_folder(row) or text(tree.get("worktree_path")),
+            cwd=(folders[first] if first < len(folders) else folders[0])
+            or text(tree.get("worktree_path")),
             origin=normalise_origin(text(git.get("remote_url"))),
         )
 
@@ -104,20 +111,6 @@ def _decompressed(data: bytes) -> bytes | None:
             return b""
         return unpacked if len(unpacked) <= LARGEST else b""
     return None
-
-
-def _worktree(thread: Line) -> Line:
-    snapshot = fields(thread.get("initial_project_snapshot"))
-    trees = elements(snapshot.get("worktree_snapshots"))
-    return fields(trees[0]) if trees else {}
-
-
-def _folder(row: Line) -> str:
-    """The first folder of a thread; they are stored by name, with their order beside them."""
-    folders = text(row.get("folder_paths")).split("\n")
-    order = text(row.get("folder_paths_order")).partition(",")[0]
-    first = int(order) if order.isdecimal() and len(order) < 4 else 0
-    return folders[first] if first < len(folders) else folders[0]
 
 
 def _events(past: Past, thread: Line, row: Line, branch: str) -> Iterator[Event]:

@@ -45,7 +45,15 @@ def build(history: History, plan: Plan) -> None:
     history.remove(plan.gone)
     present = _after(steps) if plan.tree is None else at_head(history, plan.tree)
     history.keep_paths()
-    _rewrite(history, [step.commit for step in steps], present)
+    db = history.db
+    history.drop(row[0] for row in db.execute("SELECT record FROM files").fetchall() if row[0])
+    db.execute("DELETE FROM files")
+    db.execute("DELETE FROM names")
+    db.execute("UPDATE touches SET file = 0 WHERE file != 0")
+    db.execute("UPDATE paths SET file = 0, present = 0 WHERE file != 0 OR present != 0")
+    db.executemany("UPDATE paths SET present = 1 WHERE id = ?", [(path,) for path in present])
+    placed = [(place, id_) for place, id_ in enumerate([step.commit for step in steps], 1)]
+    db.executemany("UPDATE commits SET place = ? WHERE id = ?", placed)
     _own_all(history, plan.lineage, steps, plan.touched)
     files = dict(plan.lineage.files)
     paths = {file.path for file in files.values()}
@@ -110,26 +118,8 @@ def _replay(
     on paths that no commit has touched.
     """
     lineage = Lineage(history.derived)
-    after = _hands_by_commit(history, steps, ids)
-    waiting: dict[int, list[str]] = {}
-    touched = []
-    for step in steps:
-        touched.append(lineage.commit(*step))
-        for touch in step.touches if waiting else ():
-            for path in (touch.before, touch.path):
-                _tag(lineage, waiting, [(touch.path, op) for op in waiting.pop(path, ())])
-        _tag(lineage, waiting, after.get(step.commit, ()))
-    _tag(lineage, waiting, after.get(0, ()))
-    return lineage, touched, waiting
-
-
-def _hands_by_commit(
-    history: History, steps: list[Step], ids: dict[str, int]
-) -> dict[int, list[tuple[int, str]]]:
-    """Tags set by hand, by the commit they come after, in the order in which they were set.
-
-    If that commit is gone, a tag comes with the next tag; the last ones come under commit 0.
-    """
+    # Tags set by hand, by the commit they come after, in the order in which they were set. If that
+    # commit is gone, a tag comes with the next tag; the last ones come under commit 0.
     place = {step.commit: n for n, step in enumerate(steps)}
     here = 0
     last = len(steps)
@@ -140,7 +130,17 @@ def _hands_by_commit(
             here = commit
             last = place[commit]
         by_commit.setdefault(here, []).append((history.path(hand.path), hand.op))
-    return {commit: hands[::-1] for commit, hands in by_commit.items()}
+    after = {commit: hands[::-1] for commit, hands in by_commit.items()}
+    waiting: dict[int, list[str]] = {}
+    touched = []
+    for step in steps:
+        touched.append(lineage.commit(*step))
+        for touch in step.touches if waiting else ():
+            for path in (touch.before, touch.path):
+                _tag(lineage, waiting, [(touch.path, op) for op in waiting.pop(path, ())])
+        _tag(lineage, waiting, after.get(step.commit, ()))
+    _tag(lineage, waiting, after.get(0, ()))
+    return lineage, touched, waiting
 
 
 def _tag(lineage: Lineage, waiting: dict[int, list[str]], hands: Iterable[tuple[int, str]]) -> None:
@@ -161,19 +161,6 @@ def existence(steps: list[Step]) -> dict[int, bool]:
         now.update((touch.before, False) for touch in step.touches if touch.before)
         now.update((touch.path, touch.status != "D") for touch in step.touches)
     return now
-
-
-def _rewrite(history: History, order: list[int], present: set[int]) -> None:
-    """Remove all files, and write the order of the commits."""
-    db = history.db
-    history.drop(row[0] for row in db.execute("SELECT record FROM files").fetchall() if row[0])
-    db.execute("DELETE FROM files")
-    db.execute("DELETE FROM names")
-    db.execute("UPDATE touches SET file = 0 WHERE file != 0")
-    db.execute("UPDATE paths SET file = 0, present = 0 WHERE file != 0 OR present != 0")
-    db.executemany("UPDATE paths SET present = 1 WHERE id = ?", [(path,) for path in present])
-    placed = [(place, id_) for place, id_ in enumerate(order, 1)]
-    db.executemany("UPDATE commits SET place = ? WHERE id = ?", placed)
 
 
 def _own_all(

@@ -22,7 +22,6 @@ from kinen.sources.files.walk import (
 from kinen.text import spelled
 
 if TYPE_CHECKING:
-    from kinen.extract.code import Symbol
     from kinen.sources.files.ignore import Ignore
     from kinen.sources.files.walk import Files
 
@@ -58,7 +57,8 @@ class Symbols:
         if not self._enabled:
             gone = [path for path in states if path != RULES]
             removed = (
-                Change(path, states[path], removed=True) for path in [*gone, *_rules_in(states)]
+                Change(path, states[path], removed=True)
+                for path in [*gone, *([RULES] if RULES in states else [])]
             )
             return Delta(len(gone), removed)
         ignore = self._files.ignore
@@ -116,46 +116,37 @@ class Symbols:
             return Change(path, State(self._odd[path], "", NOT_UTF8))
 
         def index(data: bytes, state: State) -> Change:
-            documents = self._documents(path, data, time_of(state.stamp))
+            at = time_of(state.stamp)
+            lines = decode(data).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+            names: dict[str, int] = {}
+            documents = []
+            for symbol in self._files.reader.symbols(data, suffix_of(path)):
+                count = names.get(symbol.name, 0) + 1
+                names[symbol.name] = count
+                key = f"{symbol.name}~{count}" if count > 1 else symbol.name
+                ref = f"symbol:{path}#{key}"
+                text, last = _beginning(lines[symbol.first - 1 : symbol.last], symbol.first)
+                signature = symbol.signature
+                doc = symbol.doc
+                if self._masked:
+                    text, signature, doc = map(entrance.name, (text, signature, doc))
+                about: dict[str, Any] = {
+                    "symbol": symbol.kind,
+                    "signature": signature,
+                    "line": symbol.line,
+                    "end_line": symbol.last,
+                }
+                if doc:
+                    about["doc"] = doc.partition("\n\n")[0]
+                chunk = Chunk(ref, 0, text, start_line=symbol.first, end_line=last)
+                record = Record(ref, "symbol", symbol.name, path, at, metadata=about)
+                documents.append(Document(record, (chunk,), dated=False))
             if not documents:
                 return Change(path, state, empty=True)
             return Change(path, state, documents[0], others=tuple(documents[1:]))
 
         hidden = self._hidden(path)
         return read_change(self._files.root, path, before, index, limit=LARGEST, hidden=hidden)
-
-    def _documents(self, path: str, data: bytes, at: str) -> list[Document]:
-        lines = decode(data).replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        names: dict[str, int] = {}
-        documents = []
-        for symbol in self._files.reader.symbols(data, suffix_of(path)):
-            count = names.get(symbol.name, 0) + 1
-            names[symbol.name] = count
-            key = f"{symbol.name}~{count}" if count > 1 else symbol.name
-            documents.append(self._document(f"symbol:{path}#{key}", path, symbol, lines, at))
-        return documents
-
-    def _document(self, ref: str, path: str, symbol: Symbol, lines: list[str], at: str) -> Document:
-        text, last = _beginning(lines[symbol.first - 1 : symbol.last], symbol.first)
-        signature = symbol.signature
-        doc = symbol.doc
-        if self._masked:
-            text, signature, doc = map(entrance.name, (text, signature, doc))
-        about: dict[str, Any] = {
-            "symbol": symbol.kind,
-            "signature": signature,
-            "line": symbol.line,
-            "end_line": symbol.last,
-        }
-        if doc:
-            about["doc"] = doc.partition("\n\n")[0]
-        chunk = Chunk(ref, 0, text, start_line=symbol.first, end_line=last)
-        record = Record(ref, "symbol", symbol.name, path, at, metadata=about)
-        return Document(record, (chunk,), dated=False)
-
-
-def _rules_in(states: Mapping[str, State]) -> list[str]:
-    return [RULES] if RULES in states else []
 
 
 def _beginning(lines: list[str], first: int) -> tuple[str, int]:

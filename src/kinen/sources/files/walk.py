@@ -272,7 +272,8 @@ class Files:
         key = f"extract:{'masked' if self._masked else 2}:{self._most}:{content}"
         texts = self._texts()
         if key in texts:
-            return _from_json(texts[key])
+            parts, title, metadata, cut = json.loads(texts[key])
+            return Extract(tuple(Part(*part) for part in parts), title, metadata, cut)
         whole = True
         if path.lower().endswith(".pdf"):
             extract, whole = self.reader.pdf(data, self._most)
@@ -440,8 +441,3 @@ def _to_json(extract: Extract) -> str:
         [[list(part) for part in extract.parts], extract.title, extract.metadata, extract.cut],
         default=str,
     )
-
-
-def _from_json(text: str) -> Extract:
-    parts, title, metadata, cut = json.loads(text)
-    return Extract(tuple(Part(*part) for part in parts), title, metadata, cut)

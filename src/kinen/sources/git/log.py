@@ -308,10 +308,15 @@ class Log:
         if cuts:
             self.cuts[raw.sha] = "; ".join(cuts)
         text = f"{message.subject}\n\n{message.body}" if message.body else message.subject
+        # Seconds as git prints them in ISO 8601; dates are cached, as most are repeated.
+        day, rest = divmod(min(max(int(raw.seconds or 0), 0), _LAST), _DAY)
+        date = self._days.get(day)
+        if date is None:
+            date = self._days[day] = dt.date.fromordinal(_EPOCH + day).isoformat()
         return Commit(
             raw.sha,
             parents,
-            self._moment(raw.seconds),
+            f"{date}T{rest // 3600:02}:{rest % 3600 // 60:02}:{rest % 60:02}.000Z",
             raw.author,
             message.subject,
             self._pieces(text),
@@ -348,14 +353,6 @@ class Log:
             return (text,) if text else ()
         chunks = chunk_parts([Part(text)], "", size=self._size, overlap=self._overlap)
         return tuple(chunk.text for chunk in chunks)
-
-    def _moment(self, seconds: str) -> str:
-        """Seconds as git prints them in ISO 8601; dates are cached, as most are repeated."""
-        day, rest = divmod(min(max(int(seconds or 0), 0), _LAST), _DAY)
-        date = self._days.get(day)
-        if date is None:
-            date = self._days[day] = dt.date.fromordinal(_EPOCH + day).isoformat()
-        return f"{date}T{rest // 3600:02}:{rest % 3600 // 60:02}:{rest % 60:02}.000Z"
 
     def _run(
         self,

@@ -125,7 +125,10 @@ class _File:
 
     def read_header(self, line: str) -> None:
         if line.startswith("@@ "):
-            self._left, self._right = _sizes(line)
+            # How many lines a hunk removes and adds: `@@ -12,0 +13,2 @@`.
+            words = line.split(" ", 3)
+            sizes = (word.partition(",")[2] or "1" for word in words[1:3])
+            self._left, self._right = (int(size) if size.isdecimal() else 0 for size in sizes)
         elif line.startswith("rename from "):
             self._before = unquoted(line[len("rename from ") :])
         elif line.startswith("rename to "):
@@ -145,11 +148,3 @@ def unquoted(name: str) -> str:
 def _name(line: str) -> str:
     """The path of a line `+++ b/path`; git ends one with blanks in it by a tab."""
     return unquoted(line[4:].removesuffix("\t"))[2:]
-
-
-def _sizes(line: str) -> tuple[int, int]:
-    """How many lines a hunk removes and adds: `@@ -12,0 +13,2 @@`."""
-    words = line.split(" ", 3)
-    sizes = (word.partition(",")[2] or "1" for word in words[1:3])
-    left, right = (int(size) if size.isdecimal() else 0 for size in sizes)
-    return left, right

@@ -54,22 +54,19 @@ class Steps:
 
     def _commit(self, sha: str) -> RawCommit | None:
         try:
-            output = self._output(sha.encode())
+            stdout = self._conversation.ask(sha.encode() + b"\n" + self._end)
+            output = b""
+            while not output.endswith(self._end):
+                block = os.read(stdout.fileno(), 1 << 16)
+                if not block:
+                    raise OSError("git ended")
+                output += block
+            output = output.removesuffix(self._end)
         except (OSError, ValueError, GitError):
             self.close()
             return None
         commits = list(parse(chain.from_iterable(split([output.lstrip(b"\0")]))))
         return commits[0] if len(commits) == 1 and commits[0].sha == sha else None
-
-    def _output(self, sha: bytes) -> bytes:
-        stdout = self._conversation.ask(sha + b"\n" + self._end)
-        output = b""
-        while not output.endswith(self._end):
-            block = os.read(stdout.fileno(), 1 << 16)
-            if not block:
-                raise OSError("git ended")
-            output += block
-        return output.removesuffix(self._end)
 
     def close(self) -> None:
         self._conversation.close()

@@ -59,7 +59,10 @@ class Entries:
         # One snapshot for all reads: other processes write meanwhile.
         self._db = snapshot(self._path)
         until = Mark(*mark(self._db))
-        since = _mark(states.get(MARK), self._rules)
+        # How far an index has read; an index with other chunking rules starts again.
+        state = states.get(MARK)
+        parts = state.stamp.split("|") if state and state.digest == self._rules else []
+        since = Mark(parts[0], int(parts[1]), int(parts[2])) if len(parts) == 3 else Mark("", 0, 0)
         anew = since.journal != until.journal or since[1:] > until[1:]
         if anew:
             since = Mark(until.journal, 0, 0)
@@ -283,12 +286,6 @@ def _scope(scope: Scope) -> dict[str, str]:
     return {name: value for name, value in scope._asdict().items() if name != "session"}
 
 
-def _mark(state: State | None, rules: str) -> Mark:
-    """How far an index has read; an index with other chunking rules starts again."""
-    parts = state.stamp.split("|") if state and state.digest == rules else []
-    return Mark(parts[0], int(parts[1]), int(parts[2])) if len(parts) == 3 else Mark("", 0, 0)
-
-
 def _place(text: str) -> tuple[int, str]:
     ts, _, id_ = text.partition("|")
     return int(ts), id_
@@ -347,7 +344,8 @@ class _Segment:
 
     def ends(self, event: Event, threshold: int, most: int) -> bool:
         """Does the next event open a new segment?"""
-        if self.last is None or (event.user and _unanswered(self.last)):
+        # The result of a call may still come after a user message.
+        if self.last is None or (event.user and self.last.kind in ("tool_call", "node_start")):
             return False
         if event.user and self.user_tokens >= threshold:
             return True
@@ -363,11 +361,6 @@ class _Segment:
         if event.kind in _NODE_RESULTS:
             return self.node
         return event.kind in _RESULTS and _unkeyed_call(self.last)
-
-
-def _unanswered(event: Event) -> bool:
-    """Is it a call whose result may still come after a user message?"""
-    return event.kind in ("tool_call", "node_start")
 
 
 def _unkeyed_call(event: Event | None) -> bool:

@@ -35,18 +35,13 @@ def session(text: str, path: str) -> Past | None:
     header = _SESSION.search(text[:2000])
     client = header[1].lower().replace(" ", "-") if header else "specstory"
     id_ = header[2] if header else path.rpartition("/")[2]
-    start = _start(text, path, header[3] if header else "")
-    return Past(client, id_, path, partial(_events, text=text, start=start))
-
-
-def _start(text: str, path: str, moment: str | None) -> int:
-    """When it began: as its header says, its title or its name; 1 if nothing does."""
-    start = milliseconds((moment or "").replace("Z", "+00:00"))
+    # When it began: as its header says, its title or its name; 1 if nothing does.
+    start = milliseconds((header[3] or "" if header else "").replace("Z", "+00:00"))
     for match in (_TITLE.search(text[:2000]), _NAME.match(path.rpartition("/")[2])):
         if match and not start:
             clock = f"{match[2]}:{match[3]}:{match[4] or '00'}"
             start = milliseconds(f"{match[1]}T{clock}+00:00")
-    return start or 1
+    return Past(client, id_, path, partial(_events, text=text, start=start or 1))
 
 
 def _events(past: Past, text: str, start: int) -> Iterator[Event]:
@@ -97,19 +92,15 @@ def _prose_and_tools(body: str) -> tuple[str, list[tuple[str, str]]]:
     return "".join([*prose, body[place:]]), tools
 
 
-def _fenced(text: str) -> list[str]:
-    """What stands between fences, without the line of the first one."""
-    pieces = text.split("```")
-    return [piece.partition("\n")[2] for piece in pieces[1 : len(pieces) - 1 : 2]]
-
-
 def _use(about: str, body: str) -> ToolUse:
     attributes = dict(_ATTRIBUTE.findall(about))
     name = attributes.get("name", "")
     kind = attributes.get("type", "")
     summary = body.partition("</summary>")[0]
     coded = _CODED.search(summary) or _CODED.search(body)
-    fences = _fenced(body)
+    # What stands between fences, without the line of the first one.
+    pieces = body.split("```")
+    fences = [piece.partition("\n")[2] for piece in pieces[1 : len(pieces) - 1 : 2]]
     if kind == "shell" or name in SHELLS:
         command = coded[1] if coded else (fences[0].strip() if fences else "")
         tool = name if name in SHELLS else "Bash"
