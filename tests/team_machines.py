@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kinen.errors import InvalidEntry
 from kinen.journal import erase
 from kinen.journal import memories as learn
-from kinen.journal.schema import create
+from kinen.journal.migrate import create
 from kinen.journal.store import Journal
 from kinen.journal.write import row
 from kinen.model.journal import Learned, Scope
