@@ -15,7 +15,7 @@ from kinen.memory import Memory
 from kinen.memory.federation import ask_spaces
 from kinen.memory.reports import Point
 from kinen.model.records import Record
-from kinen.render.heat import COMMITS, Counts, Period, add, heat_map
+from kinen.render.heat import COMMITS, EPOCH, Counts, Period, add, heat_map
 from kinen.render.lanes import DAYS, lanes
 from kinen.render.treemap import treemap
 from kinen.text import epoch, estimate, now
@@ -29,7 +29,9 @@ SPANS = (1, 7, 30, 90, 365)
 USUAL = 7
 LONGEST = 3_650
 MOST = 200
-"""Sessions and commits that are read."""
+"""Sessions and commits of some days that are read."""
+LATEST = 50
+"""Sessions of a time that is too long for bars."""
 POINTS = 6
 """Decisions and open points that are shown."""
 FILES = 30
@@ -69,11 +71,11 @@ def page(memory: Memory, visit: Visit) -> Page:
     days = _days(memory, period)
     points = memory.reports.decisions(period.start)
     decided = [point for point in points if point.at <= period.end]
-    edits = memory.journal.edited_files(milliseconds(period.start), milliseconds(period.end), FILES)
+    edits = memory.journal.edited_files(milliseconds(period.start), milliseconds(period.end))
     values = {
         **_values(visit, period, days, decided),
         "decided": decided,
-        "files": treemap(edits),
+        "files": treemap(edits[:FILES]),
         "more": [] if visit.reader else _what_is_next(memory),
         "known": bool(newest),
     }
@@ -120,7 +122,8 @@ def _title(period: Period) -> str:
 
 def _days(memory: Memory, period: Period, space: str = "") -> Days:
     """What happened in a time: of a long one the latest sessions, and counts instead of commits."""
-    overviews = memory.sessions.overviews(MOST, since=period.start, until=period.end)
+    most = MOST if period.days <= DAYS else LATEST
+    overviews = memory.sessions.overviews(most, since=period.start, until=period.end)
     sessions = [(session, space) for session in overviews if session.started >= period.start]
     if period.days <= DAYS:
         commits = memory.git.commits_between(period.start, period.end, MOST)
@@ -144,7 +147,7 @@ def _values(visit: Visit, period: Period, days: Days, decided: Sequence[Point]) 
         "earlier": _place(visit, period, period.first - timedelta(days=1)),
         "later": _place(visit, period, later) if period.last < period.today else "",
         "sessions": days.sessions,
-        "full": len(sessions) >= MOST,
+        "full": len(sessions) >= (MOST if period.days <= DAYS else LATEST),
         "totals": {
             name: sum(getattr(session, name) for session in sessions)
             for name in ("seconds", "prompts", "edits", "commands", "errors")
@@ -159,7 +162,10 @@ def _values(visit: Visit, period: Period, days: Days, decided: Sequence[Point]) 
     }
     if period.days > DAYS:
         day = f"{url}{'&' if '?' in url else '?'}days=1&until="
-        values["heat"] = heat_map(days.counts, period, lambda _, last: day + last)
+        earliest = min((hour for hours in days.counts.values() for hour in hours), default=0)
+        first = max(period.first, EPOCH + timedelta(hours=earliest))
+        fitting = Period(first, period.last, period.today)
+        values["heat"] = heat_map(days.counts, fitting, lambda _, last: day + last)
         values["commits"] = sum(days.counts.get(COMMITS, {}).values())
         return values
     marks = [(epoch(point.at) / 1000, point.text, visit.record(point.ref)) for point in decided]
@@ -190,7 +196,9 @@ def _what_is_next(memory: Memory) -> dict[str, Any]:
     """What is open, and what an agent that begins now is told of everything."""
     start = memory.journal.start()
     text, refs = start.brief()
-    left = by_worth(entry for entry in start.entries() if entry.kind in OPEN)
+    entries = start.entries()
+    texts = {entry.ref: entry.text for entry in entries}  # what is not indexed yet has no title
+    left = by_worth(entry for entry in entries if entry.kind in OPEN)
     fits = [ref for ref in refs if cites(text, ref)]
     left_out = [ref for ref in refs if ref not in fits]
     return {
@@ -200,6 +208,10 @@ def _what_is_next(memory: Memory) -> dict[str, Any]:
         "parts": sections(text),
         "fits": len(fits),
         "all": len(refs),
-        "left_out": [(ref, title_of(memory, ref)) for ref in left_out[:POINTS]],
+        "left_out": [
+            (ref, title if title != ref else texts.get(ref, ref))
+            for ref in left_out[:POINTS]
+            for title in (title_of(memory, ref),)
+        ],
         "missing": len(left_out),
     }
