@@ -121,7 +121,8 @@ def page(memory: Memory, visit: Visit) -> Page:
 
 def _name(memory: Memory, ref: str) -> str:
     """The title of a record, without its kind: the colour says that."""
-    return title_of(memory, ref).removeprefix("session: ")
+    title = title_of(memory, ref)
+    return title.partition(": ")[2] or title if ref.startswith(("capsule:", "memory:")) else title
 
 
 def picture(memory: Memory, graph: Graph) -> dict[str, Any]:
@@ -216,6 +217,7 @@ def _depth(visit: Visit) -> int:
 def _build(memory: Memory, visit: Visit) -> Graph:
     ref = visit.fields.get("ref")
     only = visit.fields.get("only")
+    depth = _depth(visit)
     orphans = [record.ref for record in memory.records.orphans()]
     broken = {edge.source for edge in memory.records.broken_links()}
     if only == "orphans":
@@ -230,7 +232,7 @@ def _build(memory: Memory, visit: Visit) -> Graph:
         whole = len(linked) <= SMALL
         centre = "" if whole else linked[0]
     if centre and not whole:
-        edges = memory.records.links(centre, _depth(visit))
+        edges = memory.records.links(centre, depth)
     if only == "broken":
         edges = [edge for edge in edges if edge.source in broken or edge.target in broken]
         edges += [Edge(source, source, "links") for source in sorted(broken)]

@@ -245,7 +245,7 @@ function* placesOf(pen, title, x, gap) {
   const left = canvas.clientWidth * MARGIN;
   const right = left + canvas.clientWidth;
   const rooms = x < left || x > right ? [Infinity, 0] : [right - x - gap - 2, x - left - gap - 2];
-  for (let length = 32; length >= 8; length -= 8) {
+  for (let length = 32; length >= 16; length -= 8) {
     const text = title.length > length ? `${title.slice(0, length - 1)}…` : title;
     const width = pen.measureText(text).width;
     if (width <= rooms[0]) yield [text, x + gap, x + gap + width];
