@@ -155,7 +155,7 @@ def test_no_command_shows_what_was_erased_though_another_process_holds_the_index
         for ref in (story.ref, *story.files):
             ran = kinen(verb, ref)
             assert ran.code == 0, ran.err
-            assert f"(pid {holder.pid}) is indexing this space: embedding, 54 %" in ran.err
+            assert f"(pid {holder.pid}) is indexing this space: making vectors, 54 %" in ran.err
             assert "nothing shows it from now on" in ran.err
         assert shown(kinen) == {}
         assert kinen("show", "plan.md").code == 2

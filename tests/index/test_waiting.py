@@ -53,8 +53,11 @@ def test_who_waits_says_for_whom_and_how_far_that_is(space: Path, held: str) -> 
     assert out == ""
     waiting, failed = err.splitlines()
     assert waiting.startswith("note: kinen ")
-    assert f"(pid {os.getpid()}) is indexing this space: embedding, 54 %; waiting up to" in waiting
-    assert f"(pid {os.getpid()}) is indexing this space: embedding, 54 %" in failed
+    assert (
+        f"(pid {os.getpid()}) is indexing this space: making vectors, 54 %; waiting up to"
+        in waiting
+    )
+    assert f"(pid {os.getpid()}) is indexing this space: making vectors, 54 %" in failed
 
 
 def test_ctrl_c_ends_the_wait_at_once(space: Path, held: str) -> None:
@@ -118,7 +121,7 @@ def test_python_learns_who_is_waited_for(space: Path, held: str) -> None:
     output: list[str] = []
     settings = {"index.embedding_provider": "none"}
     with Memory.open(space, settings=settings) as memory:
-        with pytest.raises(Busy, match=r"embedding, 54 %"):
+        with pytest.raises(Busy, match=r"making vectors, 54 %"):
             memory.sync(wait=0.1, on_wait=output.append)
         work = memory.index.work()
     assert len(output) == 1

@@ -122,6 +122,9 @@ def test_a_clone_finds_the_sessions_of_its_checkpoints(repository: Repository) -
     checkpoint(repository, "0123456789ab", TALK, summary=summary)
     assert any(ref.startswith("observation:") for ref in refs(repository.root, "samovar whistle"))
     rows = {row.kind: row for row in traces(repository.root)}
+    with Memory.open(repository.root) as memory:
+        edited = memory.journal.edited_files(0, 1 << 42)
+    assert [(file.path, file.edits, file.sessions) for file in edited] == [("whistle.py", 1, 1)]
     capsule = rows["capsule"]
     assert capsule.session == ID
     assert capsule.title == "please make the samovar whistle"

@@ -19,6 +19,7 @@ import httpx
 import pytest
 
 from daemon.served import Project
+from kinen.memory import Memory
 from web.conftest import served
 from web.demo import LABELS, fill
 from web.hostile import NAME, NOTE, write_hostile
@@ -254,9 +255,9 @@ def test_every_other_change_and_its_undo(tab: Tab, site: Site) -> None:
     for button, done in (("Superseded by", "superseded"), ("Merge into", "merged")):
         first = page.locator("#memories > li").first
         first.locator("summary", has_text="Edit").click()
-        form = first.locator("form", has_text=button)
-        form.locator("input[name=other]").fill(str(last))
-        form.locator("button").click()
+        first.locator("a", has_text=button).click()
+        page.wait_for_url("**choose=*")
+        page.locator(f"[id='{last}'] >> text=This one").click()
         page.wait_for_url(f"**done={done}**")
         page.click("#undo")
         page.wait_for_url("**done=restored**")
@@ -371,6 +372,128 @@ def test_somebody_new_finds_their_way_by_clicking(demo_tab: Tab) -> None:
     page.click("#undo")
     page.wait_for_url("**done=restored**")
     assert page.locator("#memories > li").count() == count
+
+
+class Person:
+    """Somebody who only clicks and types; their clicks are counted."""
+
+    def __init__(self, tab: Tab) -> None:
+        self.tab = tab
+        self.page = tab.open("today")
+        self.clicks = 0
+
+    def click(self, *names: str) -> None:
+        """Click what a person sees by its words, or by a selector, one after the other."""
+        for name in names:
+            self.page.locator(name).locator("visible=true").first.click()
+            self.clicks += 1
+
+    def search(self, words: str) -> None:
+        self.page.keyboard.press("/")
+        self.page.keyboard.type(words)
+        self.page.keyboard.press("Enter")
+        self.page.wait_for_selector(".hits article")
+
+    def sees(self, text: str) -> None:
+        playwright.expect(self.page.locator("main")).to_contain_text(text)
+
+
+def why_it_was_decided(person: Person) -> None:
+    person.click(
+        "nav >> text=Knowledge", "text=Sessions move to PostgreSQL", "aside >> text=Round 2"
+    )
+    person.sees("nothing else uses it")
+
+
+def which_session_changed_a_file(person: Person) -> None:
+    person.click("nav >> text=Code", ".rows >> text=labels/render.py")
+    person.sees("Sessions that changed it")
+    person.sees(LABELS)
+
+
+def what_an_agent_was_told(person: Person) -> None:
+    person.click("nav >> text=Told", "text=Sent so far", "tbody th a")
+    person.sees("Left out")
+
+
+def what_changed_between_two_dates(person: Person) -> None:
+    person.click("nav >> text=Knowledge", "text=Compare", "text=30 days")
+    person.sees("New")
+
+
+def how_an_error_was_fixed(person: Person) -> None:
+    person.click("text=Errors")
+    person.page.fill("main input[name=q]", "KeyError: 'carrier'")
+    person.page.keyboard.press("Enter")
+    person.sees("✓ fixed")
+
+
+def where_a_note_leads(person: Person) -> None:
+    person.search("session store decision")
+    person.click(".hits h2 a:has-text('ADR')", "aside a")
+    assert "ref=" in person.page.url
+
+
+def hand_a_session_to_a_colleague(person: Person) -> None:
+    person.click("nav >> text=Sessions", f"main >> text={LABELS}")
+    with person.page.expect_download() as download:
+        person.click("text=Share")
+    assert LABELS in Path(download.value.path()).read_text()
+
+
+def what_agents_did_last_week(person: Person) -> None:
+    person.click("text=Week")
+    person.sees(LABELS)
+
+
+def correct_a_memory(person: Person) -> None:
+    person.click("nav >> text=Knowledge", "#memories summary")
+    person.page.fill("#memories textarea >> visible=true", "Sessions stay in PostgreSQL.")
+    person.click("#memories details[open] >> text=Save")
+    person.sees("Sessions stay in PostgreSQL.")
+
+
+def forget_a_secret(person: Person) -> None:
+    person.search("deploy labels done")
+    person.click(".hits article:has-text('./deploy') h2 a", "text=Erase…", "text=Erase for good")
+    person.sees("Erased")
+
+
+TASKS = (
+    why_it_was_decided,
+    which_session_changed_a_file,
+    what_an_agent_was_told,
+    what_changed_between_two_dates,
+    how_an_error_was_fixed,
+    where_a_note_leads,
+    hand_a_session_to_a_colleague,
+    what_agents_did_last_week,
+    correct_a_memory,
+    forget_a_secret,
+)
+"""What people come for, from Today on; those that change something are last."""
+FEW = 3
+
+
+def test_ten_tasks_take_few_clicks(chromium: Any, project: Project) -> None:
+    fill(project)
+    with Memory.open(project.root) as memory:
+        scope = {"session": "s9", "agent": "gemini"}
+        capsule = memory.journal.open_capsule("carriers without a name", scope=scope)
+        for code, output in ((1, "KeyError: 'carrier'"), (0, "3 passed")):
+            about = {"command": "pytest -q tests/shipping", "exitCode": code}
+            memory.observe(output, kind="command", scope=scope, provenance=about)
+        memory.journal.close_capsule(capsule.ref)
+    with served(project) as site:
+        tab = Tab(chromium, site)
+        clicks = {}
+        for task in TASKS:
+            person = Person(tab)
+            task(person)
+            clicks[task.__name__] = person.clicks
+        tab.close()
+    print(json.dumps(clicks, indent=1))
+    assert sum(count <= FEW for count in clicks.values()) >= len(TASKS) - 2, clicks
 
 
 def test_the_graph_pans_zooms_filters_and_names(demo_tab: Tab) -> None:

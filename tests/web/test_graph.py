@@ -13,6 +13,8 @@ from kinen.web import graph as graphs
 from kinen.web.graph import layout
 
 if TYPE_CHECKING:
+    import pytest
+
     from web.conftest import Site
 
 ADR = "artifact:artifacts/adr-007-session-store.md"
@@ -42,7 +44,20 @@ def test_the_neighbourhood_of_a_record(site: Site) -> None:
     assert counts(site.get("graph/data", ref=ADR, depth="1").content)[::2] == (len(ends), 1)
 
 
-def test_without_a_ref_the_most_linked_record_is_the_centre(site: Site) -> None:
+def test_without_a_ref_a_small_space_is_drawn_whole_with_orphans_aside(site: Site) -> None:
+    assert "the whole space" not in tree(site.page("graph")).css_first("main form").text()
+    assert site.get("graph/data").content == site.get("graph/data", all="1").content
+    drawn = graphs.numbered(
+        ["note:a", "note:b", "note:c"], [Edge("note:a", "note:b", "")], set(), set()
+    )
+    linked, _, alone = graphs.places(drawn)[:, 1]
+    assert linked < alone
+
+
+def test_without_a_ref_the_most_linked_record_of_a_large_space_is_the_centre(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graphs, "SMALL", 2)
     page = tree(site.page("graph"))
     assert "which has the most links" in page.css_first(".notes").text()
     assert counts(site.get("graph/data").content)[2] == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
+from kinen.index.lock import announced
 from kinen.model.records import Query
 from web.conftest import served
 
@@ -307,6 +309,43 @@ def test_every_page_has_the_search_box_and_five_words(site: Site) -> None:
         == "/ Control+K Meta+K"
     )
     assert (page.css_first("a.health").attributes["href"] or "").endswith("/health")
+
+
+def test_pages_say_how_far_an_index_or_an_import_is(site: Site) -> None:
+    assert not tree(site.page("today")).css("#working")
+    with site.memory() as memory:
+        folder = memory.core.folder
+    for name, phase, words in (
+        ("sync.lock", "embed", "making vectors, 54 %"),
+        ("import", "import", "importing sessions, 54"),
+    ):
+        with announced(os.path.join(folder, name)) as progress:
+            progress(phase, 54, 100 if phase == "embed" else 0)
+            page = tree(site.page("today"))
+            assert page.css_first("#working b").text().lower() == words
+            assert words in (page.css_first("a.health").attributes["title"] or "")
+            assert site.get("health/data").json() == {"level": "busy", "text": words}
+    assert site.get("health/data").json()["level"] == "good"
+
+
+def test_the_tree_of_files_counts_edits_by_folder(site: Site, session: str) -> None:
+    page = tree(site.page("code"))
+    assert "labels/render.py" in page.css_first(".map").html
+    assert page.css(".heat a"), "edits by folder and time"
+    assert "notes/" in texts(page, ".rows a")
+    inside = texts(tree(site.page("code", folder="notes")), ".rows a")
+    assert "oncall.md" in inside
+    assert "labels/" not in inside
+
+
+def test_another_memory_is_chosen_from_the_list(site: Site, session: str) -> None:
+    ref, content = _first_memory(site)
+    for action in ("merge", "supersede"):
+        page = tree(site.page("knowledge", choose=action, ref=ref))
+        assert content in page.css_first(".banner").text()
+        forms = page.css("#memories form")
+        assert len(forms) == len(page.css("#memories > li")) == len(_memories(site)) - 1
+        assert all((form.attributes["action"] or "").endswith(f"/{action}") for form in forms)
 
 
 def test_a_file_has_its_history_and_companions(site: Site) -> None:

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Coroutine
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote
 
 from fastapi import APIRouter, Request, Response
@@ -30,10 +30,14 @@ from kinen.http.guard import (
 )
 from kinen.http.space import CurrentSpace, LastEvent, RequestSpace, event_stream, json_response
 from kinen.memory import Memory
+from kinen.memory.index import work_in
 from kinen.space import registry
 from kinen.verbs import requests
 from kinen.web import health, site
 from kinen.web.page import ALL, MOVED, ROOT, Fields, Page, Visit, frame, open_page
+
+if TYPE_CHECKING:
+    from kinen.index.lock import Work
 
 api = APIRouter()
 pages = APIRouter()
@@ -101,7 +105,7 @@ async def open_link(request: Request, key: str = "") -> Response:
 async def first(request: Request) -> Response:
     """The first page: that of the server's folder, of the only space, or of all spaces."""
     backend = request.app.state.backend
-    names = _names()
+    names = _spaces()[0]
     if backend.default:
         space = RequestSpace(backend, "")
         return RedirectResponse(await space.call(lambda memory: first_page(memory.space.name)), 303)
@@ -261,17 +265,20 @@ def _restart(request: Request, visit: Visit) -> Response:
 async def _visit(request: Request, space: str, page: str, pairs: Any) -> Visit:
     backend = request.app.state.backend
     session = backend.access.session(request.scope)
-    names = await backend.pool.thread(_names)
+    names, work = await backend.pool.thread(_spaces, space)
     token = session.token if session else ""
     daemon = await backend.pool.thread(backend.state)
     can_restart = backend.restart is not None
-    return Visit(space, page, Fields(pairs), names, token, daemon, can_restart)
+    return Visit(space, page, Fields(pairs), names, token, daemon, can_restart, work)
 
 
-def _names() -> tuple[str, ...]:
-    """The names of all spaces whose folder is there."""
-    spaces = registry.registered(paths.default_home(os.environ))
-    return tuple(space.name for space in spaces if not space.missing)
+def _spaces(name: str = "") -> "tuple[tuple[str, ...], Work | None]":
+    """The names of all spaces whose folder is there, and what goes on in one of them."""
+    spaces = [
+        space for space in registry.registered(paths.default_home(os.environ)) if not space.missing
+    ]
+    works = [work_in(space.index_folder()) for space in spaces if space.name == name]
+    return tuple(space.name for space in spaces), next(filter(None, works), None)
 
 
 def html_response(document: str | bytes, status: int = 200) -> Response:

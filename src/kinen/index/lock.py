@@ -28,7 +28,12 @@ STEP = 0.05
 """Seconds between two tries; Ctrl-C ends the wait in between."""
 INTERVAL = 0.5
 """Seconds between two writes of the progress."""
-PHASES = {"read": "reading files", "history": "reading the history", "embed": "embedding"}
+PHASES = {
+    "read": "reading files",
+    "history": "reading the history",
+    "embed": "making vectors",
+    "import": "importing sessions",
+}
 
 
 class Work(NamedTuple):
@@ -45,11 +50,14 @@ class Work(NamedTuple):
 
     @property
     def text(self) -> str:
-        """For people: `kinen daemon (pid 1452) is indexing this space: embedding, 54 %`."""
-        share = f", {100 * self.done // self.total} %" if self.total else ""
-        phase = PHASES.get(self.phase, "")
-        doing = f": {phase}{share}" if phase else ""
-        return f"kinen {self.command} (pid {self.pid}) is indexing this space{doing}"
+        """For people: `kinen daemon (pid 1452) is indexing this space: making vectors, 54 %`."""
+        return f"kinen {self.command} (pid {self.pid}) is indexing this space: {self.progress}"
+
+    @property
+    def progress(self) -> str:
+        """What it does and how far it is: `making vectors, 54 %`."""
+        amount = f"{100 * self.done // self.total} %" if self.total else f"{self.done:,}"
+        return ", ".join([PHASES.get(self.phase, "indexing"), *[amount] * bool(self.done)])
 
 
 def work_at(lock: str) -> Work | None:
@@ -76,13 +84,20 @@ def sync_lock(
     db = sqlite3.connect(private.database(path), isolation_level=None, timeout=0)
     try:
         _take(db, path, wait, on_wait)
-        try:
-            yield _notes(_state_file(path))
-        finally:
-            with contextlib.suppress(OSError):
-                os.unlink(_state_file(path))
+        with announced(path) as progress:
+            yield progress
     finally:
         db.close()
+
+
+@contextlib.contextmanager
+def announced(path: str) -> Iterator[Progress]:
+    """A function that notes the progress of work for others, who ask `work_at`, until it ends."""
+    try:
+        yield _notes(_state_file(path))
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(_state_file(path))
 
 
 def _take(db: sqlite3.Connection, path: str, wait: float, on_wait: Callable[[str], None]) -> None:

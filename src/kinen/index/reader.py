@@ -32,6 +32,10 @@ MENTIONS = 20_000
 _CHUNK = "c.n, c.body, c.heading, c.start_line, c.end_line, c.page"
 
 
+_TRACES = "source = 'traces' AND key != ''"
+"""Records of sessions that came with the repository, all of which have a key: that is indexed."""
+
+
 class Reader:
     """Read access to one index database."""
 
@@ -215,7 +219,23 @@ class Reader:
         """Sessions that came with the repository by tool and agent, the most first."""
         return self.db.execute(
             "SELECT json_extract(metadata, '$.origin'), agent, COUNT(*) FROM records"
-            " WHERE source = 'traces' AND kind = 'capsule' GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2"
+            f" WHERE {_TRACES} AND kind = 'capsule' GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2"
+        ).fetchall()
+
+    def traces(self) -> list[Record]:
+        """The sessions that came with the repository."""
+        rows = self.db.execute(
+            f"SELECT {RECORD} FROM records r WHERE {_TRACES} AND r.kind = 'capsule'"
+        )
+        return [to_record(row) for row in rows]
+
+    def trace_edits(self, since: str, until: str) -> list[tuple[str, str, str]]:
+        """The edits in these sessions in a time: the file, the session and the moment of each."""
+        return self.db.execute(
+            "SELECT j.value, o.session, o.at FROM (SELECT parent session, at, metadata FROM records"
+            f" WHERE {_TRACES} AND event = 'file_diff' AND at BETWEEN ? AND ?) o,"
+            " json_each(o.metadata, '$.files') j",
+            (since, until),
         ).fetchall()
 
     def trace_events(self) -> dict[str, dict[str, int]]:
@@ -227,7 +247,7 @@ class Reader:
         for parent, event, count in self.db.execute(
             "SELECT parent, CASE WHEN event = 'message'"
             " AND IFNULL(json_extract(metadata, '$.role'), '') != 'assistant'"
-            " THEN 'prompt' ELSE event END, COUNT(*) FROM records WHERE source = 'traces'"
+            f" THEN 'prompt' ELSE event END, COUNT(*) FROM records WHERE {_TRACES}"
             " AND kind = 'observation' GROUP BY 1, 2"
         ):
             counts.setdefault(parent, {})[event] = count

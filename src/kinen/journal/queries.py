@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,9 @@ from kinen.storage.database import begins
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Sequence
 
+DAY = 86_400_000
+"""Milliseconds."""
 LEAST = 6
 """Characters of an id that stand for it where names of files are accepted too."""
 
@@ -389,19 +391,36 @@ class FileEdits(NamedTuple):
     sessions: int
     last: int
     """Epoch milliseconds."""
+    days: dict[int, int]
+    """Edits by day since 1970."""
 
 
-def edited_files(
-    db: sqlite3.Connection, after: int = 0, before: int = 1 << 62, most: int = 100
-) -> list[FileEdits]:
-    """The files that agents edited in a time, the most edited first."""
-    rows = db.execute(
-        "SELECT j.value, COUNT(*), COUNT(DISTINCT capsule), MAX(ts) FROM observations,"
-        " json_each(files) j WHERE kind = 'file_diff' AND ts BETWEEN ? AND ? AND NOT redacted"
-        " AND forgotten_at = 0 AND j.type = 'text' GROUP BY 1 ORDER BY 2 DESC, 4 DESC LIMIT ?",
-        (after, before, most),
-    )
-    return [FileEdits(*row) for row in rows]
+def edits(
+    db: sqlite3.Connection, after: int = 0, before: int = 1 << 62
+) -> list[tuple[str, str, int]]:
+    """The edits of agents in a time: the file, the session and the moment of each."""
+    return db.execute(
+        "SELECT j.value, capsule, ts FROM observations, json_each(files) j"
+        " WHERE kind = 'file_diff' AND ts BETWEEN ? AND ? AND NOT redacted"
+        " AND forgotten_at = 0 AND j.type = 'text'",
+        (after, before),
+    ).fetchall()
+
+
+def by_file(changes: Iterable[tuple[str, str, int]]) -> list[FileEdits]:
+    """The files of edits, the most edited first."""
+    moments: dict[str, list[int]] = {}
+    sessions: dict[str, set[str]] = {}
+    for path, session, at in changes:
+        moments.setdefault(path, []).append(at)
+        sessions.setdefault(path, set()).add(session)
+    files = [
+        FileEdits(
+            path, len(times), len(sessions[path]), max(times), Counter(at // DAY for at in times)
+        )
+        for path, times in moments.items()
+    ]
+    return sorted(files, key=lambda file: (-file.edits, -file.last, file.path))
 
 
 def masked(db: sqlite3.Connection) -> list[tuple[str, int]]:

@@ -220,7 +220,9 @@ def _step(event: Observation) -> Step:
     if event.kind == "tool_call":
         tool = events.tool_use(event) or events.string(event, "toolName")
         return replace(step, text=tool or excerpt(event.content, LONGEST))
-    return replace(step, text=excerpt(event.content.partition("\n")[0], LONGEST), look=False)
+    task = events.string(event, "description") if event.kind == "node_end" else ""
+    name = ": ".join(filter(None, [event.content.partition("\n")[0], task]))
+    return replace(step, text=excerpt(name, LONGEST), look=False)
 
 
 def _only_reads(program: str) -> bool:

@@ -41,6 +41,8 @@ MOST_FILES = 10_000
 """Maximum number of files of a space for it, since a sync looks at all of them."""
 NO_VECTORS = "vectors.off"
 """The file that says that nothing is embedded unless `kinen index` asks for it."""
+IMPORT = "import"
+"""The name of the work of an import, which others can ask for."""
 LATER_FILES = "the files are still being indexed: more will be found later"
 LATER = "the journal is still being indexed: more will be found later"
 
@@ -49,6 +51,13 @@ EMPTY_SPACE = (
     "nothing to search here yet: write a note, commit something, or run `kinen import transcripts`"
     " for past sessions of agents"
 )
+
+
+def work_in(folder: str) -> Work | None:
+    """What goes on in a folder of data: an index that is made, or an import; None if nothing."""
+    from kinen.index.lock import work_at
+
+    return work_at(os.path.join(folder, "sync.lock")) or work_at(os.path.join(folder, IMPORT))
 
 
 class Index:
@@ -434,9 +443,7 @@ class Index:
 
     def work(self) -> Work | None:
         """Which process indexes this space now, and how far it is; None if none does."""
-        from kinen.index.lock import work_at
-
-        return work_at(self._core.file("sync.lock"))
+        return work_in(self._core.folder)
 
     @property
     def vectors_off(self) -> bool:

@@ -326,13 +326,14 @@ class Journal:
         """Observations by agent and hour since 1970."""
         return self._core.census.hours(self._core.store.db) if self._core.store.exists else {}
 
-    def edited_files(
-        self, after: int = 0, before: int = 1 << 62, most: int = 100
-    ) -> list[queries.FileEdits]:
+    def edited_files(self, after: int, before: int) -> list[queries.FileEdits]:
         """The files that agents edited in a time, in milliseconds; the most edited first."""
-        if not self._core.store.exists:
-            return []
-        return queries.edited_files(self._core.store.db, after, before, most)
+        from kinen.memory.traces import Traces
+
+        edits = Traces(self._core).edits(after, before)
+        if self._core.store.exists:
+            edits += queries.edits(self._core.store.db, after, before)
+        return queries.by_file(edits)
 
     def masked(self) -> list[tuple[str, int]]:
         """Classes of secrets that were masked, with the number of observations."""

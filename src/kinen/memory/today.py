@@ -14,7 +14,9 @@ from kinen.render.heat import COMMITS, Counts, Period
 from kinen.render.lanes import DAYS
 
 MOST = 200
-"""Sessions and commits that are read."""
+"""Sessions and commits of some days that are read."""
+LATEST = 50
+"""Sessions of a time that is too long for bars."""
 OPEN = ("next", "failed", "stopped")
 """Kinds of what a session left open."""
 
@@ -34,7 +36,8 @@ def days(memory: Memory, period: Period, space: str = "", *, commits: bool = Tru
 
     Without `commits` the index is not needed, which may not be there yet.
     """
-    overviews = memory.sessions.overviews(MOST, since=period.start, until=period.end)
+    most = MOST if period.days <= DAYS else LATEST
+    overviews = memory.sessions.overviews(most, since=period.start, until=period.end)
     sessions = [(session, space) for session in overviews if session.started >= period.start]
     if period.days <= DAYS or not commits:
         records = memory.git.commits_between(period.start, period.end, MOST) if commits else []
@@ -55,12 +58,16 @@ class Outlook(NamedTuple):
     budget: int
     fitting: list[str]
     """Refs of what the text cites."""
-    left_out: list[str]
+    left_out: dict[str, str]
+    """With their texts: what is not indexed yet has no title."""
 
 
 def outlook(memory: Memory) -> Outlook:
     start = memory.journal.start()
     text, refs = start.brief()
-    left = list(by_worth(entry for entry in start.entries() if entry.kind in OPEN))
+    entries = start.entries()
+    left = by_worth(entry for entry in entries if entry.kind in OPEN)
     fitting = [ref for ref in refs if cites(text, ref)]
-    return Outlook(left, text, start.budget, fitting, [ref for ref in refs if ref not in fitting])
+    texts = {entry.ref: entry.text for entry in entries}
+    left_out = {ref: texts.get(ref, ref) for ref in refs if ref not in fitting}
+    return Outlook(left, text, start.budget, fitting, left_out)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kinen.errors import Ambiguous
 from kinen.model.journal import Capsule, Observation, Scope
 from kinen.model.records import Query, Record
-from kinen.text import epoch, excerpt
+from kinen.text import epoch, excerpt, iso
 
 if TYPE_CHECKING:
     from kinen.journal.timeline import SessionOverview, SessionTimeline
@@ -56,10 +56,15 @@ class Traces:
         ]
         return [row for row in rows if row.agent.startswith(agent)]
 
+    def edits(self, after: int, before: int) -> list[tuple[str, str, int]]:
+        """Their edits in a time, in milliseconds: the file, the session and the moment of each."""
+        if not self._indexed:
+            return []
+        rows = self._core.reader.trace_edits(iso(after / 1000), iso(before / 1000))
+        return [(path, session, epoch(at)) for path, session, at in rows]
+
     def _capsules(self) -> list[Record]:
-        records = self._core.reader.records(("capsule",))
-        traces = [row for row in records if (row.metadata or {}).get("origin")]
-        return sorted(traces, key=lambda row: (row.at, row.ref), reverse=True)
+        return sorted(self._core.reader.traces(), key=lambda row: (row.at, row.ref), reverse=True)
 
     def _overview(self, record: Record, events: dict[str, int]) -> SessionOverview:
         from kinen.journal.timeline import TITLE, SessionOverview

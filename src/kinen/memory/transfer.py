@@ -16,7 +16,9 @@ from typing import IO, TYPE_CHECKING, Any, Literal, TypeGuard
 from kinen import paths
 from kinen.errors import KinenError, NotFound
 from kinen.ids import timed_id
+from kinen.index.lock import announced
 from kinen.journal import queries
+from kinen.memory.index import IMPORT
 from kinen.model.journal import Capsule, Scope
 from kinen.privacy.masking import evidence
 from kinen.render.text import counts_text
@@ -141,11 +143,18 @@ class Transfer:
 
         tally = Tally()
         folders = {self._core.space.root, *self._core.space.roots}
-        count = _Count(progress or (lambda _: None))
         looked = sources or places(os.environ, folders)
         here = cache(self._is_here)
-        for place in looked:
-            for past in sessions_in(place, tally):
+        with announced(self._core.file(IMPORT)) as announce:
+            announce("import", 0, 0)
+
+            def advance(read: int) -> None:
+                announce("import", read, 0)
+                if progress:
+                    progress(read)
+
+            count = _Count(advance)
+            for past in chain.from_iterable(sessions_in(place, tally) for place in looked):
                 if sources or here(past.cwd, past.project, past.origin):
                     with contextlib.suppress(_Undone), self._core.store.writing() as db:
                         self._take(db, past, count)

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from kinen.errors import QueryError
 from kinen.model.tuples import NamedTuple
+from kinen.render.text import counted
 from kinen.text import now
 
 ROWS = 6
@@ -141,17 +142,24 @@ def rows_of(counts: Counts) -> Counts:
 
 
 def heat_map(
-    counts: Counts, period: Period, url: Callable[[str, str], str], name: str = "activity"
+    counts: Counts,
+    period: Period,
+    url: Callable[[str, str], str],
+    name: str = "activity",
+    noun: str = "events",
 ) -> Heat:
     """A row for each agent and one for commits; columns are hours, days or weeks.
 
-    `url` leads to a time, by the first day of its column and by the last with an event.
+    `noun` is what is counted. `url` leads to a time, by the first day of its column and by the last
+    with an event.
     """
     shown = rows_of(counts)
     cells = [
         cell
         for number, (agent, by_hour) in enumerate(shown.items())
-        for cell in _row(agent, by_hour, period, TOP + number * ROW, url)
+        for cell in _row(
+            agent, by_hour, period, TOP + number * ROW, url, COMMITS if agent == COMMITS else noun
+        )
     ]
     return Heat(
         names=tuple(shown),
@@ -193,7 +201,12 @@ def _label(period: Period, number: int) -> str:
 
 
 def _row(
-    name: str, by_hour: dict[int, int], period: Period, y: int, url: Callable[[str, str], str]
+    name: str,
+    by_hour: dict[int, int],
+    period: Period,
+    y: int,
+    url: Callable[[str, str], str],
+    noun: str,
 ) -> list[Cell]:
     """The cells of an agent: the darker, the more events, compared with its busiest time."""
     start = period.hours.start
@@ -214,7 +227,8 @@ def _row(
                 x=column * period.cell,
                 y=y + 2,
                 level=1 + min(3, int(4 * count / (most + 1))),
-                title=f"{begin:{'%Y-%m-%d %H:00' if step == 1 else '%Y-%m-%d'}}, {name}: {count:,}",
+                title=f"{begin:{'%Y-%m-%d %H:00' if step == 1 else '%Y-%m-%d'}}, {name}: "
+                + counted(count, noun),
                 url=url(f"{begin:%Y-%m-%d}", last),
             )
         )

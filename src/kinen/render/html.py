@@ -17,6 +17,7 @@ from markupsafe import Markup
 from kinen.characters import visible, visible_line
 from kinen.ids import short_id
 from kinen.journal import events
+from kinen.journal.timeline import first_sentence
 from kinen.model.records import KINDS, Vote
 from kinen.recall.tiers import HEADINGS
 from kinen.render import markdown
@@ -118,6 +119,11 @@ def groupby_day(sessions: Iterable[tuple[Any, str]]) -> list[tuple[str, list[tup
     return list(days.items())
 
 
+def kind_name(kind: str) -> str:
+    """What a kind of record is called: an observation is a step of a session."""
+    return {"capsule": "session", "observation": "step"}.get(kind, kind)
+
+
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(os.path.join(FOLDER, "templates")),
@@ -136,9 +142,11 @@ def _environment() -> Environment:
         counted=counted,
         duration=duration,
         excerpt=excerpt,
+        first_line=first_sentence,
         groupby_day=groupby_day,
         inline=markdown.inline,
         int_text="{:.0f}".format,
+        kind_name=kind_name,
         line=visible_line,
         markdown=markdown.markdown,
         moment=moment,

@@ -10,7 +10,7 @@ from kinen.render.text import counted
 
 WIDTH = 400
 HEIGHT = 330
-LETTER = 8.0
+LETTER = 7.0
 """About how wide a letter is."""
 LINE = 16
 
@@ -37,7 +37,7 @@ def treemap(
     for file, (x, y, width, height) in zip(files, boxes, strict=True):
         name = file.path.rpartition("/")[2]
         room = int((width - 8) / LETTER)
-        label = name if len(name) <= room else f"{name[: room - 1]}…" if room > 5 else ""
+        label = next((text for text in (name, name.split(".")[0]) if len(text) <= room), "")
         title = (
             f"{file.path}: {counted(file.edits, 'edits')} in {counted(file.sessions, 'sessions')}"
         )

@@ -275,7 +275,7 @@ def _next(memory: Memory, next_: Outlook, points: int) -> dict[str, list[Entry]]
     start = Entry(START, (("✓ ", "commit"), ("What it is told", "")), size)
     if not every:
         start = Entry(START, (("- ", "quiet"), ("Nothing yet", "quiet")))
-    missing = [_title_line(memory, ref, fits=False) for ref in next_.left_out[: points + 1]]
+    missing = [_title_line(memory, ref, fits=False) for ref in [*next_.left_out][: points + 1]]
     return {"The next agent": [start, *missing]}
 
 
@@ -382,7 +382,7 @@ def outgoing(memory: Memory, request: Request) -> list[Entry]:
             f"{recall.tokens:,} tokens",
         ),
     ]
-    left = next_.left_out[: request.most]
+    left = [*next_.left_out][: request.most]
     if left:
         every = len(next_.fitting) + len(next_.left_out)
         entries.append(

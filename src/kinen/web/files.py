@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kinen.errors import GitError, NotFound, QueryError
+from kinen.journal.queries import FileEdits
 from kinen.journal.summary import parse_summary
 from kinen.memory import Memory
 from kinen.model.documents import Companion, Revision
 from kinen.model.journal import Recall
 from kinen.model.records import Record
+from kinen.model.tuples import NamedTuple
+from kinen.render.heat import EPOCH, Counts, Heat, Period, add, heat_map
 from kinen.render.treemap import treemap
 from kinen.sources.git.messages import readable_message
+from kinen.text import now
 from kinen.web.page import Page, Visit
 from kinen.web.records import title_of
 
 MOST = 100
-EDITED = 60
+EDITED = 12
 """Files that agents edited which are listed."""
+YEAR = 365
+"""The most days of the heat map."""
 TILES = 40
 MAP = (1200, 260)
 """Width and height of the map of these."""
@@ -36,26 +44,86 @@ BUDGET = 4_000
 
 
 def list_page(memory: Memory, visit: Visit) -> Page:
-    """The files of the repository, by tag."""
+    """What agents edited, and the files of the repository as a tree or by tag."""
     tag = visit.fields.get("tag")
+    folder = visit.fields.get("folder").strip("/")
     offset = visit.fields.number("offset", 0, 1 << 30)
+    edited = memory.journal.edited_files(0, round(1000 * now()))
+    files: list[Record] = []
+    problem = ""
+    tags: list[tuple[str, int]] = []
     try:
-        files, total = memory.git.files(tags=[tag] if tag else [], limit=MOST, offset=offset)
+        files = memory.git.files(tags=[tag] if tag else [])[0]
         tags = memory.git.tags()[:TAGS]
     except GitError as error:
-        return Page("Code", "files.html", {"problem": error.message})
-    following = visit.here(offset=offset + MOST) if offset + MOST < total else ""
-    edited = [] if tag or offset else memory.journal.edited_files(most=EDITED)
+        problem = error.message
+    rows = level(files, "" if tag else folder, edited, flat=bool(tag))
+    first = not (tag or folder or offset)
+    parts = folder.split("/") if folder else []
     values = {
+        "problem": problem,
         "tag": tag,
         "tags": tags,
-        "files": files,
-        "total": total,
-        "following": following,
-        "edited": edited,
-        "tiles": treemap(edited[:TILES], MAP),
+        "folder": folder,
+        "path": [(part, "/".join(parts[: n + 1])) for n, part in enumerate(parts)],
+        "rows": rows[offset : offset + MOST],
+        "total": len(files),
+        "following": visit.here(offset=offset + MOST) if offset + MOST < len(rows) else "",
+        "edited": edited if first else [],
+        "most": EDITED,
+        "tiles": treemap(edited[:TILES], MAP) if first else (),
+        "heat": _heat(visit, edited) if first and edited else None,
     }
-    return Page("Code", "files.html", {"problem": "", **values})
+    return Page("Code", "files.html", values)
+
+
+class Row(NamedTuple):
+    """A folder or file of the tree."""
+
+    name: str
+    path: str
+    files: int
+    """How many files a folder has; 0 for a file."""
+    edits: int
+    at: str
+    """When a file was last committed, or the last file of a folder."""
+
+
+def level(
+    files: Sequence[Record], folder: str, edited: Sequence[FileEdits], *, flat: bool = False
+) -> list[Row]:
+    """What a folder has, folders first; or all files by their whole paths."""
+    counts = {file.path: file.edits for file in edited}
+    begin = f"{folder}/" if folder else ""
+    rows: dict[tuple[bool, str], Row] = {}
+    for record in files:
+        if not record.path.startswith(begin):
+            continue
+        name, slash, _ = record.path[len(begin) :].partition("/")
+        is_file = flat or not slash
+        name = record.path if flat else name
+        row = rows.get((is_file, name), Row(name, begin + name, 0, 0, ""))
+        rows[is_file, name] = row._replace(
+            files=0 if is_file else row.files + 1,
+            edits=row.edits + counts.get(record.path, 0),
+            at=max(row.at, record.at),
+        )
+    return [row for _, row in sorted(rows.items())]
+
+
+def _heat(visit: Visit, edited: Sequence[FileEdits]) -> Heat:
+    """The edits of agents by folder and time, as far back as there are any, a year at most."""
+    today = datetime.fromtimestamp(now(), UTC).date()
+    first = EPOCH + timedelta(days=min(day for file in edited for day in file.days))
+    period = Period(max(first, today - timedelta(days=YEAR)), today, today)
+    counts: Counts = {}
+    for file in edited:
+        name = "/".join(file.path.split("/")[:-1][:2]) or "(top)"
+        hours = {24 * day: count for day, count in file.days.items() if 24 * day in period.hours}
+        add(counts.setdefault(name, {}), hours)
+    busy = {name: hours for name, hours in counts.items() if hours}
+    url = visit.url("today", days=1)
+    return heat_map(busy, period, lambda _, last: f"{url}&until={last}", noun="edits")
 
 
 def page(memory: Memory, visit: Visit) -> Page:
@@ -119,7 +187,8 @@ def _session(memory: Memory, edit: Record) -> tuple[str, str, str]:
     parent = str(metadata.get("parent", ""))
     if not parent:
         return str(metadata.get("agent", "")), "", ""
-    return str(metadata.get("agent", "agent")), parent, title_of(memory, parent)
+    title = title_of(memory, parent).removeprefix("session: ")
+    return str(metadata.get("agent", "agent")), parent, title
 
 
 def _around(recall: Recall) -> dict[str, list[tuple[str, str]]]:

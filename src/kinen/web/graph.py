@@ -7,9 +7,12 @@ pointer is on it (`labels`). Without scripts there is a picture of the most link
 from __future__ import annotations
 
 import json
+import math
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +20,7 @@ import numpy as np
 from kinen.memory import Memory
 from kinen.model.records import KINDS, Edge
 from kinen.model.tuples import NamedTuple
+from kinen.render.html import kind_name
 from kinen.text import excerpt
 from kinen.verbs.refs import resolve
 from kinen.web.page import Page, Visit
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
 MOST = 5_000
 """Records that are drawn: the nearest by links, or of all those with the most links."""
 MOST_PAIRS = 20_000
+SMALL = 1_000
+"""Records up to which the whole space is drawn unless a record is asked for."""
 ONLY = (("", "everything"), ("broken", "broken links"), ("orphans", "notes without links"))
 TITLES = 60
 """Titles in one answer."""
@@ -40,7 +46,9 @@ LABEL = 28
 LETTER = 8.0
 LINE = 20.0
 """About how wide a letter and how high a line is."""
-RADIUS = 6
+RADIUS = 5
+LARGEST = 16
+"""The radius of a record with few links, and of one with very many."""
 LISTED = 100
 WIDTH = 1000
 HEIGHT = 640
@@ -56,6 +64,13 @@ STEPS = 150
 """Rounds of a small layout."""
 ROUNDS = 120
 """Rounds of a large one, which starts from a coarse order and needs fewer."""
+EDGE = 0.01
+"""The share of records at each edge that may be far out: they stand at the edge of the frame."""
+ROW_SHAPE = 12
+"""How much wider than high the rows of records without links are."""
+ROW_HEIGHT = 0.04
+HIGHEST = 0.7
+"""The height of such a row, and the least share of the height for records with links."""
 SAMPLE = 6
 """Other nodes that push a node in each round."""
 
@@ -85,9 +100,9 @@ def page(memory: Memory, visit: Visit) -> Page:
         "depth": str(_depth(visit)),
         "depths": [(str(number), str(number)) for number in (1, 2, 3, 4)],
         "only": ONLY,
-        "whole": bool(visit.fields.get("all") or visit.fields.get("only")),
+        "whole": bool(visit.fields.get("all")),
         "kinds": [
-            (kind, label_of(kind), kind in chosen)
+            (kind, kind_name(kind), kind in chosen)
             for kind in dict.fromkeys((*kinds, *chosen))
             if kind in KINDS
         ],
@@ -104,19 +119,22 @@ def page(memory: Memory, visit: Visit) -> Page:
     return Page("Graph", "graph.html", values, ("graph.js",))
 
 
-def label_of(kind: str) -> str:
-    return "session" if kind == "capsule" else kind
+def _name(memory: Memory, ref: str) -> str:
+    """The title of a record, without its kind: the colour says that."""
+    title = title_of(memory, ref)
+    return title.partition(": ")[2] or title if ref.startswith(("capsule:", "memory:")) else title
 
 
 def picture(memory: Memory, graph: Graph) -> dict[str, Any]:
     """The first records and their links as lines and dots; scripts put a canvas in their place."""
     names = graph.names[:DRAWN]
-    pairs = [pair for pair in graph.pairs if max(pair) < len(names)]
+    pairs = tuple(pair for pair in graph.pairs if max(pair) < len(names))
     spots = [
         (MARGIN + float(x) * (WIDTH - 2 * MARGIN), MARGIN + float(y) * (HEIGHT - 2 * MARGIN))
-        for x, y in layout(len(names), tuple(pairs))
+        for x, y in places(graph._replace(names=names, pairs=pairs))
     ]
-    titles = [title_of(memory, ref) for ref in names]
+    links = Counter(chain.from_iterable(graph.pairs))
+    titles = [_name(memory, ref) for ref in names]
     labels = label_places(spots, [excerpt(title, LABEL) for title in titles])
     kinds = dict.fromkeys(ref.partition(":")[0] for ref in names)
     return {
@@ -130,13 +148,13 @@ def picture(memory: Memory, graph: Graph) -> dict[str, Any]:
                 "title": titles[number],
                 "x": spots[number][0],
                 "y": spots[number][1],
-                "radius": RADIUS + 3 if ref == graph.centre else RADIUS,
+                "radius": min(LARGEST, RADIUS + links[number] ** 0.5),
                 "label": excerpt(titles[number], LABEL),
                 "label_x": labels.get(number),
             }
             for number, ref in enumerate(names)
         ],
-        "kinds": [(kind, label_of(kind)) for kind in kinds],
+        "kinds": [(kind, kind_name(kind)) for kind in kinds],
     }
 
 
@@ -199,6 +217,7 @@ def _depth(visit: Visit) -> int:
 def _build(memory: Memory, visit: Visit) -> Graph:
     ref = visit.fields.get("ref")
     only = visit.fields.get("only")
+    depth = _depth(visit)
     orphans = [record.ref for record in memory.records.orphans()]
     broken = {edge.source for edge in memory.records.broken_links()}
     if only == "orphans":
@@ -208,10 +227,12 @@ def _build(memory: Memory, visit: Visit) -> Graph:
     edges = [] if ref and not whole else memory.records.overview()
     if ref:
         centre = memory.records.get(resolve(memory, ref)[0]).ref
-    elif edges and not whole:
-        centre = next(iter(ranked(edges)))
+    elif not whole:
+        linked = ranked(edges)
+        whole = len(linked) <= SMALL
+        centre = "" if whole else linked[0]
     if centre and not whole:
-        edges = memory.records.links(centre, _depth(visit))
+        edges = memory.records.links(centre, depth)
     if only == "broken":
         edges = [edge for edge in edges if edge.source in broken or edge.target in broken]
         edges += [Edge(source, source, "links") for source in sorted(broken)]
@@ -274,9 +295,9 @@ def encode(graph: Graph) -> bytes:
     count = len(graph.names)
     kinds = [KINDS.index(ref.partition(":")[0]) for ref in graph.names]
     head = np.array([1, count, len(graph.pairs), int(bool(graph.centre))], dtype="<u4")
-    places = layout(count, graph.pairs).astype("<f4")
+    spots = places(graph).astype("<f4")
     pairs = np.array(graph.pairs, dtype="<u4")
-    parts = (head, places, pairs, np.array(kinds, dtype="u1"), np.array(graph.marks, dtype="u1"))
+    parts = (head, spots, pairs, np.array(kinds, dtype="u1"), np.array(graph.marks, dtype="u1"))
     return b"".join(part.tobytes() for part in parts)
 
 
@@ -289,8 +310,8 @@ def labels(memory: Memory, visit: Visit) -> Callable[[], bytes]:
             number = int(name[:6])
             ref = graph.names[number]
             values[name] = {
-                "title": excerpt(title_of(memory, ref), 100),
-                "kind": label_of(ref.partition(":")[0]),
+                "title": excerpt(_name(memory, ref), 100),
+                "kind": kind_name(ref.partition(":")[0]),
                 "record": visit.record(ref),
                 "around": visit.url("graph", ref=ref),
                 "links": sum(number in pair for pair in graph.pairs),
@@ -310,15 +331,35 @@ class Graph(NamedTuple):
     left_out: int = 0
 
 
+def places(graph: Graph) -> Array:
+    """Where records stand, from 0 to 1: as links pull them, and below in rows those without."""
+    count = len(graph.names)
+    linked = sorted(set(chain.from_iterable(graph.pairs)))
+    alone = sorted(set(range(count)) - set(linked))
+    numbers = {node: number for number, node in enumerate(linked)}
+    pairs = tuple((numbers[a], numbers[b]) for a, b in graph.pairs)
+    columns = math.ceil(math.sqrt(len(alone) * (ROW_SHAPE if linked else 1)))
+    rows = -(-len(alone) // max(columns, 1))
+    top = max(HIGHEST, 1 - ROW_HEIGHT * (rows + 1)) if rows and linked else 1.0 if linked else 0.0
+    spots = np.zeros((count, 2), dtype=np.float32)
+    if linked:
+        spots[linked] = layout(len(linked), pairs) * np.array([1, top])
+    for number, node in enumerate(alone):
+        down, along = divmod(number, columns)
+        spots[node] = (along + 0.5) / columns, top + (1 - top) * (down + 1) / (rows + 1)
+    return spots
+
+
 @lru_cache(maxsize=32)
 def layout(count: int, pairs: Pairs) -> Array:
     """Places of nodes as Float32 from 0 to 1, one row of x and y for each; always the same."""
     links = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     place = _exact(count, links) if count <= EXACT else _sampled(count, links)
-    low = place.min(axis=0, initial=np.inf)
-    size = np.maximum(place.max(axis=0, initial=-np.inf) - low, 1e-9)
-    scaled: Array = (place - low) / size
-    return scaled.astype(np.float32)
+    if not count:
+        return np.zeros((0, 2), dtype=np.float32)
+    low, high = np.quantile(place, (EDGE, 1 - EDGE), axis=0)
+    scaled: Array = (place - low) / np.maximum(high - low, 1e-9)
+    return np.clip(scaled, 0, 1).astype(np.float32)
 
 
 def _exact(count: int, links: Array) -> Array:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from kinen.errors import KinenError
 from kinen.memory import Memory
 from kinen.memory.checks import Check, check_memory
+from kinen.render.html import kind_name
 from kinen.space import registry
 from kinen.web.page import Page, Visit
 
@@ -60,7 +62,7 @@ def page(memory: Memory, visit: Visit) -> Page:
         ],
         "repairs": repairs,
         "agents": memory.journal.agents(),
-        "kinds": [(kind, f"{count:,}") for kind, count in kinds],
+        "kinds": [(kind_name(kind), f"{count:,}") for kind, count in kinds],
         "state": state,
         "masked": [(name, f"{count:,}") for name, count in memory.journal.masked()],
         "spaces": [
@@ -69,6 +71,12 @@ def page(memory: Memory, visit: Visit) -> Page:
         ],
     }
     return Page("Health", "health.html", values, live=True)
+
+
+def progress(_: Memory, visit: Visit) -> Callable[[], bytes]:
+    """What goes on, for the dot of a page that is open."""
+    level, text = visit.health
+    return lambda: json.dumps({"level": level, "text": text}).encode()
 
 
 def _check_spaces(memory: Memory) -> Iterable[Check]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kinen.consolidation.claims import claim, overlap
 from kinen.consolidation.fold import rivals
 from kinen.memory import Memory
 from kinen.memory.past import Moment, compared
@@ -25,6 +26,17 @@ DONE = {
     "unpinned": "No longer pinned.",
 }
 """What is said after a form was sent."""
+CHOICES = {
+    "merge": (
+        "Merge into",
+        "Choose the memory that stays. It gets the sources of this one, which is hidden then.",
+    ),
+    "supersede": (
+        "Superseded by",
+        "Choose the newer memory. This one stays readable, marked as out of date.",
+    ),
+}
+"""What needs another memory: its name, and what it does."""
 UNDO = ("hide", "restore", "unpin", "unedit", "unsupersede")
 """Actions that are the way back from another."""
 
@@ -46,7 +58,15 @@ def page(memory: Memory, visit: Visit) -> Page:
     tabs = [("", "all", len(everything))]
     tabs += [(name, name, counts[name]) for name in MEMORY_TYPES]
     by_id = {entry.id: entry for entry in memories}
+    choice = visit.fields.get("choose")
+    source = None
+    if choice in CHOICES and not visit.reader:
+        source = memory.consolidation.get(visit.fields.get("ref"))
+        memories = nearest(source, everything)
     values = {
+        "choice": choice,
+        "choices": CHOICES,
+        "source": source,
         "done": DONE,
         "undo": visit.fields.get("undo") if visit.fields.get("undo") in UNDO else "",
         "slider": asof.slider(memory, visit),
@@ -67,6 +87,15 @@ def page(memory: Memory, visit: Visit) -> Page:
         "most": MOST,
     }
     return Page("Knowledge", "memories.html", values, ("memories.js",), live=True)
+
+
+def nearest(source: Learned, others: list[Learned]) -> list[Learned]:
+    """All but one memory, those that say the most like it first."""
+    mine = claim(source.content)
+    near = {entry.id: overlap(mine, claim(entry.content)) for entry in others}
+    return sorted(
+        (entry for entry in others if entry.id != source.id), key=lambda entry: -near[entry.id]
+    )
 
 
 def _with_origins(

@@ -15,6 +15,8 @@ from kinen.privacy import entrance
 from kinen.render.html import render
 
 if TYPE_CHECKING:
+    from kinen.index.lock import Work
+
     T = TypeVar("T")
 
 ROOT = "/web"
@@ -101,6 +103,8 @@ class Visit:
     """The state of the daemon."""
     can_restart: bool = False
     """Whether the daemon can be restarted from a page."""
+    work: Work | None = None
+    """What goes on in the space: an import, or an index that is made."""
     reader: str = ""
     """Who reads a page of a team's server, where nothing can be changed; empty on one's own."""
 
@@ -156,7 +160,9 @@ class Visit:
 
     @property
     def health(self) -> tuple[str, str]:
-        """A word for the colour of the dot, and what the daemon says of this space."""
+        """A word for the colour of the dot, and what goes on or went wrong in this space."""
+        if self.work:
+            return "busy", self.work.progress
         for space in self.daemon.get("spaces", ()):
             if space["name"] == self.space:
                 if space.get("error"):

@@ -50,6 +50,8 @@ NEIGHBOUR = 1_500
 """Characters of a neighbour."""
 WIDTH = 1_200
 """Characters of a line."""
+INDEX = "`kinen index`"
+"""The command in notes that are beside the point while it runs."""
 _BEGIN = "\ue000"
 _MATCH = re.compile(f"{_BEGIN}[0-9;]+m(.*?){_BEGIN}0m")
 _STYLE = Style(colour=True, mark=_BEGIN)
@@ -129,7 +131,9 @@ def _page(visit: Visit, hits: Hits | None, **more: Any) -> Page:
         "modes": [("", "as configured"), *((mode, mode) for mode in MODES)],
         "chosen": {name: visit.fields.get(name) for name in FILTERS},
         "asked": hits is not None,
-        "notes": hits.notes if hits is not None else (),
+        "notes": [
+            note for note in (hits.notes if hits else ()) if not (visit.work and INDEX in note)
+        ],
         "by": BY.get(hits.mode, "") if hits else "",
         "groups": grouped([hit_view(visit, hit, query_terms) for hit in hits or ()]),
         "count": len(hits or ()),

@@ -55,7 +55,7 @@ def page(memory: Memory, visit: Visit) -> Page:
 def sections(brief: str) -> list[tuple[str, int]]:
     """The parts of a brief by their headings, each with its tokens."""
     parts: list[tuple[str, int]] = []
-    title = "preamble"
+    title = "Introduction"
     lines: list[str] = []
     for line in [*brief.splitlines(), "## "]:
         if line.startswith("## "):

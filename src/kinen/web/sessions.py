@@ -90,7 +90,7 @@ def page(memory: Memory, visit: Visit) -> Page:
         "kept": session.kind == "agent" and bool(contents),
     }
     title = excerpt(visible_line(session.title), 160) or "(no prompt)"
-    return Page(title, "session.html", values, live=session.status == "open")
+    return Page(title, "session.html", values, ("session.js",), live=session.status == "open")
 
 
 def strip(visit: Visit, steps: Sequence[Step], shown: Container[str]) -> list[tuple[str, str, str]]:

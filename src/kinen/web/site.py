@@ -83,6 +83,7 @@ RESTART = "health/restart"
 DATA: dict[str, Callable[[Memory, Visit], Callable[[], bytes]]] = {
     "graph": graph.data,
     "labels": graph.labels,
+    "health": health.progress,
     "session": sessions.share,
 }
 """What scripts draw, and what is shared: read from a memory, then made without it."""

@@ -9,9 +9,9 @@ from typing import Any
 from kinen.memory import Memory
 from kinen.memory.federation import ask_spaces
 from kinen.memory.reports import Point
-from kinen.memory.today import MOST, Days, days, outlook
+from kinen.memory.today import LATEST, MOST, Days, days, outlook
 from kinen.model.records import Record
-from kinen.render.heat import COMMITS, Counts, Period, add, heat_map
+from kinen.render.heat import COMMITS, EPOCH, Counts, Period, add, heat_map
 from kinen.render.lanes import DAYS, lanes
 from kinen.render.treemap import treemap
 from kinen.text import epoch, estimate
@@ -42,11 +42,11 @@ def page(memory: Memory, visit: Visit) -> Page:
     happened = days(memory, period)
     points = memory.reports.decisions(period.start)
     decided = [point for point in points if point.at <= period.end]
-    edits = memory.journal.edited_files(milliseconds(period.start), milliseconds(period.end), FILES)
+    edits = memory.journal.edited_files(milliseconds(period.start), milliseconds(period.end))
     values = {
         **_values(visit, period, happened, decided),
         "decided": decided,
-        "files": treemap(edits),
+        "files": treemap(edits[:FILES]),
         "more": [] if visit.reader else _what_is_next(memory),
         "known": bool(newest),
     }
@@ -88,7 +88,7 @@ def _values(
         "earlier": _place(visit, period, period.first - timedelta(days=1)),
         "later": _place(visit, period, later) if period.last < period.today else "",
         "sessions": happened.sessions,
-        "full": len(sessions) >= MOST,
+        "full": len(sessions) >= (MOST if period.days <= DAYS else LATEST),
         "totals": {
             name: sum(getattr(session, name) for session in sessions)
             for name in ("seconds", "prompts", "edits", "commands", "errors")
@@ -103,7 +103,11 @@ def _values(
     }
     if period.days > DAYS:
         day = f"{url}{'&' if '?' in url else '?'}days=1&until="
-        values["heat"] = heat_map(happened.counts, period, lambda _, last: day + last)
+        counts = happened.counts
+        earliest = min((hour for hours in counts.values() for hour in hours), default=0)
+        first = max(period.first, EPOCH + timedelta(hours=earliest))
+        fitting = Period(first, period.last, period.today)
+        values["heat"] = heat_map(counts, fitting, lambda _, last: day + last)
         values["commits"] = sum(happened.counts.get(COMMITS, {}).values())
         return values
     marks = [(epoch(point.at) / 1000, point.text, visit.record(point.ref)) for point in decided]
@@ -140,6 +144,10 @@ def _what_is_next(memory: Memory) -> dict[str, Any]:
         "parts": sections(next_.text),
         "fits": len(next_.fitting),
         "all": len(next_.fitting) + len(next_.left_out),
-        "left_out": [(ref, title_of(memory, ref)) for ref in next_.left_out[:POINTS]],
+        "left_out": [
+            (ref, title if title != ref else text)
+            for ref, text in [*next_.left_out.items()][:POINTS]
+            for title in (title_of(memory, ref),)
+        ],
         "missing": len(next_.left_out),
     }

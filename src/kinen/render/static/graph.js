@@ -9,7 +9,8 @@ const paper = canvas?.getContext("2d");
 const scene = document.createElement("canvas");
 const MARGIN = 0.5;
 const CELL = 0.02;
-const NAMED = 40;
+const NAMED = 28;
+const LARGEST = 18;
 // The most that a graph is longer than wide.
 const LONGEST = 2;
 // Records whose titles are written even where dots are.
@@ -29,7 +30,9 @@ function decode(buffer) {
   const kinds = new Uint8Array(buffer, 16 + 8 * count + 8 * links, count);
   const marks = new Uint8Array(buffer, 16 + 9 * count + 8 * links, count);
   const centre = new Uint32Array(buffer, 12, 1)[0] ? 0 : -1;
-  return { count, square, pairs, kinds, marks, centre, links };
+  const degrees = new Uint32Array(count);
+  for (const node of pairs) degrees[node]++;
+  return { count, square, pairs, kinds, marks, centre, links, degrees };
 }
 
 /** Stretch the square of the layout to the shape of the canvas: a phone is high, a screen wide. */
@@ -105,7 +108,9 @@ function paint() {
     pen.lineTo(...at(b));
   }
   pen.stroke();
-  const size = Math.max(2, Math.min(7, view.scale / Math.sqrt(graph.count) / 5));
+  const size = Math.max(1.5, Math.min(6, view.scale / Math.sqrt(graph.count) / 6));
+  // The more links, the larger.
+  const radiusOf = (node) => Math.min(LARGEST, size * (0.8 + Math.log2(1 + graph.degrees[node]) / 3));
   for (let kind = 0; kind < look.names.length; kind++) {
     if (hidden.has(kind)) continue;
     pen.fillStyle = look.colours[kind];
@@ -113,7 +118,7 @@ function paint() {
     for (let node = 0; node < graph.count; node++) {
       if (graph.kinds[node] !== kind) continue;
       const [x, y] = at(node);
-      const radius = node === graph.centre ? size + 3 : size;
+      const radius = radiusOf(node);
       pen.moveTo(x + radius, y);
       pen.arc(x, y, radius, 0, 7);
     }
@@ -125,12 +130,18 @@ function paint() {
   for (let node = 0; node < graph.count; node++) {
     if (!(graph.marks[node] & 1) || hidden.has(graph.kinds[node])) continue;
     const [x, y] = at(node);
-    pen.moveTo(x + size + 2, y);
-    pen.arc(x, y, size + 2, 0, 7);
+    pen.moveTo(x + radiusOf(node) + 2, y);
+    pen.arc(x, y, radiusOf(node) + 2, 0, 7);
   }
   pen.stroke();
-  paintTitles(pen, at, size, hidden, look.ink, look.back);
-  drawn = { ...view, left, top, ink: look.ink, size };
+  if (graph.centre >= 0) {
+    pen.strokeStyle = look.ink;
+    pen.beginPath();
+    pen.arc(...at(graph.centre), radiusOf(graph.centre) + 3, 0, 7);
+    pen.stroke();
+  }
+  paintTitles(pen, at, radiusOf, hidden, look.ink, look.back);
+  drawn = { ...view, left, top, ink: look.ink, size, radiusOf };
 }
 
 /** Types that the boxes of the form leave out; none checked means all. */
@@ -155,7 +166,7 @@ function show() {
     paper.strokeStyle = drawn.ink;
     paper.lineWidth = 2;
     paper.beginPath();
-    paper.arc(view.x + graph.places[2 * under] * view.scale, view.y + graph.places[2 * under + 1] * view.scale, drawn.size + 3, 0, 7);
+    paper.arc(view.x + graph.places[2 * under] * view.scale, view.y + graph.places[2 * under + 1] * view.scale, drawn.radiusOf(under) + 3, 0, 7);
     paper.stroke();
   }
 }
@@ -166,6 +177,22 @@ function later() {
 
 function redraw() {
   clearTimeout(waiting);
+  paint();
+  later();
+  nameView();
+}
+
+/** Ask for the titles of what is in view and has the most links: they come first by number. */
+async function nameView() {
+  const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+  const inView = [];
+  for (let node = 0; node < graph.count && inView.length < NAMED; node++) {
+    const [x, y] = [0, 1].map((axis) => view[axis ? "y" : "x"] + graph.places[2 * node + axis] * view.scale);
+    if (x > 0 && y > 0 && x < width && y < height) inView.push(node);
+  }
+  const unknown = inView.filter((node) => !titles.has(node));
+  if (!unknown.length) return;
+  await ask(unknown);
   paint();
   later();
 }
@@ -187,7 +214,7 @@ function zoom(factor, x = canvas.clientWidth / 2, y = canvas.clientHeight / 2) {
 /** The record nearest to a place of the canvas, or -1. */
 function nodeAt(x, y) {
   const wanted = [(x - view.x) / view.scale, (y - view.y) / view.scale];
-  const reach = (drawn.size + 5) / view.scale;
+  const reach = Math.max(drawn.size + 5, ...[...titles.keys()].map(drawn.radiusOf)) / view.scale;
   const hidden = chosenKinds(box.dataset.kinds.split(","));
   let best = -1;
   let least = reach * reach;
@@ -218,7 +245,7 @@ function* placesOf(pen, title, x, gap) {
   const left = canvas.clientWidth * MARGIN;
   const right = left + canvas.clientWidth;
   const rooms = x < left || x > right ? [Infinity, 0] : [right - x - gap - 2, x - left - gap - 2];
-  for (let length = 32; length >= 8; length -= 8) {
+  for (let length = 32; length >= 16; length -= 8) {
     const text = title.length > length ? `${title.slice(0, length - 1)}…` : title;
     const width = pen.measureText(text).width;
     if (width <= rooms[0]) yield [text, x + gap, x + gap + width];
@@ -227,10 +254,11 @@ function* placesOf(pen, title, x, gap) {
 }
 
 /** Titles beside the records with the most links, where no other title is; the first cover dots. */
-function paintTitles(pen, at, size, hidden, colour, back) {
+function paintTitles(pen, at, radiusOf, hidden, colour, back) {
   const dots = graph.count > 200 ? [] : [...graph.kinds.keys()].map((node) => {
     const [x, y] = at(node);
-    return [x - size, y - size, x + size, y + size];
+    const radius = radiusOf(node);
+    return [x - radius, y - radius, x + radius, y + radius];
   });
   const written = [];
   const meets = (area) => (other) => area[0] < other[2] && other[0] < area[2] && area[1] < other[3] && other[1] < area[3];
@@ -238,11 +266,11 @@ function paintTitles(pen, at, size, hidden, colour, back) {
   pen.lineWidth = 3;
   pen.strokeStyle = back;
   pen.fillStyle = colour;
-  for (const [node, { title }] of [...titles].sort(([a], [b]) => a - b).slice(0, NAMED)) {
+  for (const [node, { title }] of [...titles].sort(([a], [b]) => a - b)) {
     if (hidden.has(graph.kinds[node])) continue;
     const [x, y] = at(node);
     const others = node < FIRST ? [] : dots;
-    for (const [text, start, end] of placesOf(pen, title, x, size + 4)) {
+    for (const [text, start, end] of placesOf(pen, title, x, radiusOf(node) + 4)) {
       const area = [start, y - 8, end, y + 8];
       if (written.some(meets(area)) || others.some(meets(area))) continue;
       written.push(area);
@@ -332,7 +360,5 @@ if (box) {
     resize();
     fit();
     box.dataset.ready = graph.count;
-    await ask([...Array(Math.min(graph.count, graph.count > 200 ? 15 : NAMED)).keys()]);
-    redraw();
   } else say("the graph could not be loaded: reload the page");
 }

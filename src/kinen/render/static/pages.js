@@ -44,6 +44,10 @@ document.addEventListener("keydown", (event) => {
   box.select();
 });
 
+document.addEventListener("keydown", (event) => {
+  if (event.key === "?" && !typing(event)) document.getElementById("keys")?.showModal();
+});
+
 // The switch goes from what the system has to its opposite, and back.
 document.querySelector(".theme")?.addEventListener("click", () => {
   const root = document.documentElement;
@@ -86,6 +90,27 @@ function listen() {
 document.addEventListener("visibilitychange", listen);
 addEventListener("pagehide", () => source?.close());
 listen();
+
+// While something goes on, the dot and the line below it say how far it is.
+const dot = document.querySelector(".health");
+async function follow() {
+  if (!dot?.classList.contains("busy")) return;
+  const answer = document.hidden ? null : await fetch(`${dot.getAttribute("href")}/data`).catch(() => null);
+  if (answer?.ok) {
+    const { level, text } = await answer.json();
+    dot.className = `health ${level}`;
+    dot.title = `Health: ${text}`;
+    dot.setAttribute("aria-label", dot.title);
+    dot.firstElementChild.textContent = level === "good" ? "" : text;
+    if (level === "good") { document.getElementById("working")?.remove(); if ("live" in main.dataset) refresh(); }
+    const words = document.querySelector("#working b");
+    if (words) words.textContent = text[0].toUpperCase() + text.slice(1);
+    const share = text.match(/(\d+) %/);
+    if (share) Object.assign(document.querySelector("#working progress") ?? {}, { max: 100, value: Number(share[1]) });
+  }
+  setTimeout(follow, 2000);
+}
+follow();
 
 // The slider of days fills in the field beside it, and the form is sent when it is let go.
 function dayOf(slider) {

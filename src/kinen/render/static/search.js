@@ -54,13 +54,24 @@ document.addEventListener("click", (event) => {
   show(link.href.replace(/#.*/, ""), true);
 });
 
-// j and k go through the hits, o opens the preview, n the neighbours, Enter follows the link.
+// j and k or the arrows go through the hits, o opens the preview, n the neighbours, Enter follows
+// the link, t takes the next type.
 document.addEventListener("keydown", (event) => {
-  if (typing(event)) return;
   const links = [...document.querySelectorAll(".hits h2 a")];
   const at = links.indexOf(document.activeElement);
+  const arrow = event.key === "ArrowDown" || event.key === "ArrowUp";
+  if (arrow && (at >= 0 || document.activeElement.matches(".find input"))) {
+    event.preventDefault();
+    const next = links[at + (event.key === "ArrowDown" ? 1 : -1)] ?? (at ? links[at] : null);
+    return (next ?? document.querySelector(".find input")).focus();
+  }
+  if (typing(event)) return;
   if (event.key === "j") links[Math.min(at + 1, links.length - 1)]?.focus();
   else if (event.key === "k") links[Math.max(at - 1, 0)]?.focus();
+  else if (event.key === "t") {
+    const kinds = [...document.querySelectorAll(".kinds a")];
+    kinds[(kinds.findIndex((kind) => kind.ariaCurrent) + 1) % kinds.length].click();
+  }
   else if (event.key === "o" && at >= 0) links[at].closest("article").querySelector(".preview-link")?.click();
   else if (event.key === "n" && at >= 0) links[at].closest("article").querySelector(".around-link")?.click();
 });
