@@ -222,8 +222,10 @@ def _chosen(
         have = chosen.get(some[0][:2], set())
         if have.issuperset(piece.n for piece in some):
             continue
-        cost = _cost(read.block(some[0]), have, some)
-        cost += 0 if ref in cited else costs[ref]
+        head = 0 if ref in cited else costs[ref]
+        cost = head + sum(piece.weight for piece in some)  # at least, if nothing beside is chosen
+        if have or cost <= room:
+            cost = head + _cost(read.block(some[0]), have, some)
         if cost > room:
             for place, n in enumerate(unit.members if len(some) > 1 else ()):
                 # half of the block does not fit: try its pieces
@@ -256,7 +258,7 @@ def _led(read: Read, members: Iterable[int]) -> Iterator[int]:
 
 def _cost(block: Block, have: set[int], more: Iterable[Piece]) -> int:
     """The weight that pieces add to a quotation, with its ellipses."""
-    lead = weight(block.text[: block.lead])
+    lead = weight(block.text[: block.lead]) if block.lead else 0
     now = set(have)
     cost = 0
     for piece in more:
