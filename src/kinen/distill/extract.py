@@ -121,11 +121,11 @@ def _distilled(
     largest: int = LARGEST,
 ) -> tuple[list[tuple[str, str]], list[str]]:
     """The chosen lines, each with its ref, and notes on the omitted lines."""
-    read = _read(passages[:PASSAGES], largest)
-    rows = signals(question, read)
+    read, rows = _weighed(question, tuple(passages[:PASSAGES]), largest)
     notes: list[str] = []
     vectors: dict[int, Any] = {}
     if embed and stems(question):
+        rows = [*map(dict.copy, rows)]
         try:
             vectors = embedded(question, read, rows, embed)
         except EmbedError as error:
@@ -146,6 +146,15 @@ def _distilled(
         f"{len(heads) - cited:,} of {len(heads):,} records"
     )
     return lines, notes
+
+
+@lru_cache(4)
+def _weighed(
+    question: str, passages: tuple[Passage, ...], largest: int
+) -> tuple[Read, list[dict[str, float]]]:
+    """The pieces of passages and their signals; a recall with a few tokens too many asks again."""
+    read = _read(passages, largest)
+    return read, signals(question, read)
 
 
 def _read(passages: Sequence[Passage], largest: int) -> Read:
