@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterable, MutableMapping
 from dataclasses import dataclass
 from logging.handlers import RotatingFileHandler
-from typing import Any, NoReturn
+from typing import Any
 
 from kinen import __version__, config, paths
 from kinen.characters import visible, visible_line
@@ -32,7 +32,6 @@ from kinen.ipc import client, loopback
 from kinen.journal.mark import glance
 from kinen.memory import Memory
 from kinen.memory.core import Core
-from kinen.model.tuples import NamedTuple
 from kinen.ports import Embedder
 from kinen.privacy import entrance
 from kinen.space import find as spaces
@@ -50,7 +49,10 @@ END_SECONDS = 5.0
 LOG_BYTES = 1 << 20
 LOG_FILES = 3
 log = logging.getLogger("kinen.daemon")
-VARIABLE = "KINEN_HANDOVER"
+PAGES = "KINEN_HANDOVER"
+"""The socket of the pages, and the digest of a browser's cookie, for the daemon that follows."""
+RESTED = "KINEN_LAST_USE"
+"""When a daemon that starts again at rest was used last, by the steady clock."""
 _DIGEST = re.compile("[0-9a-f]{64}|")
 NAME = "journal.db"
 LOG = "journal.db-wal"
@@ -85,7 +87,9 @@ def run(options: Options) -> None:
     finally:
         os.close(lock)
     if daemon.handover:
-        daemon.handover.exec(options.stay)
+        line = [sys.executable, "-P", "-m", "kinen", "daemon", "run"]
+        line += ["--stay"] if options.stay else []
+        os.execve(sys.executable, line, {**os.environ, **daemon.handover})  # noqa: S606
 
 
 def _take_lock(home: str) -> int:
@@ -116,7 +120,9 @@ class Daemon:
         self._debounce = settings.watch_debounce_ms / 1000
         self._diary = Diary(self.home)
         self._models: dict[tuple[object, ...], Embedder | None] = {}
-        self._last_use = time.monotonic()
+        rested = os.environ.pop(RESTED, "")
+        self._rested = bool(rested)
+        self._last_use = float(rested) if rested else time.monotonic()
         self._answered = 0
         self._port = 0
         self._token = ""
@@ -128,8 +134,8 @@ class Daemon:
         self._team: TeamThreads | None = None
         self._pages: asyncio.Server | None = None
         """What accepts the browsers of the pages, once one has needed it."""
-        self.handover: Handover | None = None
-        """What the next daemon gets, if a page has asked for a restart."""
+        self.handover: dict[str, str] = {}
+        """Variables for the daemon that follows in this process; none if none does."""
 
     def run(self) -> None:
         log.info("kinen %s, pid %d, in %s", __version__, os.getpid(), self.home)
@@ -172,7 +178,8 @@ class Daemon:
         from kinen.http.space import Hub
         from kinen.memory.pool import MemoryPool
 
-        threading.Thread(target=self._load_model, daemon=True).start()
+        if not self._rested:
+            threading.Thread(target=self._load_model, daemon=True).start()
         self._hub = Hub()
         self._pool = pool = MemoryPool(self._open_scheduled)
         self._access = access = Access(self._token, self._port)
@@ -199,7 +206,7 @@ class Daemon:
             with contextlib.suppress(NotImplementedError):  # Windows
                 loop.add_signal_handler(number, self.stop, signal.Signals(number).name)
         if self._idle:
-            loop.call_later(self._idle, self._end_if_idle, loop)
+            loop.call_later(self._idle_left(), self._end_if_idle, loop)
         self._await_rest()
         self._scheduler.watch.watch((self.home, (self.home,), self._of_home, self._of_home))
         self._scheduler.start()
@@ -245,7 +252,9 @@ class Daemon:
         """
         if self._pages is not None:
             session = self._access.browsers.pass_on(cookie)
-            self.handover = Handover.of(self._pages, session)
+            descriptor = os.dup(self._pages.sockets[0].fileno())  # it is closed here
+            os.set_inheritable(descriptor, True)
+            self.handover = {PAGES: f"{descriptor} {session}"}
             self._pages.close()
         return lambda: self.stop("restarted from a page")
 
@@ -259,6 +268,8 @@ class Daemon:
             print(f"kinen: the bearer token is in {self.home}/{TOKEN_FILE}", file=sys.stderr)
 
     def stop(self, reason: str) -> None:
+        if self._end_reason:  # nobody follows where a signal comes meanwhile
+            self.handover = {}
         self._end_reason = self._end_reason or reason
         self._hub.close()
         self._server.stop()
@@ -439,6 +450,13 @@ class Daemon:
                 drop()
         await asyncio.to_thread(return_memory)
         log.info("at rest: %d MB", resident() / 1e6)
+        if "onnxruntime" not in sys.modules or self._port or os.name == "nt":
+            return
+        if self._server.server_state.connections or self._scheduler.busy:
+            self._await_rest()
+            return
+        self.handover = {RESTED: str(self._last_use)}  # libraries stay in memory otherwise
+        self.stop("starts again at rest")
 
     def _end_if_idle(self, loop: asyncio.AbstractEventLoop) -> None:
         left = self._idle_left()
@@ -513,31 +531,9 @@ async def _send_text(send: Any, code: int, text: str) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-class Handover(NamedTuple):
-    """What the next daemon gets."""
-
-    descriptor: int
-    """The listening socket of the pages."""
-    session: str
-    """The digest of a browser's cookie."""
-
-    @classmethod
-    def of(cls, pages: asyncio.Server, session: str) -> Handover:
-        """Keep the socket of the pages open when it is closed here."""
-        return cls(os.dup(pages.sockets[0].fileno()), session)
-
-    def exec(self, stay: bool) -> NoReturn:
-        """Run a new daemon in this process."""
-        os.set_inheritable(self.descriptor, True)
-        line = [sys.executable, "-P", "-m", "kinen", "daemon", "run"]
-        line += ["--stay"] if stay else []
-        env = {**os.environ, VARIABLE: f"{self.descriptor} {self.session}"}
-        os.execve(sys.executable, line, env)  # noqa: S606
-
-
 def take(environ: MutableMapping[str, str]) -> tuple[socket.socket, str] | None:
     """The socket and session that a daemon before this one left, if it did."""
-    number, _, session = environ.pop(VARIABLE, "").partition(" ")
+    number, _, session = environ.pop(PAGES, "").partition(" ")
     if not number.isdigit() or not _DIGEST.fullmatch(session):
         return None
     with contextlib.suppress(OSError, ValueError):

@@ -121,11 +121,11 @@ def _distilled(
     largest: int = LARGEST,
 ) -> tuple[list[tuple[str, str]], list[str]]:
     """The chosen lines, each with its ref, and notes on the omitted lines."""
-    read = _read(passages[:PASSAGES], largest)
-    rows = signals(question, read)
+    read, rows = _weighed(question, tuple(passages[:PASSAGES]), largest)
     notes: list[str] = []
     vectors: dict[int, Any] = {}
     if embed and stems(question):
+        rows = [*map(dict.copy, rows)]
         try:
             vectors = embedded(question, read, rows, embed)
         except EmbedError as error:
@@ -146,6 +146,15 @@ def _distilled(
         f"{len(heads) - cited:,} of {len(heads):,} records"
     )
     return lines, notes
+
+
+@lru_cache(4)
+def _weighed(
+    question: str, passages: tuple[Passage, ...], largest: int
+) -> tuple[Read, list[dict[str, float]]]:
+    """The pieces of passages and their signals; a recall with a few tokens too many asks again."""
+    read = _read(passages, largest)
+    return read, signals(question, read)
 
 
 def _read(passages: Sequence[Passage], largest: int) -> Read:
@@ -218,8 +227,10 @@ def _chosen(
         have = chosen.get(some[0][:2], set())
         if have.issuperset(piece.n for piece in some):
             continue
-        cost = _cost(read.block(some[0]), have, some)
-        cost += 0 if ref in cited else costs[ref]
+        head = 0 if ref in cited else costs[ref]
+        cost = head + sum(piece.weight for piece in some)  # at least, if nothing beside is chosen
+        if have or cost <= room:
+            cost = head + _cost(read.block(some[0]), have, some)
         if cost > room:
             for place, n in enumerate(unit.members if len(some) > 1 else ()):
                 # half of the block does not fit: try its pieces
@@ -252,7 +263,7 @@ def _led(read: Read, members: Iterable[int]) -> Iterator[int]:
 
 def _cost(block: Block, have: set[int], more: Iterable[Piece]) -> int:
     """The weight that pieces add to a quotation, with its ellipses."""
-    lead = weight(block.text[: block.lead])
+    lead = weight(block.text[: block.lead]) if block.lead else 0
     now = set(have)
     cost = 0
     for piece in more:

@@ -18,6 +18,7 @@ from kinen.model.tuples import NamedTuple
 from kinen.text import estimate, lazy_pattern
 
 WEIGHTS = {
+    "placed": 1.0,
     # the passage: its rank in the search, what it is, and the hits around it
     "rank": -0.65,
     "first": 0.8,
@@ -174,7 +175,7 @@ class Features(NamedTuple):
 def signals(question: str, read: Read) -> list[dict[str, float]]:
     """The signals of each piece, by name."""
     features, names_by_piece = _features(question, read.pieces)
-    placed = _placed(question, read.passages)
+    placed = [{"placed": score(row)} for row in _placed(question, read.passages)]
     leads = [
         [frozenset(stems(block.text[: block.lead]) if block.lead else ()) for block in own_blocks]
         for own_blocks in read.cut

@@ -171,38 +171,32 @@ def folded(candidates: Iterable[Candidate]) -> list[Candidate]:
 
     Summaries and memories repeat what others said. They stand for nobody, however new they are.
     """
-    chosen: list[tuple[Candidate, tuple[str, ...]]] = []
+    chosen: list[tuple[tuple[bool, str, str], Candidate, str]] = []
     for candidate in candidates:
-        own = candidate, tuple(words(candidate.text.lower()))
+        record = candidate.hit.record
+        time = record.kind not in DERIVED, record.at, record.ref
+        own = time, candidate, f" {' '.join(words(candidate.text.lower()))} "
         for place, other in enumerate(chosen):
-            older, newer = sorted((own, other), key=_time)
-            if _repeats(older, newer):
-                copies = 1 + candidate.copies + other[0].copies
-                chosen[place] = newer[0]._replace(copies=copies), newer[1]
+            older, newer = (own, other) if time <= other[0] else (other, own)
+            if _repeats(older[1], older[2], newer[2]):
+                copies = 1 + candidate.copies + other[1].copies
+                chosen[place] = newer[0], newer[1]._replace(copies=copies), newer[2]
                 break
         else:
             chosen.append(own)
-    return [candidate for candidate, _ in chosen]
+    return [candidate for _, candidate, _ in chosen]
 
 
-def _time(entry: tuple[Candidate, tuple[str, ...]]) -> tuple[bool, str, str]:
-    record = entry[0].hit.record
-    return record.kind not in DERIVED, record.at, record.ref
-
-
-def _repeats(
-    older: tuple[Candidate, tuple[str, ...]], newer: tuple[Candidate, tuple[str, ...]]
-) -> bool:
-    """Does an entry say nothing that a newer one does not say, too?
+def _repeats(older: Candidate, text: str, other: str) -> bool:
+    """Does an entry, whose words are `text`, say nothing that those of a newer one do not say, too?
 
     Word by word, but for a label such as `Outcome:` before what was drawn from others: texts that
     differ in one word may differ in what they are about.
     """
-    text, other = (f" {' '.join(words)} " for words in (older[1], newer[1]))
     if text in other:
         return True
     label, _, rest = text.strip().partition(" ")
-    if older[0].hit.record.kind not in DERIVED or not rest or f" {rest} " not in other:
+    if older.hit.record.kind not in DERIVED or not rest or f" {rest} " not in other:
         return False
     from kinen.text.labels import label_of
 

@@ -460,8 +460,9 @@ def _later_values(question: str, items: Sequence[Item]) -> dict[str, str]:
     stems_asked = {word.stem for word in query}
     names = {word.stem for word in query if word.name or word.tells}
     groups: dict[frozenset[str], list[tuple[str, str, list[Word]]]] = {}
+    required = stems_asked - {word.before for word in query if word.name or word.inside}
     for entry in items if query else ():
-        for words in _stated(entry.text):
+        for words in _stated(entry.text, required):
             shared = _stems(_shared(query, words, frozenset()))
             missing = stems_asked - shared
             if len(shared) >= LEAST and len(missing) <= 1 and missing.isdisjoint(names):
@@ -483,8 +484,12 @@ def _later_values(question: str, items: Sequence[Item]) -> dict[str, str]:
     return later
 
 
-def _stated(text: str) -> Iterator[list[Word]]:
-    """The words of each statement, without those that only say that it holds now."""
+def _stated(text: str, required: Set[str]) -> Iterator[list[Word]]:
+    """The words of each statement, without those that only say that it holds now.
+
+    Statements that cannot have all required words but one are left out before they are read: a word
+    without its ending is a part of the word.
+    """
     for block in blocks(text):
         for begin, end in sentences(block.text):
             sentence = block.text[begin:end]
@@ -492,6 +497,9 @@ def _stated(text: str) -> Iterator[list[Word]]:
                 continue
             rest = sentence.partition(": ")[2]
             for statement in filter(None, (sentence, rest)):
+                small = statement.lower()
+                if sum(word not in small for word in required) > 1:
+                    continue
                 yield [word for word in _words(statement) if word.written not in NOW]
 
 
