@@ -93,18 +93,18 @@ def _message_events(
             count(unknown, part.get("type"))
 
 
-def _event(past: Past, said: Line, part: Line, told: Ready) -> Event | None:
-    role = text(said.get("role"))
-    over = role == "user" or _time(said, "completed")  # before that its text still grows
+def _event(past: Past, message: Line, part: Line, ready: Ready) -> Event | None:
+    role = text(message.get("role"))
+    over = role == "user" or _time(message, "completed")  # before that its text still grows
     if part.get("type") == "tool":
         use = _use(text(part.get("tool")), fields(part.get("state")))
         return past.tool_use(use) if use else None
     if part.get("type") != "text" or part.get("synthetic") or not over:
         return None
-    if said.get("summary") is True:  # what a compaction left
-        past.summaries.append(told)
+    if message.get("summary") is True:  # what a compaction left
+        past.summaries.append(ready)
         return None
-    return past.message(role, told.content)
+    return past.message(role, ready.content)
 
 
 def _use(tool: str, state: Line) -> ToolUse | None:
