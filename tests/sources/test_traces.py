@@ -302,6 +302,28 @@ def test_a_trace_has_what_an_import_by_hand_has(
     assert len(events(other)) == 3
 
 
+def test_what_a_client_wrote_twice_is_there_once_and_private_paths_are_not(
+    repository: Repository,
+) -> None:
+    at = {"timestamp": "2023-11-14T22:13:00.000Z"}
+    said = {**at, "type": "gemini", "id": "2", "content": "a whistle"}
+    edit = {"name": "write_file", "args": {"file_path": "/w/.env", "content": "KEY=1"}}
+    read = {"name": "run_shell_command", "args": {"command": "cat /w/config/.env"}}
+    calls = [
+        {**call, "id": str(number), "status": "success", **at}
+        for number, call in enumerate((edit, read))
+    ]
+    lines = [
+        {"sessionId": ID, "projectHash": "0", "startTime": at["timestamp"]},
+        {**at, "type": "user", "id": "1", "content": "what steams?"},
+        said,
+        {**said, "toolCalls": calls},
+    ]
+    checkpoint(repository, "0123456789ab", "\n".join(map(json.dumps, lines)) + "\n")
+    rows = [row for row in traces(repository.root) if row.kind == "observation"]
+    assert [row.metadata.get("role") for row in rows] == ["user", "assistant"]
+
+
 def test_status_offers_to_fetch_notes_only_where_git_ai_is_at_work(
     repository: Repository, kinen: Callable[..., Ran]
 ) -> None:
@@ -378,6 +400,23 @@ def test_forged_metadata_and_huge_or_linked_objects_are_left_out(
     assert objects.read(stored.sessions[ID].transcript.id, 10) == b""
     assert objects.read("--help") == b""
     objects.close()
+
+
+@pytest.mark.slow
+def test_a_tree_with_a_billion_files_is_read_as_far_as_the_limit(repository: Repository) -> None:
+    checkpoint(repository, "0123456789ab", TALK)
+    tree = repository.git("rev-parse", f"{BRANCH}^{{tree}}")
+    blob = repository.git("hash-object", "-w", "--stdin", data=b"x")
+    level = repository.git("mktree", data=f"100644 blob {blob}\tf\n".encode())
+    for _ in range(9):
+        rows = "".join(f"040000 tree {level}\t{number}\n" for number in range(10))
+        level = repository.git("mktree", data=rows.encode())
+    rows = f"{repository.git('ls-tree', tree)}\n040000 tree {level}\tzz\n"
+    commit = repository.git(
+        "commit-tree", "-m", "bomb", repository.git("mktree", data=rows.encode())
+    )
+    repository.git("update-ref", f"refs/heads/{BRANCH}", commit)
+    assert {row.session for row in traces(repository.root)} == {ID}
 
 
 def test_a_history_that_is_a_link_or_a_pipe_is_left_out(

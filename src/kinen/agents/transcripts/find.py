@@ -212,7 +212,7 @@ def _is_transcript(path: str) -> bool:
     name = os.path.basename(path)
     if name.endswith(".jsonl"):
         return ".checkpoint." not in name and name != streams.REPEATED
-    return _is_store(path) or (name.startswith("session-") and name.endswith(".json"))
+    return _is_store(path) or (name.startswith(("session-", "ses_")) and name.endswith(".json"))
 
 
 def _opened(path: str, *, explicit: bool) -> BufferedReader:

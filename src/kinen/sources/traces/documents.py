@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterator, Mapping
+from functools import cache
 from typing import Any
 
-from kinen.agents.tool_use import WINDOW, Sieve, summary
+from kinen.agents.tool_use import WINDOW, Sieve, is_private, summary
 from kinen.agents.transcripts.session import Event, Past
 from kinen.agents.transcripts.values import fields, milliseconds, text
 from kinen.errors import GitError, UnsafeFile
@@ -30,7 +31,7 @@ from kinen.storage import inside
 from kinen.text import digest, iso, spelled
 from kinen.text.chunks import chunk_parts
 
-RULES = "2"
+RULES = "3"
 MARK = ""
 """The key of the state that records which refs were read."""
 EVENTS = 20_000
@@ -190,11 +191,27 @@ class Traces:
             past = row.past() if row.session in sessions else None
             if past is not None:
                 past.diff = WINDOW
-                for number, event in enumerate(past.events()):
-                    if not any(map(self._hidden.excludes, event.files)):
-                        yield event._replace(id=_event_id(past, number, event))
+                for number, event in self._events(past):
+                    yield event._replace(id=_event_id(past, number, event))
         if objects:
             objects.close()
+
+    def _events(self, past: Past) -> Iterator[tuple[int, Event]]:
+        """The events of a session with their numbers, as an import would take them.
+
+        One that a client wrote again is there once, and those about private paths are not.
+        """
+        ids = set()
+        roots = (self._root, past.cwd)
+        globs = self._hidden.globs
+        names_private = cache(lambda word: is_private((), (word,), globs, past.cwd, roots))
+        for number, event in enumerate(past.events()):
+            if event.id and event.id in ids:
+                continue
+            ids.add(event.id)
+            private = any(map(self._hidden.excludes, event.files))
+            if not private and not any(map(names_private, event.mentions)):
+                yield number, event
 
     def session_documents(
         self, past: Past, about: Mapping[str, Any], written: str = ""
@@ -205,13 +222,13 @@ class Traces:
         origin = str(about["origin"])
         capsule = f"capsule:{timed_id(0, 0, 'trace', origin, past.id)}"
         first = last = 0
-        for number, event in enumerate(past.events()):
+        for number, event in self._events(past):
             if number >= EVENTS:
                 break
             first = min(first or event.ts, event.ts)
             last = max(last, event.ts)
             ref = f"observation:{_event_id(past, number, event)}"
-            if ref not in self._hidden and not any(map(self._hidden.excludes, event.files)):
+            if ref not in self._hidden:
                 documents.append(self._observation(ref, past, event, capsule, origin))
                 observations.append(_observation(ref, past, event))
         if not documents:
