@@ -160,6 +160,23 @@ def test_a_session_that_was_recorded_here_is_one_session(repository: Repository)
     assert traces(repository.root) == []
 
 
+def test_what_is_forgotten_of_a_clones_session_stays_away_until_it_is_restored(
+    repository: Repository,
+) -> None:
+    checkpoint(repository, "0123456789ab", TALK, summary={"intent": "a whistle"})
+    capsule, event, *_ = sorted(row.ref for row in traces(repository.root))
+    with Memory.open(repository.root) as memory:
+        memory.journal.forget(event)
+        assert refs(repository.root, "samovar whistle") != [event]
+        assert len(traces(repository.root)) == 4  # the rest is read again
+        memory.journal.forget(capsule)
+        assert refs(repository.root, "valve") == []
+        checkpoint(repository, "ab0123456789", TALK + "\n")
+        assert traces(repository.root) == []
+        memory.journal.restore(capsule)
+    assert len(traces(repository.root)) == 4
+
+
 def test_a_trailer_names_the_session_of_a_commit(repository: Repository) -> None:
     checkpoint(repository, "0123456789ab", TALK)
     message = "other words\n\nEntire-Checkpoint: 0123456789ab\n"
@@ -437,7 +454,7 @@ def test_status_and_sessions_show_what_a_clone_brings(
     traces(repository.root)
     assert "1 session of claude-code by Entire" in kinen("status").out
     (row,) = json.loads(kinen("session", "list", "--json").out)["sessions"]
-    assert (row["session"], row["by"], row["prompts"], row["edits"]) == (ID, "Entire", 1, 1)
+    assert (row["session"], row["by"], row["prompts"], row["edits"]) == (ID, "Ada, Entire", 1, 1)
     assert "valve" in row["outcome"]
     shown = kinen("session", "show", ID[:12]).out
     assert "1 prompt, 1 edit" in shown

@@ -62,6 +62,13 @@ class Objects:
         finally:
             gitcommand.stop(process)
 
+    def authors(self, tip: str) -> Iterator[tuple[str, str]]:
+        """The author and the beginning of the subject of the commits up to one, newest first."""
+        wanted = ("--format=%<(60,trunc)%an%x00%<(60,trunc)%s", f"--max-count={REFS}")
+        for line in gitcommand.text(self._git, "log", *wanted, tip).splitlines():
+            author, _, subject = line.partition("\0")
+            yield author.strip(), subject.strip()
+
     def read(self, id_: str, most: int = LARGEST) -> bytes:
         """The bytes of an object; none if it is missing or larger than `most`."""
         if not id_.isalnum():
