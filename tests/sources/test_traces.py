@@ -246,6 +246,7 @@ def test_a_note_of_git_ai_names_lines_and_sessions() -> None:
 def test_a_fetched_note_is_a_session_with_its_commit(repository: Repository) -> None:
     message = {"type": "user", "text": "polish the samovar", "timestamp": "2023-11-14T22:00:00Z"}
     prompt = {"agent_id": {"tool": "cursor", "id": "talk-1"}, "messages": [message]}
+    prompt["human_author"] = "Ada <ada@example.org>"
     text = (
         f"a.txt\n  0123456789abcdef 1\n---\n{json.dumps({'prompts': {'0123456789abcdef': prompt}})}"
     )
@@ -255,6 +256,7 @@ def test_a_fetched_note_is_a_session_with_its_commit(repository: Repository) -> 
     with Memory.open(repository.root) as memory:
         (session,) = memory.reasons.why("a.txt:1").commits[0].sessions
     assert (session.step, session.agent, session.origin) == ("trace", "cursor", "Git AI")
+    assert session.by == "Ada"
 
 
 def test_a_note_of_whogitit_is_a_session_with_its_commit(repository: Repository) -> None:

@@ -186,6 +186,7 @@ class Traces:
         for id_, (prompt, commits) in talks.items():
             stamp = f"{RULES}:{digest(repr((prompt, commits)))}"
             about = {"origin": origin, "commits": sorted(set(commits))}
+            about["author"] = text(prompt.get("human_author")).partition(" <")[0][:60]
             rows[f"{name}:{id_}"] = _Read(stamp, about, _talk(id_, prompt, name))
         return rows
 
