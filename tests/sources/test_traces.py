@@ -458,6 +458,10 @@ def test_status_and_sessions_show_what_a_clone_brings(
     (row,) = json.loads(kinen("session", "list", "--json").out)["sessions"]
     assert (row["session"], row["by"], row["prompts"], row["edits"]) == (ID, "Ada, Entire", 1, 1)
     assert "valve" in row["outcome"]
+    assert "by Ada, Entire" in kinen("search", "--fulltext", "steam valve").out
+    handoff = kinen("handoff").out
+    assert "claude-code by Ada, Entire" in handoff
+    assert "Intent: please make the samovar whistle" in handoff
     shown = kinen("session", "show", ID[:12]).out
     assert "1 prompt, 1 edit" in shown
     assert "please make the samovar whistle" in shown
