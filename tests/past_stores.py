@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 from typing import TYPE_CHECKING, Any
@@ -454,4 +455,477 @@ CURSOR_TRANSCRIPT = [
     ("command", "$ make"),
     ("file_diff", f"Tool: StrReplace\nFile: {CWD}/src/cart.py\n-a\n+b"),
     ("message", "Fixed in merge()."),
+]
+
+
+ASKED = "the cart forgets its coupon"
+SOLVED = "Fixed in merge()."
+
+
+def droid(folder: Path, *, cwd: str = CWD, id_: str = "dr-1", title: str = ASKED) -> Path:
+    def line(second: int, role: str, *content: Any) -> dict[str, Any]:
+        message = {"role": role, "content": list(content)}
+        about = {"type": "message", "id": f"{id_}-{second}", "timestamp": at(second)}
+        return {**about, "message": message}
+
+    def call(second: int, name: str, inputs: Any, answer: str, **more: Any) -> list[dict[str, Any]]:
+        use = {"type": "tool_use", "id": f"t{second}", "name": name, "input": inputs}
+        result = {"type": "tool_result", "tool_use_id": f"t{second}", "content": answer, **more}
+        return [line(second, "assistant", use), line(second, "user", result)]
+
+    def words(text: str) -> dict[str, str]:
+        return {"type": "text", "text": text}
+
+    reminder = words("<system-reminder>Today is Sunday.</system-reminder>")
+    edit = {"file_path": f"{cwd}/src/cart.py", "old_str": "a", "new_str": "b"}
+    return put(
+        folder / "-home-me-shop" / f"{id_}.jsonl",
+        {"type": "session_start", "id": id_, "title": title, "version": 2, "cwd": cwd},
+        line(1, "user", reminder, words(ASKED)),
+        line(2, "assistant", {"type": "thinking", "thinking": "hmm"}, words("Let me look.")),
+        *call(3, "Execute", {"command": "make"}, "Error: Exit code 2\nno rule", is_error=True),
+        *call(4, "Edit", edit, "edited"),
+        *call(5, "kinen___kinen_search", {"query": "coupon"}, "known"),
+        line(6, "assistant", words(SOLVED)),
+        {"type": "todo_state", "id": "x"},
+    )
+
+
+DROID = [
+    ("message", ASKED),
+    ("message", "Let me look."),
+    ("error", "$ make\nExit code 2\nno rule"),
+    ("file_diff", "Tool: Edit\nFile: src/cart.py\n-a\n+b"),
+    ("message", SOLVED),
+]
+
+
+def kimi(folder: Path, *, cwd: str = CWD, id_: str = "ki-1", agent: str = "main") -> Path:
+    number = 0
+
+    def line(kind: str, **more: Any) -> dict[str, Any]:
+        nonlocal number
+        number += 1
+        return {"type": kind, **more, "time": START + number * 1000}
+
+    def event(kind: str, **more: Any) -> dict[str, Any]:
+        return line("context.append_loop_event", event={"type": kind, "stepUuid": "s1", **more})
+
+    def call(name: str, args: Any, output: Any, **more: Any) -> list[dict[str, Any]]:
+        id_of_call = f"c{number}"
+        used = event("tool.call", toolCallId=id_of_call, name=name, args=args)
+        result = {"output": output, **more}
+        return [used, event("tool.result", toolCallId=id_of_call, result=result)]
+
+    def message(text: str, origin: str = "user") -> dict[str, Any]:
+        content = [{"type": "text", "text": text}]
+        about = {"role": "user", "content": content, "origin": {"kind": origin}}
+        return line("context.append_message", message=about)
+
+    def part(text: str, kind: str = "text") -> dict[str, Any]:
+        return event("content.part", part={"type": kind, "text": text})
+
+    session = folder / "wd_shop_0123456789ab" / id_
+    put(session / "state.json", {"title": ASKED, "workDir": cwd})
+    edit = {"path": f"{cwd}/src/cart.py", "old_string": "a", "new_string": "b"}
+    return put(
+        session / "agents" / agent / "wire.jsonl",
+        {"type": "metadata", "protocol_version": "1.4", "created_at": START},
+        line("turn.prompt", input=[], origin={"kind": "user"}),
+        message(ASKED),
+        message("You are in plan mode", "injection"),
+        event("step.begin"),
+        part("hmm", "think"),
+        part("Let me "),
+        part("look."),
+        *call("Bash", {"command": "make"}, "no rule", isError=True),
+        *call("Edit", edit, [{"type": "text", "text": "ok"}]),
+        *call("mcp__kinen__kinen_search", {"query": "coupon"}, "known"),
+        line("context.apply_compaction", summary="The coupon is lost in merge()."),
+        part(SOLVED),
+        line("hologram"),
+    )
+
+
+KIMI = [
+    ("message", ASKED),
+    ("message", "Let me look."),
+    ("error", "$ make\nno rule"),
+    ("file_diff", "Tool: Edit\nFile: src/cart.py\n-a\n+b"),
+    ("message", SOLVED),
+]
+
+
+def kimi_cli(share: Path, *, cwd: str = CWD, id_: str = "kc-1") -> Path:
+    number = 0
+
+    def line(kind: str, **payload: Any) -> dict[str, Any]:
+        nonlocal number
+        number += 1
+        message = {"type": kind, "payload": payload}
+        return {"timestamp": START / 1000 + number, "message": message}
+
+    def call(name: str, arguments: Any, **value: Any) -> list[dict[str, Any]]:
+        function = {"name": name, "arguments": json.dumps(arguments)}
+        used = line("ToolCall", type="function", id=f"c{number}", function=function)
+        return [used, line("ToolResult", tool_call_id=f"c{number - 1}", return_value=value)]
+
+    digest = hashlib.md5(cwd.encode(), usedforsecurity=False).hexdigest()
+    share.mkdir(parents=True, exist_ok=True)
+    (share / "kimi.json").write_text(json.dumps({"work_dirs": [{"path": cwd}]}))
+    put(share / "sessions" / digest / id_ / "context.jsonl", {"role": "user", "content": "again"})
+    edit = {"path": f"{cwd}/src/cart.py", "edit": {"old": "a", "new": "b"}}
+    return put(
+        share / "sessions" / digest / id_ / "wire.jsonl",
+        {"type": "metadata", "protocol_version": "1.2"},
+        line("TurnBegin", user_input=[{"type": "text", "text": ASKED}]),
+        line("StepBegin", n=1),
+        line("ContentPart", type="think", think="hmm"),
+        line("ContentPart", type="text", text="Let me look."),
+        *call("Shell", {"command": "make"}, is_error=True, output="", message="no rule"),
+        *call("StrReplaceFile", edit, is_error=False, output="ok"),
+        line("ContentPart", type="text", text=SOLVED),
+        line("TurnEnd"),
+    )
+
+
+KIMI_CLI = [*KIMI[:3], (KIMI[3][0], KIMI[3][1].replace("Edit", "StrReplaceFile")), KIMI[4]]
+
+
+def grok(folder: Path, *, cwd: str = CWD, id_: str = "gr-1", kind: str = "") -> Path:
+    number = 0
+
+    def line(update: str, meta: Any = None, **more: Any) -> dict[str, Any]:
+        nonlocal number
+        number += 1
+        about = {"sessionUpdate": update, **more, "_meta": meta or {}}
+        params = {"sessionId": id_, "update": about, "_meta": {"promptId": "p-1"}}
+        return {"timestamp": START // 1000 + number, "method": "session/update", "params": params}
+
+    def said(kind: str, text: str, **meta: Any) -> dict[str, Any]:
+        return line(f"{kind}_message_chunk", meta, content={"type": "text", "text": text})
+
+    def call(kind: str, title: str, status: str, *content: Any, **more: Any) -> list[Any]:
+        id_of_call = f"c{number}"
+        start = line("tool_call", toolCallId=id_of_call, title=title, kind=kind, **more)
+        end = line("tool_call_update", toolCallId=id_of_call, status=status, content=list(content))
+        return [start, end]
+
+    def output(text: str) -> dict[str, Any]:
+        return {"type": "content", "content": {"type": "text", "text": text}}
+
+    session = folder / "%2Fhome%2Fme%2Fshop" / id_
+    info = {"id": id_, "cwd": cwd}
+    put(session / "summary.json", {"info": info, "generated_title": ASKED, "session_kind": kind})
+    put(session / "chat_history.jsonl", {"role": "user", "content": "the same again"})
+    diff = {"type": "diff", "path": f"{cwd}/src/cart.py", "oldText": "a", "newText": "b"}
+    return put(
+        session / "updates.jsonl",
+        said("user", ASKED, promptIndex=0),
+        line("agent_thought_chunk", content={"type": "text", "text": "hmm"}),
+        said("agent", "Let me "),
+        said("agent", "look."),
+        *call("execute", "make", "failed", output("no rule")),
+        *call("edit", "cart.py", "completed", diff),
+        *call("other", "mcp__kinen__kinen_search", "completed", output("known")),
+        said("agent", SOLVED),
+        line("hologram"),
+    )
+
+
+GROK = [*KIMI[:3], (KIMI[3][0], KIMI[3][1].replace("Edit", "edit")), KIMI[4]]
+
+
+def antigravity(folder: Path, *, cwd: str = CWD, id_: str = "ag-1") -> Path:
+    number = 0
+
+    def step(source: str, kind: str, content: str, *calls: Any) -> dict[str, Any]:
+        nonlocal number
+        number += 1
+        about = {"step_index": number, "source": source, "type": kind, "status": "DONE"}
+        return {**about, "created_at": at(number), "content": content, "tool_calls": list(calls)}
+
+    def call(name: str, **args: Any) -> dict[str, Any]:
+        return {"name": name, "args": {key: json.dumps(value) for key, value in args.items()}}
+
+    request = (
+        f"<USER_REQUEST>\n{ASKED}\n</USER_REQUEST>\n"
+        "<ADDITIONAL_METADATA>\nThe local time is now.\n</ADDITIONAL_METADATA>"
+    )
+    begun = "Created At: 2026-03-01T10:00:03Z\nCompleted At: 2026-03-01T10:00:04Z\n"
+    ran = f"{begun}The command exited with code 2.\nOutput:\nno rule"
+    run = call("run_command", CommandLine="make", Cwd=cwd)
+    edit = call(
+        "replace_file_content",
+        TargetFile=f"{cwd}/src/cart.py",
+        TargetContent="a",
+        ReplacementContent="b",
+    )
+    logs = folder / "brain" / id_ / ".system_generated" / "logs"
+    put(logs / "transcript_full.jsonl", step("MODEL", "PLANNER_RESPONSE", "only the end"))
+    return put(
+        logs / "transcript.jsonl",
+        step("USER_EXPLICIT", "USER_INPUT", request),
+        step("MODEL", "PLANNER_RESPONSE", "Let me look.", run),
+        step("MODEL", "RUN_COMMAND", ran),
+        step("SYSTEM", "EPHEMERAL_MESSAGE", "be quick"),
+        step("MODEL", "PLANNER_RESPONSE", "", edit),
+        step("MODEL", "CODE_ACTION", f"{begun}edited"),
+        step("MODEL", "PLANNER_RESPONSE", SOLVED),
+    )
+
+
+ANTIGRAVITY = [
+    *KIMI[:2],
+    ("error", "$ make\nThe command exited with code 2.\nOutput:\nno rule"),
+    ("file_diff", "Tool: replace_file_content\nFile: src/cart.py\n-a\n+b"),
+    KIMI[4],
+]
+
+
+def goose_rows(cwd: str) -> list[tuple[str, list[Any]]]:
+    """Messages of Goose: who, and blocks."""
+
+    def words(text: str) -> dict[str, str]:
+        return {"type": "text", "text": text}
+
+    def call(id_: str, name: str, arguments: Any, answer: str, **more: Any) -> list[Any]:
+        used = {"status": "success", "value": {"name": name, "arguments": arguments}}
+        value = {"content": [words(answer)], **more}
+        request = {"type": "toolRequest", "id": id_, "toolCall": used}
+        result = {"status": "success", "value": value}
+        response = {"type": "toolResponse", "id": id_, "toolResult": result}
+        return [("assistant", [request]), ("user", [response])]
+
+    path = f"{cwd}/src/cart.py"
+    shell = {"structuredContent": {"stdout": "", "stderr": "no rule", "exit_code": 2}}
+    return [
+        ("user", [words(ASKED)]),
+        ("assistant", [{"type": "thinking", "thinking": "hmm"}, words("Let me look.")]),
+        *call("c1", "developer__shell", {"command": "make"}, "no rule", **shell),
+        *call("c2", "developer__edit", {"path": path, "before": "a", "after": "b"}, "ok"),
+        *call("c3", "kinen__kinen_search", {"query": "coupon"}, "known"),
+        ("assistant", [words(SOLVED)]),
+    ]
+
+
+def goose_lines(folder: Path, *, cwd: str = CWD, id_: str = "go-1") -> Path:
+    lines = [
+        {"role": role, "created": START // 1000 + number, "content": content}
+        for number, (role, content) in enumerate(goose_rows(cwd))
+    ]
+    head = {"id": id_, "description": ASKED, "working_dir": cwd, "message_count": len(lines)}
+    return put(folder / f"{id_}.jsonl", head, *lines)
+
+
+GOOSE = [*KIMI[:3], (KIMI[3][0], KIMI[3][1].replace("Edit", "developer__edit")), KIMI[4]]
+
+
+def database(path: Path, **tables: list[dict[str, Any]]) -> Path:
+    """A database with tables of the columns that their rows have."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    db = sqlite3.connect(path)
+    for name, rows in tables.items():
+        columns = list(dict.fromkeys(key for row in rows for key in row))
+        db.execute(f"CREATE TABLE {name} ({', '.join(columns)})")
+        for row in rows:
+            marks = ", ".join("?" * len(row))
+            db.execute(f"INSERT INTO {name} ({', '.join(row)}) VALUES ({marks})", [*row.values()])
+    db.commit()
+    db.close()
+    return path
+
+
+def goose(folder: Path, *, cwd: str = CWD, id_: str = "go-2") -> Path:
+    session = {"id": id_, "session_type": "user", "working_dir": cwd, "description": ASKED}
+    rows = [("user", [{"type": "text", "text": "compacted"}]), *goose_rows(cwd)]
+    messages = [
+        {"id": number, "message_id": f"m{number}", "session_id": id_, "role": role}
+        | {"content_json": json.dumps(content), "created_timestamp": START // 1000 + number}
+        | {"metadata_json": json.dumps({"userVisible": number > 0, "agentVisible": True})}
+        for number, (role, content) in enumerate(rows)
+    ]
+    part = {**session, "id": "part", "session_type": "sub_agent"}
+    return database(folder / "sessions.db", sessions=[session, part], messages=messages)
+
+
+def hermes(folder: Path, *, cwd: str = CWD, id_: str = "he-1") -> Path:
+    def call(name: str, inputs: Any) -> dict[str, Any]:
+        function = {"name": name, "arguments": json.dumps(inputs)}
+        return {"tool_calls": json.dumps([{"id": f"c-{name}", "function": function}])}
+
+    patch = {"path": f"{cwd}/src/cart.py", "old_string": "a", "new_string": "b"}
+    rows: list[dict[str, Any]] = [
+        {"role": "user", "content": ASKED},
+        {"role": "user", "content": "undone", "active": 0},
+        {"role": "assistant", "content": "Let me look.", **call("terminal", {"command": "make"})},
+        {"role": "tool", "content": "no rule", "tool_call_id": "c-terminal"},
+        {"role": "assistant", "content": None, **call("patch", patch)},
+        {"role": "tool", "content": "ok", "tool_call_id": "c-patch"},
+        {"role": "user", "content": "The coupon is lost in merge().", "_compressed_summary": 1},
+        {"role": "assistant", "content": SOLVED},
+    ]
+    first = {"tool_calls": None, "tool_call_id": None, "active": 1, "_compressed_summary": 0}
+    messages = [
+        {"id": number, "session_id": id_, "timestamp": START / 1000 + number} | first | row
+        for number, row in enumerate(rows)
+    ]
+    session = {"id": id_, "source": "cli", "started_at": START / 1000, "cwd": cwd}
+    session |= {"git_branch": "dev", "model_config": "{}"}
+    part = {**session, "id": "part", "model_config": json.dumps({"_delegate_from": id_})}
+    return database(folder / "state.db", sessions=[session, part], messages=messages)
+
+
+HERMES = [
+    *KIMI[:2],
+    ("command", "$ make\nno rule"),
+    (KIMI[3][0], KIMI[3][1].replace("Edit", "patch")),
+    KIMI[4],
+]
+
+
+def crush(project: Path, *, id_: str = "cr-1") -> Path:
+    def call(name: str, inputs: Any, answer: str, **more: Any) -> list[tuple[str, list[Any]]]:
+        data = {"id": f"c-{name}", "name": name, "input": json.dumps(inputs), "finished": True}
+        result = {"tool_call_id": f"c-{name}", "name": name, "content": answer, **more}
+        used = [{"type": "tool_call", "data": data}, {"type": "finish", "data": {}}]
+        return [("assistant", used), ("tool", [{"type": "tool_result", "data": result}])]
+
+    def words(text: str) -> dict[str, Any]:
+        return {"type": "text", "data": {"text": text}}
+
+    edit = {"file_path": f"{project}/src/cart.py", "old_string": "a", "new_string": "b"}
+    shell = {"command": "ls", "output": "cart.py", "exit_code": 0}
+    rows: list[tuple[str, list[Any]]] = [
+        ("user", [words(ASKED)]),
+        ("assistant", [{"type": "reasoning", "data": {"thinking": "hmm"}}, words("Let me look.")]),
+        *call("bash", {"command": "make"}, "Exit code 2\nno rule", is_error=True),
+        *call("edit", edit, "ok"),
+        *call("mcp_kinen_kinen_search", {"query": "coupon"}, "known"),
+        ("user", [{"type": "shell_command", "data": shell}]),
+        ("assistant", [words("The coupon is lost in merge().")]),
+        ("assistant", [words(SOLVED)]),
+    ]
+    messages = [
+        {"id": f"m{number}", "session_id": id_, "role": role, "parts": json.dumps(parts)}
+        | {"created_at": START // 1000 + number, "is_summary_message": int("lost in" in str(parts))}
+        for number, (role, parts) in enumerate(rows)
+    ]
+    session = {"id": id_, "parent_session_id": None, "title": ASKED, "message_count": len(rows)}
+    part = {**session, "id": "part", "parent_session_id": id_}
+    return database(project / ".crush" / "crush.db", sessions=[session, part], messages=messages)
+
+
+CRUSH = [
+    *KIMI[:2],
+    ("error", "$ make\nExit code 2\nno rule"),
+    (KIMI[3][0], KIMI[3][1].replace("Edit", "edit")),
+    ("command", "$ ls\ncart.py"),
+    KIMI[4],
+]
+
+
+def grok_cli(folder: Path, *, cwd: str = CWD, id_: str = "gc-1") -> Path:
+    def call(name: str, inputs: Any, **value: Any) -> list[tuple[str, Any]]:
+        about = {"toolCallId": f"c-{name}", "toolName": name}
+        output = {"type": "json", "value": value}
+        used = {"type": "tool-call", **about, "input": inputs}
+        return [
+            ("assistant", [used]),
+            ("tool", [{"type": "tool-result", **about, "output": output}]),
+        ]
+
+    edit = {"path": f"{cwd}/src/cart.py", "old_string": "a", "new_string": "b"}
+    rows: list[tuple[str, Any]] = [
+        ("system", "You are Grok"),
+        ("user", ASKED),
+        (
+            "assistant",
+            [{"type": "reasoning", "text": "hmm"}, {"type": "text", "text": "Let me look."}],
+        ),
+        *call("bash", {"command": "make"}, success=False, error="no rule"),
+        *call("edit_file", edit, success=True, output="ok", diff="@@ -1 +1 @@\n-a\n+b"),
+        ("assistant", SOLVED),
+    ]
+    messages = [
+        {"session_id": id_, "seq": number, "role": role, "created_at": at(number + 1)}
+        | {"message_json": json.dumps({"role": role, "content": content})}
+        for number, (role, content) in enumerate(rows)
+    ]
+    session = {"id": id_, "workspace_id": "w", "cwd_at_start": cwd, "cwd_last": cwd}
+    return database(folder / "grok.db", sessions=[session], messages=messages)
+
+
+GROK_CLI = [
+    *KIMI[:3],
+    ("file_diff", "Tool: edit_file\nFile: src/cart.py\n@@ -1 +1 @@\n-a\n+b"),
+    KIMI[4],
+]
+
+
+def amp(folder: Path, *, cwd: str = CWD, id_: str = "T-1") -> Path:
+    def words(text: str) -> dict[str, str]:
+        return {"type": "text", "text": text}
+
+    def call(id_: str, name: str, inputs: Any, **run: Any) -> list[dict[str, Any]]:
+        use = {"type": "tool_use", "id": id_, "name": name, "input": inputs}
+        result = {"type": "tool_result", "toolUseID": id_, "run": {"status": "done", **run}}
+        return [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+
+    edit = {"path": f"{cwd}/src/cart.py", "old_str": "a", "new_str": "b"}
+    messages = [
+        {"role": "user", "content": [words(ASKED)], "meta": {"sentAt": START + 1000}},
+        {
+            "role": "assistant",
+            "content": [{"type": "thinking", "thinking": "hmm"}, words("Let me look.")],
+        },
+        *call("c1", "Bash", {"cmd": "make"}, result={"output": "no rule", "exitCode": 2}),
+        *call("c2", "edit_file", edit, result="@@ -1 +1 @@"),
+        *call("c3", "mcp__kinen__kinen_search", {"query": "coupon"}, result="known"),
+        {"role": "assistant", "content": [words(SOLVED)]},
+    ]
+    env = {"initial": {"trees": [{"displayName": "shop", "uri": f"file://{cwd}"}]}}
+    thread = {"v": 9, "id": id_, "created": START, "title": ASKED, "messages": messages, "env": env}
+    return put(folder / f"{id_}.json", thread)
+
+
+AMP = [*KIMI[:3], (KIMI[3][0], KIMI[3][1].replace("Edit", "edit_file")), KIMI[4]]
+
+
+CONTINUE_ID = "0b0f8a2e-0000-4000-8000-00000000000a"
+
+
+def continued(folder: Path, *, cwd: str = CWD, id_: str = CONTINUE_ID) -> Path:
+    def call(id_: str, name: str, args: Any, status: str, output: str) -> dict[str, Any]:
+        function = {"name": name, "arguments": json.dumps(args)}
+        used = {"id": id_, "type": "function", "function": function}
+        state = {"toolCallId": id_, "toolCall": used, "status": status, "parsedArgs": args}
+        state["output"] = [{"name": "result", "description": "", "content": output}]
+        message = {"role": "assistant", "content": "", "toolCalls": [used]}
+        return {"message": message, "contextItems": [], "toolCallStates": [state]}
+
+    def said(role: str, content: Any, **more: Any) -> dict[str, Any]:
+        return {"message": {"role": role, "content": content, **more}, "contextItems": []}
+
+    edit = {"filepath": "src/cart.py", "old_string": "a", "new_string": "b"}
+    history = [
+        said("user", [{"type": "text", "text": ASKED}]),
+        said("thinking", "hmm"),
+        said("assistant", "Let me look."),
+        call("c1", "run_terminal_command", {"command": "make"}, "errored", "no rule"),
+        said("tool", "no rule", toolCallId="c1"),
+        call("c2", "single_find_and_replace", edit, "done", "ok"),
+        {**said("assistant", SOLVED), "conversationSummary": "The coupon is lost in merge()."},
+    ]
+    session = {"sessionId": id_, "title": ASKED, "workspaceDirectory": cwd, "history": history}
+    listed = {"sessionId": id_, "dateCreated": str(START), "workspaceDirectory": cwd}
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "sessions.json").write_text(json.dumps([listed]))
+    return put(folder / f"{id_}.json", session)
+
+
+CONTINUED = [
+    *KIMI[:3],
+    (KIMI[3][0], KIMI[3][1].replace("Edit", "single_find_and_replace")),
+    KIMI[4],
 ]

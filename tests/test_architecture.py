@@ -203,6 +203,7 @@ OTHER_SQL = {
     "agents/transcripts/zed.py": "the database of another program",
     "extract/data.py": "the tables of a database that is indexed as a file",
     "transfer/kindling.py": "the database of another program",
+    "agents/transcripts/databases.py": "the databases of other programs",
 }
 """Modules with SQL outside of the engines, and why: they read files of other programs."""
 SQL = re.compile(

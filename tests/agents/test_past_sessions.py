@@ -43,6 +43,15 @@ def aider(folder: Path) -> Path:
     return path
 
 
+def openclaw(home: Path, **about: str) -> Path:
+    """OpenClaw's session is one of pi, in another folder and beside checkpoints of itself."""
+    path = stores.pi(home, **about)
+    folder = home / "agents" / "main" / "sessions"
+    folder.mkdir(parents=True)
+    (folder / "x.checkpoint.1.jsonl").write_text(path.read_text())
+    return path.rename(folder / path.name)
+
+
 STORES: dict[str, tuple[Callable[[Path], Path], list[tuple[str, str]]]] = {
     "copilot": (stores.copilot, stores.COPILOT),
     "qwen": (stores.qwen, stores.QWEN),
@@ -56,7 +65,21 @@ STORES: dict[str, tuple[Callable[[Path], Path], list[tuple[str, str]]]] = {
     ),
     "cursor": (lambda folder: stores.cursor_database(folder / "state.vscdb"), stores.CURSOR),
     "cursor-agent": (stores.cursor_transcript, stores.CURSOR_TRANSCRIPT),
+    "openclaw": (lambda folder: openclaw(folder), stores.PI),
+    "droid": (stores.droid, stores.DROID),
+    "kimi": (stores.kimi, stores.KIMI),
+    "kimi-cli": (stores.kimi_cli, stores.KIMI_CLI),
+    "grok": (stores.grok, stores.GROK),
+    "grok-cli": (stores.grok_cli, stores.GROK_CLI),
+    "antigravity": (stores.antigravity, stores.ANTIGRAVITY),
+    "goose": (stores.goose, stores.GOOSE),
+    "goose-lines": (stores.goose_lines, stores.GOOSE),
+    "hermes": (stores.hermes, stores.HERMES),
+    "crush": (stores.crush, stores.CRUSH),
+    "amp": (stores.amp, stores.AMP),
+    "continue": (lambda folder: stores.continued(folder / "sessions"), stores.CONTINUED),
 }
+DATABASES = ("cursor", "goose", "hermes", "crush", "grok-cli")
 
 
 @pytest.mark.parametrize("client", STORES)
@@ -113,10 +136,12 @@ def test_secrets_are_masked_before_they_reach_the_disk(memory, home, tmp_path, c
     if client == "zed":
         thread = json.loads(json.dumps(stores.zed_thread()).replace("coupon", f"coupon {SECRET}"))
         stores.zed(path, ("t-1", thread))
-    elif client == "cursor":
+    elif client in DATABASES:
         db = sqlite3.connect(path)
-        change = "UPDATE cursorDiskKV SET value = replace(value, 'coupon', ?)"
-        db.execute(change, (f"coupon {SECRET}",))
+        table = "cursorDiskKV" if client == "cursor" else "messages"
+        for (column,) in db.execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall():
+            change = f"UPDATE {table} SET {column} = replace({column}, 'coupon', ?)"
+            db.execute(f"{change} WHERE typeof({column}) = 'text'", (f"coupon {SECRET}",))
         db.commit()
         db.close()
     else:
@@ -140,10 +165,11 @@ def odd_variants(value: Any, odd: Any) -> Iterator[Any]:
                 yield [*value[:place], variant, *value[place + 1 :]]
 
 
+LINES = "copilot qwen pi cursor-agent droid kimi kimi-cli grok antigravity goose-lines".split()
 ODD = (None, 7, [], {}, "", [None], {"type": ["x"]}, "\ud800a\0b", 1e400, True)
 
 
-@pytest.mark.parametrize("client", ["copilot", "qwen", "pi", "cursor-agent"])
+@pytest.mark.parametrize("client", LINES)
 def test_lines_of_any_shape_do_no_harm(memory, tmp_path, client) -> None:
     path = STORES[client][0](tmp_path / "there")
     first, *lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -160,6 +186,43 @@ def test_messages_of_any_shape_do_no_harm(memory, tmp_path, client) -> None:
     messages = document["messages"] if isinstance(document, dict) else document
     odd = [variant for value in ODD for entry in messages for variant in odd_variants(entry, value)]
     path.write_text(json.dumps(odd))
+    memory.transfer.import_transcripts(path)
+    assert not memory.transfer.import_transcripts(path).added["observations"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("client", ["amp", "continue"])
+def test_documents_of_any_shape_do_no_harm(memory, tmp_path, client) -> None:
+    path = STORES[client][0](tmp_path / "there")
+    document = json.loads(path.read_text())
+    for number, variant in enumerate([one for odd in ODD for one in odd_variants(document, odd)]):
+        name = f"{number:036}.json" if client == "continue" else f"T-{number}.json"
+        path.with_name(name).write_text(json.dumps(variant))
+    memory.transfer.import_transcripts(path.parent)
+    assert not memory.transfer.import_transcripts(path.parent).added["observations"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("client", ["goose", "hermes", "crush", "grok-cli"])
+def test_rows_of_any_shape_do_no_harm(memory, tmp_path, client) -> None:
+    path = STORES[client][0](tmp_path / "there")
+    db = sqlite3.connect(path)
+    db.row_factory = sqlite3.Row
+    rows = [dict(row) for row in db.execute("SELECT * FROM messages")]
+    about = [dict(row) for row in db.execute("SELECT * FROM sessions")]
+    db.close()
+    cells: list[Any] = [None, 7, 2.5, "", "[", "{}", "[[]]", "[" * 100_000, b"\xff", 1e300]
+    odd = [{**row, name: cell} for row in rows for name in row for cell in cells][::2]
+    for row in rows:
+        for name, cell in row.items():
+            if isinstance(cell, str) and cell[:1] in ("[", "{"):
+                shapes = [one for value in ODD for one in odd_variants(json.loads(cell), value)][
+                    ::3
+                ]
+                odd += [{**row, name: json.dumps(one)} for one in shapes]
+    sessions = [{**row, name: cell} for row in about for name in row for cell in cells]
+    path.unlink()
+    stores.database(path, sessions=[*about, *sessions], messages=odd)
     memory.transfer.import_transcripts(path)
     assert not memory.transfer.import_transcripts(path).added["observations"]
 
@@ -220,11 +283,33 @@ def test_without_a_path_the_sessions_of_this_space_come_from_every_client(
     stores.cursor_transcript(home / ".cursor" / "projects" / slug, "cu-2")
     stores.cursor_transcript(home / ".cursor" / "projects" / "elsewhere", "cu-3")
     (space / ".aider.chat.history.md").write_text(stores.AIDER_HISTORY)
+    cwd = str(space)
+    (home / ".openclaw").mkdir()
+    openclaw(home / ".openclaw", cwd=cwd, id_="oc-1")
+    stores.droid(home / ".factory" / "sessions", cwd=cwd)
+    stores.droid(
+        home / ".factory" / "sessions", cwd=cwd, id_="dr-2", title="# Task Tool Invocation"
+    )
+    stores.kimi(home / ".kimi-code" / "sessions", cwd=cwd)
+    stores.kimi(home / ".kimi-code" / "sessions", cwd=cwd, id_="ki-2", agent="agent-7")
+    stores.kimi_cli(home / ".kimi", cwd=cwd)
+    stores.grok(home / ".grok" / "sessions", cwd=cwd)
+    stores.grok(home / ".grok" / "sessions", cwd=cwd, id_="gr-2", kind="subagent")
+    stores.grok_cli(home / ".grok", cwd=cwd)
+    stores.antigravity(home / ".gemini" / "antigravity", cwd=cwd)
+    stores.goose(data / "goose" / "sessions", cwd=cwd)
+    stores.goose_lines(data / "goose" / "sessions", cwd=cwd)
+    stores.hermes(home / ".hermes" / "profiles" / "work", cwd=cwd)
+    stores.crush(space)
+    stores.amp(data / "amp" / "threads", cwd=cwd)
+    stores.continued(home / ".continue" / "sessions", cwd=f"file://{cwd}")
     loaded = memory.transfer.import_transcripts()
     sessions = {entry.scope.session for entry in memory.journal.entries("capsules")[0]}
     assert sessions == {
         *("co-1", "qw-1", "pi-1", "1772359200000_abcde", "roo-1", "cl-1", "t-1", "cu-1", "cu-2"),
         *("aider-2026-03-01T10:00:00", "aider-2026-03-02T11:00:00"),
+        *("oc-1", "dr-1", "ki-1", "kc-1", "gr-1", "gc-1", "ag-1", "go-1", "go-2", "he-1", "cr-1"),
+        *("T-1", stores.CONTINUE_ID),
     }
     assert "sessions of other folders: 2" in loaded.notes
     assert contents(memory, "cu-1") == stores.CURSOR  # not the transcript, which has no results
@@ -258,7 +343,7 @@ def test_the_branch_is_taken_where_the_client_stores_it(memory, tmp_path) -> Non
         memory.journal.forget(memory.journal.entries("capsules")[0][0].ref)
 
 
-@pytest.mark.parametrize("client", ["copilot", "pi"])
+@pytest.mark.parametrize("client", ["copilot", "pi", "kimi", "hermes", "crush", "continue"])
 def test_a_compaction_is_a_summary(memory, tmp_path, client) -> None:
     memory.transfer.import_transcripts(STORES[client][0](tmp_path))
     summaries = [entry.content for entry in memory.journal.entries("summaries")[0]]

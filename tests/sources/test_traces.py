@@ -163,6 +163,23 @@ def test_a_session_that_was_recorded_here_is_one_session(repository: Repository)
     assert traces(repository.root) == []
 
 
+def test_what_is_forgotten_of_a_clones_session_stays_away_until_it_is_restored(
+    repository: Repository,
+) -> None:
+    checkpoint(repository, "0123456789ab", TALK, summary={"intent": "a whistle"})
+    capsule, event, *_ = sorted(row.ref for row in traces(repository.root))
+    with Memory.open(repository.root) as memory:
+        memory.journal.forget(event)
+        assert refs(repository.root, "samovar whistle") != [event]
+        assert len(traces(repository.root)) == 4  # the rest is read again
+        memory.journal.forget(capsule)
+        assert refs(repository.root, "valve") == []
+        checkpoint(repository, "ab0123456789", TALK + "\n")
+        assert traces(repository.root) == []
+        memory.journal.restore(capsule)
+    assert len(traces(repository.root)) == 4
+
+
 def test_a_trailer_names_the_session_of_a_commit(repository: Repository) -> None:
     checkpoint(repository, "0123456789ab", TALK)
     message = "other words\n\nEntire-Checkpoint: 0123456789ab\n"
@@ -232,6 +249,7 @@ def test_a_note_of_git_ai_names_lines_and_sessions() -> None:
 def test_a_fetched_note_is_a_session_with_its_commit(repository: Repository) -> None:
     message = {"type": "user", "text": "polish the samovar", "timestamp": "2023-11-14T22:00:00Z"}
     prompt = {"agent_id": {"tool": "cursor", "id": "talk-1"}, "messages": [message]}
+    prompt["human_author"] = "Ada <ada@example.org>"
     text = (
         f"a.txt\n  0123456789abcdef 1\n---\n{json.dumps({'prompts': {'0123456789abcdef': prompt}})}"
     )
@@ -241,6 +259,7 @@ def test_a_fetched_note_is_a_session_with_its_commit(repository: Repository) -> 
     with Memory.open(repository.root) as memory:
         (session,) = memory.reasons.why("a.txt:1").commits[0].sessions
     assert (session.step, session.agent, session.origin) == ("trace", "cursor", "Git AI")
+    assert session.by == "Ada"
 
 
 def test_a_note_of_whogitit_is_a_session_with_its_commit(repository: Repository) -> None:
@@ -303,6 +322,28 @@ def test_a_trace_has_what_an_import_by_hand_has(
     assert kinen("import", "transcripts", str(file), "--space", str(other)).code == 0
     assert events(repository.root) == events(other)
     assert len(events(other)) == 3
+
+
+def test_what_a_client_wrote_twice_is_there_once_and_private_paths_are_not(
+    repository: Repository,
+) -> None:
+    at = {"timestamp": "2023-11-14T22:13:00.000Z"}
+    said = {**at, "type": "gemini", "id": "2", "content": "a whistle"}
+    edit = {"name": "write_file", "args": {"file_path": "/w/.env", "content": "KEY=1"}}
+    read = {"name": "run_shell_command", "args": {"command": "cat /w/config/.env"}}
+    calls = [
+        {**call, "id": str(number), "status": "success", **at}
+        for number, call in enumerate((edit, read))
+    ]
+    lines = [
+        {"sessionId": ID, "projectHash": "0", "startTime": at["timestamp"]},
+        {**at, "type": "user", "id": "1", "content": "what steams?"},
+        said,
+        {**said, "toolCalls": calls},
+    ]
+    checkpoint(repository, "0123456789ab", "\n".join(map(json.dumps, lines)) + "\n")
+    rows = [row for row in traces(repository.root) if row.kind == "observation"]
+    assert [row.metadata.get("role") for row in rows] == ["user", "assistant"]
 
 
 def test_status_offers_to_fetch_notes_only_where_git_ai_is_at_work(
@@ -383,6 +424,23 @@ def test_forged_metadata_and_huge_or_linked_objects_are_left_out(
     objects.close()
 
 
+@pytest.mark.slow
+def test_a_tree_with_a_billion_files_is_read_as_far_as_the_limit(repository: Repository) -> None:
+    checkpoint(repository, "0123456789ab", TALK)
+    tree = repository.git("rev-parse", f"{BRANCH}^{{tree}}")
+    blob = repository.git("hash-object", "-w", "--stdin", data=b"x")
+    level = repository.git("mktree", data=f"100644 blob {blob}\tf\n".encode())
+    for _ in range(9):
+        rows = "".join(f"040000 tree {level}\t{number}\n" for number in range(10))
+        level = repository.git("mktree", data=rows.encode())
+    rows = f"{repository.git('ls-tree', tree)}\n040000 tree {level}\tzz\n"
+    commit = repository.git(
+        "commit-tree", "-m", "bomb", repository.git("mktree", data=rows.encode())
+    )
+    repository.git("update-ref", f"refs/heads/{BRANCH}", commit)
+    assert {row.session for row in traces(repository.root)} == {ID}
+
+
 def test_a_history_that_is_a_link_or_a_pipe_is_left_out(
     repository: Repository, tmp_path: Path
 ) -> None:
@@ -401,8 +459,12 @@ def test_status_and_sessions_show_what_a_clone_brings(
     traces(repository.root)
     assert "1 session of claude-code by Entire" in kinen("status").out
     (row,) = json.loads(kinen("session", "list", "--json").out)["sessions"]
-    assert (row["session"], row["by"], row["prompts"], row["edits"]) == (ID, "Entire", 1, 1)
+    assert (row["session"], row["by"], row["prompts"], row["edits"]) == (ID, "Ada, Entire", 1, 1)
     assert "valve" in row["outcome"]
+    assert "by Ada, Entire" in kinen("search", "--fulltext", "steam valve").out
+    handoff = kinen("handoff").out
+    assert "claude-code by Ada, Entire" in handoff
+    assert "Intent: please make the samovar whistle" in handoff
     shown = kinen("session", "show", ID[:12]).out
     assert "1 prompt, 1 edit" in shown
     assert "please make the samovar whistle" in shown

@@ -56,33 +56,41 @@ LONGEST_PATH = 4096
 SHELLS = frozenset(
     "Bash bash shell Shell shell_command local_shell exec_command run_shell_command powershell"
     " run_terminal_cmd run_terminal_command run_terminal_command_v2 execute_command terminal"
-    " run_commands container.exec".split()
+    " run_commands container.exec Execute run_command developer__shell".split()
 )
 EDITS = frozenset(
     "Write Edit MultiEdit NotebookEdit write edit multiedit patch apply_patch write_file replace"
     " create edit_file edit_file_v2 search_replace StrReplace Delete delete_file write_to_file"
-    " replace_in_file apply_diff insert_content editor str_replace_editor".split()
+    " replace_in_file apply_diff insert_content editor str_replace_editor Create ApplyPatch"
+    " StrReplaceFile WriteFile create_file edit_existing_file single_find_and_replace multi_edit"
+    " create_new_file replace_file_content multi_replace_file_content text_editor"
+    " developer__text_editor developer__edit developer__write".split()
 )
 SUBAGENTS = frozenset("Task Agent task".split())
 FILE_READS = frozenset(
-    "Read NotebookRead read read_file read_files read_file_v2 read_many_files view"
-    " view_image".split()
+    "Read NotebookRead read read_file read_files read_file_v2 read_many_files view view_image"
+    " ReadFile view_file read_file_range read_currently_open_file".split()
 )
 SEARCHES = frozenset(
     "Grep Glob LS grep glob rg list list_dir list_dir_v2 list_files list_directory find_path"
     " search_files search_codebase search_file_content codebase_search grep_search file_search"
-    " glob_file_search ripgrep_raw_search semantic_search_full".split()
+    " glob_file_search ripgrep_raw_search semantic_search_full ls find_by_name codebase".split()
 )
 TASK_LISTS = frozenset(
     "TodoWrite TodoRead TaskCreate TaskUpdate TaskList TaskGet todowrite todoread update_plan"
-    " write_todos todo_write update_todo_list report_intent".split()
+    " write_todos todo_write update_todo_list report_intent SetTodoList TodoList todos"
+    " todo".split()
 )
 """They repeat a whole list of things to do at each call, so nothing of them is kept."""
 DROPPED = TASK_LISTS | {"ToolSearch"}
 WITHOUT_RESULT = FILE_READS | SEARCHES
 """Tools whose result stands in files, which are indexed themselves."""
 
-FILE_INPUTS = ("file_path", "filePath", "target_file", "notebook_path", "absolute_path")
+FILE_INPUTS = (
+    *("file_path", "filePath", "target_file", "notebook_path", "absolute_path"),
+    *("filepath", "TargetFile", "AbsolutePath"),
+)
+COMMANDS = ("command", "cmd", "CommandLine")
 FOLDER_INPUTS = ("path", "dir_path")
 LABELS = (
     ("pattern", "Pattern"),
@@ -105,9 +113,13 @@ NEW_TEXT = (
         "contents",
         "new_source",
     ),
-    *("file_text", "code_edit"),
+    *("file_text", "code_edit", "new", "after", "changes", "CodeContent", "ReplacementContent"),
 )
-OLD_TEXT = ("old_string", "oldString", "old_str", "old_text", "oldText")
+OLD_TEXT = (
+    *("old_string", "oldString", "old_str", "old_text", "oldText"),
+    *("old", "before", "TargetContent"),
+)
+EDIT_LISTS = ("edits", "edit", "ReplacementChunks")
 PATCHES = ("input", "patch", "patchText")
 PATCH_LINES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ")
 QUOTES = "'\"()<>;&|"
@@ -263,7 +275,7 @@ def summary(text: str, sieve: Sieve) -> str:
 
 def observe(use: ToolUse, sieve: Sieve) -> Draft | None:
     """What is kept of a tool use; None for kinen's own tools and commands and for task lists."""
-    command = text_of(use.inputs, "command") or text_of(use.inputs, "cmd")
+    command = first_text(use.inputs, COMMANDS)
     runs_kinen = asks_kinen(command)
     if use.tool in DROPPED or is_kinen_tool(use.tool) or runs_kinen == 2:
         return None
@@ -354,7 +366,7 @@ def _call(use: ToolUse, sieve: Sieve) -> Draft:
 
 def _files(use: ToolUse) -> list[str]:
     """The files that a tool use is about, as the agent named them."""
-    if use.tool == "apply_patch":
+    if use.tool in ("apply_patch", "ApplyPatch"):
         lines = first_text(use.inputs, PATCHES).splitlines()
         heads = [line for line in lines if line.startswith(PATCH_LINES)]
         return [line.partition(": ")[2].strip() for line in heads]
@@ -392,9 +404,9 @@ def changed(inputs: Fields) -> str:
     patch = first_text(inputs, PATCHES)
     if patch:
         return patch
-    edits = inputs.get("edits")
+    edits = next((inputs[name] for name in EDIT_LISTS if name in inputs), ())
     lines: list[str] = []
-    for edit in (inputs, *(edits if isinstance(edits, list) else ())):
+    for edit in (inputs, *(edits if isinstance(edits, (list, tuple)) else (edits,))):
         if isinstance(edit, dict):
             lines += [f"-{line}" for line in first_text(edit, OLD_TEXT).splitlines()]
             lines += [f"+{line}" for line in first_text(edit, NEW_TEXT).splitlines()]

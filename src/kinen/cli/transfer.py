@@ -73,9 +73,10 @@ def import_(memory: Memory, file: str, on_conflict: Any, dry_run: bool) -> Outpu
 def transcripts(memory: Memory, paths: tuple[str, ...], dry_run: bool) -> Output:
     """Import past sessions of coding agents.
 
-    Reads the stores of Claude Code, Codex, Gemini CLI, OpenCode, Copilot CLI, Qwen Code, Cursor,
-    Cline, Roo Code, Aider and Zed. Without PATH, imports the sessions that ran in this space, from
-    where each client stores them; with PATHs, all sessions in those files or folders. A session is
+    Reads the stores of Claude Code, Codex, Gemini CLI, OpenCode, Copilot CLI, Qwen Code, pi,
+    OpenClaw, Cursor, Cline, Roo Code, Aider, Zed, Goose, Hermes, Kimi, Grok, Antigravity, Amp,
+    Droid, Continue and Crush. Without PATH, imports the sessions that ran in this space, from where
+    each client stores them; with PATHs, all sessions in those files or folders. A session is
     imported once; if it continued since, only the new part is. Sessions recorded by hooks are not
     changed.
 

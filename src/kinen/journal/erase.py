@@ -15,6 +15,7 @@ from kinen.text import spelled
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterable
 
     from kinen.journal.account import History
     from kinen.ports import LocalJournal
@@ -90,22 +91,25 @@ def tombstone(db: sqlite3.Connection, ref: str) -> None:
     db.execute("INSERT INTO erased(ref) VALUES (?)", (ref,))
 
 
-def suppress(journal: LocalJournal, ref: str, now: int) -> None:
+def suppress(journal: LocalJournal, refs: Iterable[str], now: int) -> None:
     with journal.writing() as db:
-        db.execute("INSERT OR IGNORE INTO suppressed VALUES (?, ?)", (ref, now))
+        rows = ((ref, now) for ref in refs)
+        db.executemany("INSERT OR IGNORE INTO suppressed VALUES (?, ?)", rows)
 
 
 def unsuppress(journal: LocalJournal, name: str) -> str:
-    """Show a ref again, by ref or path; returns the ref."""
+    """Show a ref again, by ref or path, and what was hidden with a session; returns the ref."""
     with journal.writing() as db:
         row = db.execute(
-            "SELECT ref FROM suppressed WHERE ref = :n OR substr(ref, instr(ref, ':') + 1) = :n",
+            "SELECT ref, at FROM suppressed"
+            " WHERE ref = :n OR substr(ref, instr(ref, ':') + 1) = :n",
             {"n": spelled(name)},
         ).fetchone()
         if row is None:
             hint = "redacted text is gone for good; `kinen index status` shows hidden files"
             raise NotFound(f"{name!r} is not hidden", hint)
-        db.execute("DELETE FROM suppressed WHERE ref = ?", (row[0],))
+        with_it = "ref = ?1 OR (at = ?2 AND ?1 LIKE 'capsule:%')"
+        db.execute(f"DELETE FROM suppressed WHERE {with_it}", row)
         return str(row[0])
 
 

@@ -150,7 +150,7 @@ class Corrections:
             learn.learn(self._core.store.db, [memory])
 
     def _hide(self, ref: str) -> None:
-        erase.suppress(self._core.store, ref, round(now() * 1000))
+        erase.suppress(self._core.store, [ref], round(now() * 1000))
 
     def _show(self, ref: str) -> None:
         if ref in queries.suppressed(self._core.store.db):

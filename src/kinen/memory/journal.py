@@ -17,6 +17,7 @@ from kinen.journal.schema import LATEST
 from kinen.journal.write import observation_row
 from kinen.model.journal import Capsule, JournalState, Observation, Pin, Scope, Summary
 from kinen.model.kinds import CAPSULE_TYPES, EVENTS, MEMORY_TYPES
+from kinen.model.records import Query
 from kinen.privacy import entrance
 from kinen.query import choice_hint
 from kinen.space import early
@@ -402,7 +403,7 @@ class Journal:
         """What `redact` and `forget` would take out; `refs` begins with the entry itself."""
         target, recorded = self._erasable(ref)
         if not recorded:
-            return erase.Erased((target,), suppressed=True)
+            return erase.Erased((target, *self._parts_of(target)), suppressed=True)
         return erase.preview(self._core.store.db, target)
 
     def _erase(self, ref: str, *, forget: bool) -> Erased:
@@ -413,8 +414,9 @@ class Journal:
             at = milliseconds()
             erased = erase.erase(self._core.store, target, forget=forget, now=at)
         else:
-            erase.suppress(self._core.store, target, milliseconds())
-            erased = erase.Erased((target,), suppressed=True)
+            refs = (target, *self._parts_of(target))
+            erase.suppress(self._core.store, refs, milliseconds())
+            erased = erase.Erased(refs, suppressed=True)
         return erased._replace(waiting=self.clean(erased.refs, text))
 
     def _erasable(self, ref: str) -> tuple[str, bool]:
@@ -455,7 +457,15 @@ class Journal:
             with contextlib.suppress(NotFound):
                 return ":".join(self._core.store.resolve(ref)), True
         record = self._records.get(ref)
-        return record.ref, record.kind in queries.KINDS
+        of_clone = bool((record.metadata or {}).get("origin"))
+        return record.ref, record.kind in queries.KINDS and not of_clone
+
+    def _parts_of(self, ref: str) -> list[str]:
+        """The entries of a session that came with the clone: they are hidden with it."""
+        if not ref.startswith("capsule:"):
+            return []
+        parts = Query("", kinds=("observation", "summary"), parents=(ref,))
+        return [record.ref for record in self._core.reader.matching(parts)]
 
     def _text_of(self, ref: str) -> str:
         """The text of an entry of the journal, before it goes."""

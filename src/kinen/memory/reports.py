@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible
 from kinen.ids import short_id
@@ -19,6 +19,7 @@ from kinen.journal.summary import on_one_line, trouble_text
 from kinen.journal.timeline import title_of
 from kinen.journal.worth import Entry, by_worth, fresh, plain_lines
 from kinen.memory.sessions import Sessions
+from kinen.memory.traces import Traces
 from kinen.model.journal import Capsule, Checkpoint, Plan
 from kinen.model.kinds import REDACTED
 from kinen.model.updates import BOT, dependency_of, updates_line
@@ -136,14 +137,26 @@ class Reports:
             agent=capsule.scope.agent,
             open=capsule.status == "open",
             intent=title_of(capsule, self._core.store.stream(capsule.id)),
-            outcome=parts.get("outcome", ""),
-            next=items(parts.get("next", "")),
-            state=" ".join(parts.get("state", "").split()),
-            earlier=items(parts.get("earlier", "")),
-            decided=items(parts.get("decided", "")),
-            learned=items(parts.get("learned", "")),
             by=colleague(self._core.store.db, capsule.ref),
+            **_in_summary(parts),
         )
+
+    def _of_clone(self, limit: int) -> Iterator[SessionReport]:
+        """The latest sessions that came with the repository."""
+        traces = Traces(self._core)
+        for overview in islice(traces.overviews(), limit):
+            record = traces.named(overview.ref)
+            if record is not None:
+                yield SessionReport(
+                    ref=overview.ref,
+                    id=short_id(overview.ref),
+                    at=overview.ended or overview.started,
+                    agent=overview.agent,
+                    open=False,
+                    intent=overview.title,
+                    by=overview.by,
+                    **_in_summary(traces.timeline(record).parts),
+                )
 
     def _report(
         self,
@@ -153,6 +166,8 @@ class Reports:
     ) -> Report:
         branch, commit, changed = git_state(self._core.worktree or self._core.space.root)
         sessions = [report for _, report in reported]
+        if not since:
+            sessions += self._of_clone(SESSIONS - len(sessions))
         plan = None if since else self._worklog.plan()
         commits, not_pushed = self._commit_groups(since)
         left = [] if since else by_worth(self._journal.start().entries())
@@ -318,6 +333,13 @@ def _steps_left(plan: Plan) -> tuple[str, ...]:
     """The next steps of a plan, or its beginning if it has none."""
     left = [step.text for step in steps(plan.text) if not step.done]
     return tuple(f"{plan.title}: {text}" for text in left[:STEPS]) or (plan_text(plan, PLAN // 3),)
+
+
+def _in_summary(parts: Mapping[str, str]) -> dict[str, Any]:
+    """What the summary of a session tells for a report."""
+    lists = {name: items(parts.get(name, "")) for name in ("next", "earlier", "decided", "learned")}
+    state = " ".join(parts.get("state", "").split())
+    return {**lists, "outcome": parts.get("outcome", ""), "state": state}
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class Traces:
     def overviews(
         self, *, agent: str = "", since: str = "", until: str = ""
     ) -> list[SessionOverview]:
-        """All of them that began in a time, newest first; `by` is the tool that kept them."""
+        """All of them that began in a time, newest first, each `by` its author and tool."""
         if not self._indexed:
             return []
         events = self._core.reader.trace_events()
@@ -82,7 +82,7 @@ class Traces:
             ended=str(about.get("closed_at", "")),
             title=excerpt(record.title, TITLE),
             outcome=str(about.get("outcome", "")),
-            by=str(about["origin"]),
+            by=str(about["by"]),
             **numbers,
         )
 

@@ -489,7 +489,7 @@ class Why:
             total=0,
             request=excerpt(record.title, TEXT) if record else "",
             at=record.at if record else "",
-            by=str(about.get("by", "")),
+            by=str(about.get("author" if about.get("origin") else "by", "")),
             origin=str(about.get("origin", "")),
         )
 

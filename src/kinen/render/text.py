@@ -132,7 +132,7 @@ def _facts(hit: Hit, screen: Screen, folder: str) -> str:
     facts = [
         ", ".join(record.tags) if record.kind == "file" else "",
         f"session {record.session[:SHORT_SESSION]}" if record.session and not record.path else "",
-        " ".join(filter(None, (str(who or ""), colleague(record).strip()))),
+        colleague(record).strip() or str(who or ""),
         screen.at(record.at) if screen.terminal else record.at[:10],
         strength,
     ]

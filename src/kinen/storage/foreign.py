@@ -11,6 +11,7 @@ from pathlib import Path
 from kinen.errors import StoreError
 from kinen.storage import regular
 
+_TABLE = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
 _SIDE_FILES = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
 """The errors of SQLite when it cannot create the side files of a database."""
 
@@ -48,6 +49,8 @@ def read_only(path: str, hint: str) -> Iterator[sqlite3.Connection]:
 
 
 def has_columns(db: sqlite3.Connection, table: str, names: str) -> bool:
-    """Whether a table exists with all these columns."""
+    """Whether a table exists with all these columns; a view is none: it may never end."""
+    if not db.execute(_TABLE, (table,)).fetchone():
+        return False
     columns = {row[0] for row in db.execute("SELECT name FROM pragma_table_info(?)", (table,))}
     return set(names.split()) <= columns

@@ -2,18 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from kinen.agents.tool_use import ToolUse
-from kinen.agents.transcripts.session import Event, Past
-from kinen.agents.transcripts.values import elements, fields, joined, text
+from kinen.agents.transcripts.session import Event, Line, Past, Ready
+from kinen.agents.transcripts.values import elements, fields, joined, parsed, text
+from kinen.model.tuples import NamedTuple
 from kinen.privacy.injected import without_blocks
 
 WAITING = 100
 """Calls that wait for their results; of more the oldest is forgotten."""
 _PROMPTS = ("user_query", "task", "user_message", "feedback")
 """Tags that clients put around what the user typed."""
+
+
+class Message(NamedTuple):
+    """A message as a client stores it."""
+
+    role: str
+    """`user`, `assistant`, `tool`, or `summary` for what a compaction left."""
+    content: object
+    """A text, or blocks."""
+    at: int = 0
+    """Epoch milliseconds; 0 if it is that of the message before."""
+    key: str = ""
+    """What names it in its session; its number if it is empty."""
+
+
+def events(
+    past: Past,
+    messages: Iterable[Message],
+    *,
+    results: bool = True,
+    own_times: bool = True,
+    branch: str = "",
+) -> Iterator[Event]:
+    """What happened in a session.
+
+    Without `own_times`, as where the time is that of a file, ids of events do not depend on it.
+    """
+    conversation = Conversation(past, results=results)
+    at = 0
+    for number, message in enumerate(messages):
+        at = message.at or at
+        key = message.key or f"{past.id}:{number}"
+        stamp = at if own_times else 0
+        if message.role == "summary":
+            content = joined(message.content)
+            past.summaries.append(Ready(past.event_id(stamp, key), at, content))
+            continue
+        for place, event in conversation.events(message.role, message.content) if at else ():
+            id_ = past.event_id(stamp, f"{key}:{place}")
+            if event:
+                yield event._replace(id=id_, ts=at, branch=branch)
 
 
 class Conversation:
@@ -33,9 +74,9 @@ class Conversation:
             entry = fields(block) or {"type": "text", "text": block}
             yield number, self._event(role, entry)
 
-    def _event(self, role: str, block: dict[str, Any]) -> Event | None:
+    def _event(self, role: str, block: Line) -> Event | None:
         kind = text(block.get("type"))
-        if kind == "text":
+        if kind == "text" and role in ("user", "assistant"):
             words = joined(block.get("text"))
             return self._past.message(role, typed(words) if role == "user" else words)
         if kind == "tool_use":
@@ -46,10 +87,12 @@ class Conversation:
                 return None
             use.result = joined(block.get("content"))
             use.failed = block.get("is_error") is True
+            use.exit_code = code if isinstance(code := block.get("exit_code"), int) else None
+            use.diff = text(block.get("diff")) or None
             return self._past.tool_use(use)
         return None
 
-    def _call(self, block: dict[str, Any]) -> Event | None:
+    def _call(self, block: Line) -> Event | None:
         use = ToolUse(text(block.get("name")), fields(block.get("input")))
         if not self._results:
             return self._past.tool_use(use)
@@ -69,3 +112,29 @@ def typed(words: str) -> str:
         if 0 <= start < end:
             return words[start + len(name) + 2 : end].strip()
     return without_blocks(words, "environment_details")
+
+
+def tool_call(id_: object, name: object, inputs: object) -> Line:
+    """The block of a call, whose inputs may be JSON in a text."""
+    return {"type": "tool_use", "id": id_, "name": name, "input": parsed(inputs)}
+
+
+def function_calls(calls: object) -> Iterator[Line]:
+    """The blocks of calls in the form of OpenAI's API."""
+    for call in map(fields, elements(calls)):
+        function = fields(call.get("function"))
+        yield tool_call(call.get("id"), function.get("name"), function.get("arguments"))
+
+
+def tool_result(
+    id_: object, content: str, *, failed: bool = False, code: object = None, diff: str = ""
+) -> Line:
+    """The block of a result."""
+    return {
+        "type": "tool_result",
+        "tool_use_id": id_,
+        "content": content,
+        "is_error": failed,
+        "exit_code": code,
+        "diff": diff,
+    }

@@ -6,15 +6,23 @@ and the agent said, each with its time. The CLI has `ID.messages.json` beside `I
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator
 from functools import partial
 
 from kinen.agents.tool_use import LONGEST_PATH, ToolUse
-from kinen.agents.transcripts.blocks import Conversation
+from kinen.agents.transcripts import blocks
+from kinen.agents.transcripts.blocks import Message
 from kinen.agents.transcripts.session import Event, Line, Past
-from kinen.agents.transcripts.values import elements, fields, joined, milliseconds, read_json, text
+from kinen.agents.transcripts.values import (
+    elements,
+    fields,
+    joined,
+    milliseconds,
+    parsed,
+    read_json,
+    text,
+)
 from kinen.storage import regular
 
 PANEL = "ui_messages.json"
@@ -136,7 +144,7 @@ def _task_event(past: Past, kind: str, entry: Line, *, first: bool) -> Event | N
     if kind in _AGENT:
         return past.message("assistant", words)
     if kind == "tool":
-        about = _parsed(words)
+        about = parsed(words)
         name = text(about.get("tool"))
         inputs = {"path": text(about.get("path"))}
         if text(about.get("regex")):
@@ -146,28 +154,20 @@ def _task_event(past: Past, kind: str, entry: Line, *, first: bool) -> Event | N
     if kind in ("error", "diff_error"):
         return past.tool_use(ToolUse("cline", {}, words, failed=True))
     if kind == "use_mcp_server":
-        about = _parsed(words)
+        about = parsed(words)
         name = f"mcp__{text(about.get('serverName'))}__{text(about.get('toolName'))}"
-        return past.tool_use(ToolUse(name, fields(_parsed(joined(about.get("arguments"))))))
+        return past.tool_use(ToolUse(name, parsed(joined(about.get("arguments")))))
     return None
 
 
 def _session_events(past: Past, messages: Iterable[object]) -> Iterator[Event]:
-    conversation = Conversation(past)
-    for number, message in enumerate(map(fields, messages)):
-        at = milliseconds(message.get("ts"))
-        role = text(message.get("role"))
-        if not at or role not in ("user", "assistant"):
-            continue
-        key = text(message.get("id")) or f"{past.id}:{number}"
-        for place, event in conversation.events(role, message.get("content")):
-            id_ = past.event_id(at, f"{key}:{place}")
-            if event:
-                yield event._replace(id=id_, ts=at)
-
-
-def _parsed(words: str) -> Line:
-    try:
-        return fields(json.loads(words))
-    except (ValueError, RecursionError):
-        return {}
+    numbered = enumerate(map(fields, messages))
+    yield from blocks.events(
+        past,
+        (
+            Message(text(entry.get("role")), entry.get("content"), at, key)
+            for number, entry in numbered
+            if (at := milliseconds(entry.get("ts")))
+            and (key := text(entry.get("id")) or f"{past.id}:{number}")
+        ),
+    )

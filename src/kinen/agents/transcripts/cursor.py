@@ -7,7 +7,6 @@ conversation that the database has, too, is read from there.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sqlite3
@@ -15,10 +14,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
-from urllib.parse import unquote, urlsplit
 
 from kinen.agents.tool_use import ToolUse
-from kinen.agents.transcripts.blocks import Conversation, typed
+from kinen.agents.transcripts import blocks
+from kinen.agents.transcripts.blocks import Message, typed
 from kinen.agents.transcripts.session import Event, Line, Past
 from kinen.agents.transcripts.values import (
     LONGEST,
@@ -26,8 +25,10 @@ from kinen.agents.transcripts.values import (
     fields,
     joined,
     milliseconds,
+    parsed,
     read_json,
     text,
+    uri_path,
 )
 from kinen.errors import StoreError, UnsafeFile
 from kinen.paths import user_folder
@@ -83,7 +84,7 @@ def sessions(path: str, strange: dict[str, str], broken: dict[str, int]) -> Iter
             return
         workspaces: dict[str, str] | None = None
         for key, value in db.execute(_CONVERSATIONS, (*_BETWEEN, LONGEST)):
-            about = _parsed(value)
+            about = parsed(value)
             if not about and value is not None:
                 broken[path] = broken.get(path, 0) + 1
             if about.get("subagentInfo") or about.get("isBestOfNSubcomposer"):
@@ -108,7 +109,7 @@ def _bubbles(db: sqlite3.Connection, id_: str, about: Line) -> Iterator[Line]:
     for header in map(fields, headers):
         key = f"bubbleId:{id_}:{text(header.get('bubbleId'))}"
         row = db.execute(_BUBBLE, (key, LONGEST)).fetchone()
-        bubble = _parsed(row[0]) if row else {}
+        bubble = parsed(row[0]) if row else {}
         if bubble:
             yield bubble
     if not headers:
@@ -121,7 +122,7 @@ def _folder(about: Line, bubbles: Iterator[Line]) -> str:
     path = text(uri.get("fsPath")) or text(uri.get("path"))
     for bubble in islice(bubbles, 0 if path else _HEAD):
         uris = elements(bubble.get("workspaceUris"))
-        path = text(bubble.get("workspaceProjectDir")) or (_path(text(uris[0])) if uris else "")
+        path = text(bubble.get("workspaceProjectDir")) or (uri_path(text(uris[0])) if uris else "")
         if path:
             break
     return path
@@ -132,7 +133,7 @@ def _workspaces(path: str) -> dict[str, str]:
     top = os.path.join(os.path.dirname(path), "..", "workspaceStorage")
     folders: dict[str, str] = {}
     for name in sorted(os.listdir(top))[:_WORKSPACES] if os.path.isdir(top) else ():
-        folder = _path(
+        folder = uri_path(
             text(fields(read_json(os.path.join(top, name, "workspace.json"))).get("folder"))
         )
         for id_ in _listed(os.path.join(top, name, DATABASE)) if folder else ():
@@ -147,14 +148,8 @@ def _listed(path: str) -> Iterator[str]:
             row = db.execute(_LIST, (LONGEST,)).fetchone()
     except (OSError, sqlite3.Error, StoreError, UnsafeFile):
         return
-    composers = elements(_parsed(row[0]).get("allComposers")) if row else []
+    composers = elements(parsed(row[0]).get("allComposers")) if row else []
     yield from (text(fields(composer).get("composerId")) for composer in composers)
-
-
-def _path(uri: str) -> str:
-    """The path of a file URI, else nothing."""
-    parts = urlsplit(uri) if uri.startswith("file://") else None
-    return unquote(parts.path) if parts else ""
 
 
 def _events(about: Line, bubbles: Callable[[], Iterator[Line]], past: Past) -> Iterator[Event]:
@@ -180,8 +175,8 @@ def _event(past: Past, bubble: Line) -> Event | None:
 
 def _use(tool: Line) -> ToolUse:
     """A tool use; its inputs and its result are JSON in a text."""
-    inputs = _parsed(tool.get("rawArgs")) or _parsed(tool.get("params"))
-    result = _parsed(tool.get("result"))
+    inputs = parsed(tool.get("rawArgs")) or parsed(tool.get("params"))
+    result = parsed(tool.get("result"))
     output = joined(result.get("output")) or joined(result.get("contents"))
     code = result.get("exitCodeV2", result.get("exitCode"))
     failed = tool.get("status") == "error"
@@ -190,20 +185,13 @@ def _use(tool: Line) -> ToolUse:
     return ToolUse(
         text(tool.get("name")),
         inputs,
-        (joined(_parsed(tool.get("error")).get("modelVisibleErrorMessage")) if failed else "")
+        (joined(parsed(tool.get("error")).get("modelVisibleErrorMessage")) if failed else "")
         or output
         or (joined(tool.get("result")) if not result else ""),
         failed=failed,
         exit_code=code if isinstance(code, int) else None,
         diff="\n".join(texts) if any(texts) else None,
     )
-
-
-def _parsed(value: object) -> Line:
-    try:
-        return fields(json.loads(value)) if isinstance(value, (str, bytes)) else fields(value)
-    except (ValueError, RecursionError):
-        return {}
 
 
 def is_cursor(line: Line) -> bool:
@@ -233,15 +221,12 @@ def _in_database(id_: str) -> bool:
             row = db.execute(_BUBBLE, (f"composerData:{id_}", LONGEST)).fetchone()
     except (OSError, sqlite3.Error, StoreError, UnsafeFile):
         return False
-    return bool(row) and bool(elements(_parsed(row[0]).get("fullConversationHeadersOnly")))
+    return bool(row) and bool(elements(parsed(row[0]).get("fullConversationHeadersOnly")))
 
 
 def _transcript_events(lines: Iterable[Line], at: int, past: Past) -> Iterator[Event]:
-    conversation = Conversation(past, results=False)
-    for number, line in enumerate(lines):
-        role = text(line.get("role"))
-        content = fields(line.get("message")).get("content")
-        for place, event in conversation.events(role, content) if role else ():
-            id_ = past.event_id(0, f"{past.id}:{number}:{place}")
-            if event and at:
-                yield event._replace(id=id_, ts=at)
+    messages = (
+        Message(text(line.get("role")), fields(line.get("message")).get("content"), at)
+        for line in lines
+    )
+    yield from blocks.events(past, messages, results=False, own_times=False)

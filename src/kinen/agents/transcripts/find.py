@@ -8,6 +8,7 @@ import re
 import sqlite3
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from glob import escape, glob
 from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any
 
@@ -18,10 +19,12 @@ from kinen.agents.transcripts import (
     codex,
     copilot,
     cursor,
+    databases,
     gemini,
     opencode,
     pi,
     qwen,
+    streams,
     zed,
 )
 from kinen.agents.transcripts.session import Past, Unsupported
@@ -41,7 +44,12 @@ _HEAD = 20
 _SHOWN = 5
 HEAD_BYTES = 200
 """Bytes by which a single document is told from lines."""
-_DATABASES = ((cursor.is_database, cursor.sessions), (zed.is_threads, zed.sessions))
+_DATABASES = (
+    (cursor.is_database, cursor.sessions),
+    (zed.is_threads, zed.sessions),
+    (databases.is_database, databases.sessions),
+)
+_DOCUMENTS = ((streams.is_amp, streams.amp), (streams.is_continue, streams.continue_session))
 _LISTS = ((cline.is_task, cline.task), (cline.is_session, cline.session))
 _READERS = (
     (opencode.is_export, opencode.exported),
@@ -50,9 +58,15 @@ _READERS = (
     (copilot.is_copilot, copilot.sessions),
     (qwen.is_qwen, qwen.sessions),
     (pi.is_pi, pi.sessions),
+    (streams.is_droid, streams.droid),
+    (streams.is_goose, streams.goose),
+    (streams.is_kimi, streams.kimi),
+    (streams.is_grok, streams.grok),
+    (streams.is_antigravity, streams.antigravity),
     (cursor.is_cursor, cursor.transcript),
     (claude.is_claude, claude.sessions),
 )
+_ANTIGRAVITY = ("antigravity", "antigravity-cli", "antigravity-ide")
 _APART = {"subagents", "tool-results"}
 """Folders with what a session already tells of its subagents and tools."""
 
@@ -82,6 +96,9 @@ def places(env: Mapping[str, str], roots: Iterable[str] = ()) -> list[str]:
     data = env.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
     cline_data = env.get("CLINE_DATA_DIR") or os.path.join(home, ".cline", "data")
     zed_data = os.path.join(home, "Library", "Application Support", "Zed")
+    hermes = env.get("HERMES_HOME") or os.path.join(home, ".hermes")
+    goose = env.get("GOOSE_PATH_ROOT")
+    goose_data = os.path.join(goose, "data") if goose else os.path.join(data, "goose")
     candidates = (
         os.path.join(env.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude"), "projects"),
         codex_sessions(env),
@@ -99,7 +116,20 @@ def places(env: Mapping[str, str], roots: Iterable[str] = ()) -> list[str]:
         os.path.join(
             zed_data if sys.platform == "darwin" else os.path.join(data, "zed"), "threads"
         ),
+        os.path.join(goose_data, "sessions"),
+        os.path.join(env.get("OPENCLAW_STATE_DIR") or os.path.join(home, ".openclaw"), "agents"),
+        os.path.join(hermes, "state.db"),
+        *sorted(glob(os.path.join(escape(hermes), "profiles", "*", "state.db"))),
+        os.path.join(env.get("KIMI_CODE_HOME") or os.path.join(home, ".kimi-code"), "sessions"),
+        os.path.join(env.get("KIMI_SHARE_DIR") or os.path.join(home, ".kimi"), "sessions"),
+        os.path.join(env.get("GROK_HOME") or os.path.join(home, ".grok"), "sessions"),
+        os.path.join(home, ".grok", "grok.db"),
+        *(os.path.join(home, ".gemini", name, "brain") for name in _ANTIGRAVITY),
+        os.path.join(data, "amp", "threads"),
+        os.path.join(home, ".factory", "sessions"),
+        os.path.join(env.get("CONTINUE_GLOBAL_DIR") or os.path.join(home, ".continue"), "sessions"),
         *(os.path.join(root, aider.HISTORY) for root in roots),
+        *(os.path.join(root, ".crush", "crush.db") for root in roots),
     )
     return [place for place in candidates if os.path.exists(place)]
 
@@ -116,13 +146,18 @@ def recognises(path: str) -> bool:
         return any(True for _ in _files(path))
     if not os.path.isfile(path):
         return False  # looking into a pipe would consume what is in it
-    # Whether a file is recognised by its name.
-    named = (*_DATABASES, *_LISTS, (aider.is_history, None), (opencode.is_session, None))
-    if any(knows(path) for knows, _ in named):
+    if _is_store(path):
         return True
     with _opened(path, explicit=False) as file:
         head = list(islice(_lines(file, path, Tally()), _HEAD))
     return any(knows(line) for line in head for knows, _ in _READERS)
+
+
+def _is_store(path: str) -> bool:
+    """Whether a file is recognised by its name."""
+    others = (aider.is_history, opencode.is_session)
+    stores = (knows for knows, _ in (*_DATABASES, *_DOCUMENTS, *_LISTS))
+    return any(knows(path) for knows in (*stores, *others))
 
 
 def sessions_in(path: str, tally: Tally | None = None) -> Iterator[Past]:
@@ -166,15 +201,18 @@ def _files(path: str) -> Iterator[str]:
         return
     for folder, folders, names in os.walk(path):
         folders[:] = sorted(set(folders) - _APART)
-        for name in sorted(names):
-            if _is_transcript(name) and os.path.isfile(os.path.join(folder, name)):
-                yield os.path.join(folder, name)
+        whole = [name for name in names if name in streams.WHOLE]
+        for name in whole or sorted(names):
+            path = os.path.join(folder, name)
+            if _is_transcript(path) and os.path.isfile(path):
+                yield path
 
 
-def _is_transcript(name: str) -> bool:
-    if name.endswith(".json"):
-        return name.startswith(("session-", "ses_")) or name.endswith((cline.PANEL, cline.MESSAGES))
-    return name.endswith(".jsonl") or name in (aider.HISTORY, cursor.DATABASE, zed.DATABASE)
+def _is_transcript(path: str) -> bool:
+    name = os.path.basename(path)
+    if name.endswith(".jsonl"):
+        return ".checkpoint." not in name and name != streams.REPEATED
+    return _is_store(path) or (name.startswith(("session-", "ses_")) and name.endswith(".json"))
 
 
 def _opened(path: str, *, explicit: bool) -> BufferedReader:
@@ -189,6 +227,10 @@ def _sessions(path: str, tally: Tally, *, explicit: bool) -> Iterator[Past]:
     for is_store, stored in _DATABASES:
         if is_store(path):
             yield from stored(path, tally.strange, tally.broken)
+            return
+    for is_document, sessions in _DOCUMENTS:
+        if is_document(path):
+            yield from sessions(path, tally.broken)
             return
     for is_list, listed in _LISTS:
         if is_list(path):

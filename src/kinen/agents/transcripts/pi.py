@@ -1,7 +1,11 @@
-"""Sessions of pi: `agent/sessions/FOLDER/TIME_ID.jsonl`, a line for each message."""
+"""Sessions of pi: `agent/sessions/FOLDER/TIME_ID.jsonl`, a line for each message.
+
+OpenClaw runs pi, and has them in `agents/NAME/sessions`.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -21,7 +25,8 @@ _EXIT = re.compile(r"\s{0,4}\bCommand exited with code (-?\d{1,6})\s{0,4}$")
 
 def is_pi(line: Line) -> bool:
     """Whether a line is the head of a session of pi."""
-    return line.get("type") == "session" and "cwd" in line and "timestamp" in line
+    named = "cwd" in line or "version" in line
+    return line.get("type") == "session" and named and "timestamp" in line
 
 
 def sessions(lines: Iterable[Line], path: str, unknown: dict[str, int]) -> Iterator[Past]:
@@ -31,7 +36,9 @@ def sessions(lines: Iterable[Line], path: str, unknown: dict[str, int]) -> Itera
     if head.get("version", 1) not in VERSIONS:
         raise Unsupported("pi", head.get("version"))
     read = partial(_events, lines=rest, unknown=unknown)
-    yield Past("pi", text(head.get("id")), path, read, cwd=text(head.get("cwd")))
+    folders = os.path.abspath(path).split(os.sep)[-4:]
+    agent = "openclaw" if folders[0] == "agents" and folders[-2] == "sessions" else "pi"
+    yield Past(agent, text(head.get("id")), path, read, cwd=text(head.get("cwd")))
 
 
 def _events(past: Past, lines: Iterable[Line], unknown: dict[str, int]) -> Iterator[Event]:

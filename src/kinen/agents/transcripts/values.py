@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from kinen.errors import UnsafeFile
 from kinen.journal.schema import LATEST
@@ -13,6 +14,10 @@ from kinen.storage import regular
 
 LONGEST = 16 << 20
 """Bytes of a line, a value or a small file; a longer one is left out."""
+
+
+_SECONDS = 1e11
+"""Below this a number is one of seconds: as milliseconds it would be in the year 1973."""
 
 
 def milliseconds(at: object) -> int:
@@ -26,6 +31,13 @@ def milliseconds(at: object) -> int:
     if isinstance(at, bool) or not isinstance(at, (int, float)) or not 0 < at < LATEST:
         return 0
     return round(at)
+
+
+def moment(at: object) -> int:
+    """Epoch milliseconds of an ISO time, or of a number of milliseconds or seconds."""
+    if isinstance(at, (int, float)) and not isinstance(at, bool) and at < _SECONDS:
+        at *= 1000
+    return milliseconds(at)
 
 
 def text(value: object) -> str:
@@ -59,9 +71,32 @@ def count(counts: dict[str, int], name: object) -> None:
     counts[key] = counts.get(key, 0) + 1
 
 
-def read_json(path: str) -> object:
-    """The content of a small file of JSON; None if there is none."""
+def _decoded(value: object) -> object:
     try:
-        return json.loads(regular.read(path, LONGEST))
+        return json.loads(value) if isinstance(value, (str, bytes)) else value
+    except (ValueError, RecursionError):
+        return None
+
+
+def parsed(value: object) -> dict[str, Any]:
+    """An object, or the JSON of one in a text; empty for anything else."""
+    return fields(_decoded(value))
+
+
+def parsed_list(value: object) -> list[Any]:
+    """A list, or the JSON of one in a text; empty for anything else."""
+    return elements(_decoded(value))
+
+
+def uri_path(uri: str) -> str:
+    """The path of a file URI, else nothing."""
+    parts = urlsplit(uri) if uri.startswith("file://") else None
+    return unquote(parts.path) if parts else ""
+
+
+def read_json(path: str, most: int = LONGEST) -> object:
+    """The content of a file of JSON; None if there is none, or it is longer than `most`."""
+    try:
+        return json.loads(regular.read(path, most))
     except (OSError, ValueError, RecursionError, UnsafeFile):
         return None

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterator, Mapping
+from functools import cache
 from typing import Any
 
-from kinen.agents.tool_use import WINDOW, Sieve, summary
+from kinen.agents.tool_use import WINDOW, Sieve, is_private, summary
 from kinen.agents.transcripts.session import Event, Past
 from kinen.agents.transcripts.values import fields, milliseconds, text
 from kinen.errors import GitError, UnsafeFile
@@ -30,9 +31,9 @@ from kinen.storage import inside
 from kinen.text import digest, iso, spelled
 from kinen.text.chunks import chunk_parts
 
-RULES = "2"
+RULES = "3"
 MARK = ""
-"""The key of the state that records which refs were read."""
+"""The key of the state that records which refs were read, and how many sessions they have."""
 EVENTS = 20_000
 """Events of one session that are indexed."""
 ENTIRE = "Entire"
@@ -70,10 +71,12 @@ class Traces:
         objects = Objects(self._git) if self._git and self._git.folder else None
         note_refs = (ref for _, ref in NOTES.values())
         refs = objects.refs(*entire.BRANCHES, entire.REFS, *note_refs) if objects else {}
-        mark = State(f"{RULES}:{digest(repr(sorted(refs.items())))}", "")
+        hidden = [ref for ref in self._hidden if ref.startswith("capsule:")]
+        stamp = f"{RULES}:{digest(repr((sorted(refs.items()), sorted(hidden))))}"
         in_git = {key for key in states if key.startswith(IN_GIT)}
         traces = self._histories(states)
-        if objects and refs and states.get(MARK) != mark:
+        # Of a session of which something was erased the state is gone: it is read again.
+        if objects and refs and states.get(MARK) != State(stamp, str(len(in_git))):
             traces |= self._checkpoints(objects)
             for name in NOTES:
                 ids = {key.partition(":")[2] for key in traces}
@@ -81,7 +84,7 @@ class Traces:
                 new = {key: row for key, row in other.items() if key.partition(":")[2] not in ids}
                 traces |= new
         elif refs:  # nothing is read again; what was recorded since is the journal's
-            kept = [key for key in in_git if self._takes(key.partition(":")[2])]
+            kept = [key for key in in_git if self._takes(key.partition(":")[2], _origin(key))]
             traces |= {key: _Trace(states[key].stamp, "", {}) for key in kept}
         changed = {
             key: row
@@ -89,6 +92,7 @@ class Traces:
             if key not in states or states[key].stamp != row.stamp
         }
         gone = [key for key in states if key not in traces and key != MARK]
+        mark = State(stamp, str(sum(key.startswith(IN_GIT) for key in traces)))
         return Delta(len(changed) + len(gone), self._changes(changed, gone, objects, states, mark))
 
     def _changes(
@@ -113,8 +117,9 @@ class Traces:
         if objects:
             objects.close()
 
-    def _takes(self, session: str) -> bool:
-        return session not in self._recorded
+    def _takes(self, session: str, origin: str) -> bool:
+        hidden = _capsule_ref(origin, session) in self._hidden
+        return session not in self._recorded and not hidden
 
     def _checkpoints(self, objects: Objects) -> dict[str, _Trace]:
         try:
@@ -127,10 +132,13 @@ class Traces:
                 by_session.setdefault(id_, []).append(checkpoint)
         rows: dict[str, _Trace] = {}
         for id_, session in stored.sessions.items():
-            if self._takes(id_):
+            if self._takes(id_, ENTIRE):
                 checkpoints = sorted(by_session.get(id_, ()))
-                state = digest(repr((session.transcript.id, checkpoints, session.summary)))
+                state = digest(
+                    repr((session.transcript.id, checkpoints, session.summary, session.author))
+                )
                 about = {"origin": ENTIRE, "checkpoints": checkpoints, "branch": session.branch}
+                about["author"] = session.author
                 row = _Checkpointed(f"{RULES}:{state}", about, objects, session)
                 rows[f"entire:{id_}"] = row
         return rows
@@ -150,14 +158,14 @@ class Traces:
                 status = os.lstat(os.path.join(folder, name))
                 stamp = f"{RULES}:{status.st_size}:{status.st_mtime_ns}"
                 if key in states and states[key].stamp == stamp:
-                    if self._takes(states[key].digest):
+                    if self._takes(states[key].digest, SPECSTORY):
                         rows[key] = _Trace(stamp, "", {})
                     continue
                 data = inside.read(self._root, path, specstory.LARGEST)
             except (OSError, UnsafeFile):
                 continue
             past = specstory.session(data.decode("utf-8", "replace"), spelled(path))
-            if past is not None and self._takes(past.id):
+            if past is not None and self._takes(past.id, SPECSTORY):
                 about = {"origin": SPECSTORY, "history": spelled(path)}
                 rows[key] = _Read(stamp, about, past)
         return rows
@@ -169,7 +177,7 @@ class Traces:
         for note in notes.notes(objects, ref):
             for prompt in note.prompts:
                 id_ = text(fields(prompt.get("agent_id")).get("id"))[:200]
-                if not id_ or not self._takes(id_):
+                if not id_ or not self._takes(id_, origin):
                     continue
                 earlier, commits = talks.get(id_, ({}, []))
                 longer = len(repr(prompt.get("messages"))) > len(repr(earlier.get("messages")))
@@ -178,6 +186,7 @@ class Traces:
         for id_, (prompt, commits) in talks.items():
             stamp = f"{RULES}:{digest(repr((prompt, commits)))}"
             about = {"origin": origin, "commits": sorted(set(commits))}
+            about["author"] = text(prompt.get("human_author")).partition(" <")[0][:60]
             rows[f"{name}:{id_}"] = _Read(stamp, about, _talk(id_, prompt, name))
         return rows
 
@@ -190,11 +199,27 @@ class Traces:
             past = row.past() if row.session in sessions else None
             if past is not None:
                 past.diff = WINDOW
-                for number, event in enumerate(past.events()):
-                    if not any(map(self._hidden.excludes, event.files)):
-                        yield event._replace(id=_event_id(past, number, event))
+                for number, event in self._events(past):
+                    yield event._replace(id=_event_id(past, number, event))
         if objects:
             objects.close()
+
+    def _events(self, past: Past) -> Iterator[tuple[int, Event]]:
+        """The events of a session with their numbers, as an import would take them.
+
+        One that a client wrote again is there once, and those about private paths are not.
+        """
+        ids = set()
+        roots = (self._root, past.cwd)
+        globs = self._hidden.globs
+        names_private = cache(lambda word: is_private((), (word,), globs, past.cwd, roots))
+        for number, event in enumerate(past.events()):
+            if event.id and event.id in ids:
+                continue
+            ids.add(event.id)
+            private = any(map(self._hidden.excludes, event.files))
+            if not private and not any(map(names_private, event.mentions)):
+                yield number, event
 
     def session_documents(
         self, past: Past, about: Mapping[str, Any], written: str = ""
@@ -203,16 +228,18 @@ class Traces:
         documents: list[Document] = []
         observations: list[Observation] = []
         origin = str(about["origin"])
-        capsule = f"capsule:{timed_id(0, 0, 'trace', origin, past.id)}"
+        author = str(about.get("author", ""))
+        signed = {"origin": origin, "by": f"{author}, {origin}" if author else origin}
+        capsule = _capsule_ref(origin, past.id)
         first = last = 0
-        for number, event in enumerate(past.events()):
+        for number, event in self._events(past):
             if number >= EVENTS:
                 break
             first = min(first or event.ts, event.ts)
             last = max(last, event.ts)
             ref = f"observation:{_event_id(past, number, event)}"
-            if ref not in self._hidden and not any(map(self._hidden.excludes, event.files)):
-                documents.append(self._observation(ref, past, event, capsule, origin))
+            if ref not in self._hidden:
+                documents.append(self._observation(ref, past, event, capsule, signed))
                 observations.append(_observation(ref, past, event))
         if not documents:
             return []
@@ -221,11 +248,13 @@ class Traces:
         for number, content in enumerate(filter(None, (written, *texts))):
             ref = f"summary:{timed_id(last, number, 'trace', past.id)}"
             by = "model" if written and not number else past.agent
-            more = {"parent": capsule, "origin": origin, "agent": past.agent, "writer": by}
+            more = {"parent": capsule, **signed, "agent": past.agent, "writer": by}
             body = summary(content, sieve)
-            documents.append(self._document(ref, past.intent, last, past.id, more, body))
+            if ref not in self._hidden:
+                documents.append(self._document(ref, past.intent, last, past.id, more, body))
         more = {
             **about,
+            **signed,
             "agent": past.agent,
             "status": "closed",
             "type": "session",
@@ -236,7 +265,7 @@ class Traces:
         return [opened, *documents]
 
     def _observation(
-        self, ref: str, past: Past, event: Event, capsule: str, origin: str
+        self, ref: str, past: Past, event: Event, capsule: str, signed: Mapping[str, str]
     ) -> Document:
         metadata = {
             **event.provenance,
@@ -245,7 +274,7 @@ class Traces:
             "branch": event.branch,
             "files": list(event.files),
             "parent": capsule,
-            "origin": origin,
+            **signed,
         }
         return self._document(ref, "", event.ts, past.id, metadata, event.content)
 
@@ -330,6 +359,16 @@ def _outcome(past: Past, opened: int, observations: list[Observation]) -> str:
     capsule = Capsule("", "session", past.intent, "closed", opened)
     text, sources = summarize(capsule, observations)
     return first_sentence(parse_summary(text).get("outcome", "")) if sources else ""
+
+
+def _capsule_ref(origin: str, session: str) -> str:
+    return f"capsule:{timed_id(0, 0, 'trace', origin, session)}"
+
+
+def _origin(key: str) -> str:
+    """The tool that a key in git belongs to."""
+    name = key.partition(":")[0]
+    return NOTES[name][0] if name in NOTES else ENTIRE
 
 
 def _event_id(past: Past, number: int, event: Event) -> str:

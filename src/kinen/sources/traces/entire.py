@@ -23,6 +23,8 @@ BRANCHES = ("refs/heads/entire/checkpoints/v1", "refs/remotes/origin/entire/chec
 REFS = "refs/entire/checkpoints/"
 TRANSCRIPT = "full.jsonl"
 METADATA = "metadata.json"
+SUBJECT = "Checkpoint: "
+"""What the subject of a commit of the branch begins with, before the id."""
 SESSIONS = 10_000
 """Sessions of a repository that are read."""
 _FOLDER = re.compile(r"(?:([0-9a-f]{2})/([0-9a-f]{10})/)?(?:(\d{1,4})/)?([^/]+)$")
@@ -41,6 +43,8 @@ class Checkpointed(NamedTuple):
     summary: Mapping[str, Any]
     """What a model wrote about it, of the last checkpoint that has it."""
     branch: str = ""
+    author: str = ""
+    """Who committed its last checkpoint."""
 
 
 class Checkpoints(NamedTuple):
@@ -65,7 +69,10 @@ def checkpoints(objects: Objects) -> Checkpoints:
     sessions: dict[str, Checkpointed] = {}
     by_checkpoint: dict[str, list[str]] = {}
     summaries: dict[str, tuple[str, dict[str, Any]]] = {}
+    authors: dict[str, str] = {}
     for ref, id_ in refs(objects).items():
+        for author, subject in objects.authors(id_) if ref in BRANCHES else ():
+            authors.setdefault(subject.removeprefix(SUBJECT), author)
         for checkpoint, folder in folders(ref, objects.tree(id_)):
             about = objects.json(folder[METADATA].id) if METADATA in folder else {}
             session = text(about.get("session_id"))
@@ -85,7 +92,8 @@ def checkpoints(objects: Objects) -> Checkpoints:
                 continue
             agent = text(about.get("agent"))[:60]
             branch = text(about.get("branch"))[:LONGEST_ID]
-            sessions[session] = Checkpointed(session, agent, transcript, about, {}, branch)
+            author = text(authors.get(checkpoint))
+            sessions[session] = Checkpointed(session, agent, transcript, about, {}, branch, author)
     for session, (_, written) in summaries.items():
         if session in sessions:
             sessions[session] = sessions[session]._replace(summary=written)

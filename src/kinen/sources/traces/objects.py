@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from itertools import islice
+from typing import IO, Any
 
 from kinen.errors import GitError
 from kinen.model.tuples import NamedTuple
@@ -17,6 +18,8 @@ SMALL = 1 << 20
 """Bytes of an object that is read whole as JSON."""
 FILES = 200_000
 """Files of one tree that are looked at."""
+LONGEST_ENTRY = 1 << 16
+"""Bytes of the name of a file with its path; after a longer one the tree is not read on."""
 REFS = 20_000
 
 
@@ -47,15 +50,24 @@ class Objects:
 
     def tree(self, id_: str) -> Iterator[Blob]:
         """The plain files below a tree or commit that the repository has, by path."""
-        listed = gitcommand.text(self._git, "ls-tree", "-r", "-l", "-z", "--full-tree", id_)
-        for number, entry in enumerate(listed.split("\0")):
-            about, _, path = entry.partition("\t")
-            words = about.split()
-            if number >= FILES:
-                return
-            # A link or a submodule is no file, and a partial clone lacks the size of some.
-            if len(words) == 4 and words[0].startswith("100") and words[3].isdecimal():
-                yield Blob(path, words[2], int(words[3]))
+        process = gitcommand.start(self._git, "ls-tree", "-r", "-l", "-z", "--full-tree", id_)
+        assert process.stdout is not None
+        try:
+            for entry in islice(_entries(process.stdout), FILES):
+                about, _, path = entry.partition("\t")
+                words = about.split()
+                # A link or a submodule is no file, and a partial clone lacks the size of some.
+                if len(words) == 4 and words[0].startswith("100") and words[3].isdecimal():
+                    yield Blob(path, words[2], int(words[3]))
+        finally:
+            gitcommand.stop(process)
+
+    def authors(self, tip: str) -> Iterator[tuple[str, str]]:
+        """The author and the beginning of the subject of the commits up to one, newest first."""
+        wanted = ("--format=%<(60,trunc)%an%x00%<(60,trunc)%s", f"--max-count={REFS}")
+        for line in gitcommand.text(self._git, "log", *wanted, tip).splitlines():
+            author, _, subject = line.partition("\0")
+            yield author.strip(), subject.strip()
 
     def read(self, id_: str, most: int = LARGEST) -> bytes:
         """The bytes of an object; none if it is missing or larger than `most`."""
@@ -80,6 +92,14 @@ class Objects:
     def json(self, id_: str) -> dict[str, Any]:
         """A small object of JSON; empty if it is none."""
         return decoded(self.read(id_, SMALL))
+
+
+def _entries(stream: IO[bytes]) -> Iterator[str]:
+    """What stands between zero bytes, as it is read: a small tree may have a billion files."""
+    rest = b""
+    while len(rest) < LONGEST_ENTRY and (data := stream.read(1 << 16)):
+        *entries, rest = (rest + data).split(b"\0")
+        yield from (entry.decode("utf-8", "replace") for entry in entries)
 
 
 def decoded(data: bytes | str) -> dict[str, Any]:
