@@ -17,6 +17,7 @@ from kinen.privacy.masking import mask
 from kinen.recall.authorship import (
     REMEMBERED,
     SLACK,
+    TRACE,
     Author,
     Edit,
     FilePatch,
@@ -444,7 +445,11 @@ class Why:
         file: FilePatch | None = None,
         lines: Sequence[str] = (),
     ) -> tuple[SessionBehind, ...]:
-        """The sessions that wrote a commit; with some of its lines, those that wrote them first."""
+        """The sessions that wrote a commit; with some of its lines, those that wrote them first.
+
+        Without an edit that has these lines, no edit is named: of a session that is known to have
+        made the commit the last turn before it.
+        """
         local = self._local(patch, message)
         _, prefix = self._git.place()
         works = self._works(local)
@@ -453,10 +458,14 @@ class Why:
         behind = []
         for author in authors:
             item = works.get(author.session)
-            edit = _edit_of(item, place, lines, local) if item and place else None
-            if place and lines and not edit and author.step in ("lines", "content", "fits"):
-                continue  # it wrote other lines of the commit
-            behind.append(self._session_behind(author, edit, local.committed))
+            last = next(reversed(author.edits), "")
+            if place and lines:
+                edit = _edit_of(item, place, lines, local) if item else None
+                if not edit and author.step in ("lines", "content", "fits"):
+                    continue  # it wrote other lines of the commit
+                last = edit.id if edit else ""
+            behind.append(self._session_behind(author, last, local.committed))
+        behind.sort(key=lambda row: (row.step != TRACE, bool(lines) and not row.edit))
         return tuple(behind[:SESSIONS])
 
     def _local(self, patch: Patch, message: str) -> Patch:
@@ -469,10 +478,9 @@ class Why:
         traced = patch.traced or self._traced(patch.sha, message)
         return patch._replace(traced=traced, files=tuple(files))
 
-    def _session_behind(self, author: Author, edit: Edit | None, until: int) -> SessionBehind:
-        """A session with the turn of an edit, else of its last, else the last before a time."""
-        last = edit.id if edit else next(reversed(author.edits), "")
-        turn = self._turn_of(f"observation:{last}" if last else "")
+    def _session_behind(self, author: Author, edit: str, until: int) -> SessionBehind:
+        """A session with the turn of an edit, else the last before a time."""
+        turn = self._turn_of(f"observation:{edit}" if edit else "")
         matches = turn or self._turn(author.session, iso((until + SLACK) / 1000))
         return matches._replace(
             step=author.step, certain=author.certain, lines=author.lines, total=author.total
