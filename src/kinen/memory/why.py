@@ -87,6 +87,10 @@ class SessionBehind(NamedTuple):
     at: str = ""
     by: str = ""
     origin: str = ""
+    changed_since: tuple[str, ...] = ()
+    """Files that it edited and later commits changed."""
+    edited: int = 0
+    """Files that it edited."""
 
 
 class CommitBehind(NamedTuple):
@@ -151,10 +155,12 @@ class Why:
         self._records = records
         self._traces = Traces(core)
         self._ignored: list[str] | None = None
+        self._changed: dict[str, tuple[tuple[str, ...], int]] = {}
 
     def why(self, target: str) -> Because:
         """The reasons for PATH:LINE, PATH:A-B, PATH#symbol, a commit or a memory."""
         self._index.prepare()
+        self._changed.clear()
         name = target.strip()
         kind, _, _ = name.partition(":")
         if kind in ("memory", "commit"):
@@ -181,6 +187,37 @@ class Why:
             f"{name} is not a line, a symbol, a commit or a memory",
             "give PATH:LINE, PATH:A-B or PATH#symbol",
         )
+
+    def paragraph(
+        self, because: Because, distiller: str = "configured"
+    ) -> tuple[list[tuple[str, tuple[str, ...]]], tuple[str, ...]]:
+        """What a distiller writes about the reasons: sentences with the refs they rest on; notes.
+
+        A sentence without a source is left out. Nothing without a model.
+        """
+        from kinen.memory.recall import digest_of
+        from kinen.model.journal import Digest, Passage
+        from kinen.recall.answer import cited_sentences
+
+        passages = []
+        for commit in because.commits:
+            passages.append(Passage(commit.ref, commit.message, commit.path, commit.at))
+            for row in (row for row in commit.sessions if row.ref):
+                text = f"Asked: {row.request}\nSaid: {row.reply}"
+                passages.append(Passage(row.edit or row.ref, text, row.agent, row.at))
+        rows = (*because.memories, *because.beside)
+        passages += [Passage(ref, text, "", at) for ref, at, text in rows]
+        if not passages:
+            return [], ()
+        digest = digest_of(
+            self._core,
+            f"Why is this there? {because.target}\n{excerpt(because.text, TEXT)}",
+            passages,
+            self._core.config.distill.budget,
+            distiller,
+            without_model=lambda: Digest("", "none"),
+        )
+        return cited_sentences(digest.text, {passage.ref for passage in passages}), digest.notes
 
     def _symbol(self, name: str) -> Because:
         path, _, symbol = name.removeprefix("symbol:").rpartition("#")
@@ -482,8 +519,17 @@ class Why:
         """A session with the turn of an edit, else the last before a time."""
         turn = self._turn_of(f"observation:{edit}" if edit else "")
         matches = turn or self._turn(author.session, iso((until + SLACK) / 1000))
+        if author.session not in self._changed:
+            changed, edited = self._git.changed_since(author.session)
+            self._changed[author.session] = (tuple(changed), edited)
+        changed_since, edited = self._changed[author.session]
         return matches._replace(
-            step=author.step, certain=author.certain, lines=author.lines, total=author.total
+            step=author.step,
+            certain=author.certain,
+            lines=author.lines,
+            total=author.total,
+            changed_since=changed_since,
+            edited=edited,
         )
 
     def _capsule_behind(self, ref: str) -> SessionBehind:

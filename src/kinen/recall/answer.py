@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from kinen.distill.blocks import sentences, stems, unwrapped
@@ -79,6 +79,28 @@ class Numbering:
             return ""
         number = self.numbers.setdefault(ref, len(self.numbers) + 1)
         return match[0].replace(ref, str(number))
+
+
+def cited_sentences(text: str, sources: Container[str]) -> list[tuple[str, tuple[str, ...]]]:
+    """The sentences of a digest that cite a source, without marks of a list, and what they cite.
+
+    What is cited after the end of a sentence belongs to it.
+    """
+    cited: list[tuple[str, list[str]]] = []
+    for line in text.splitlines():
+        item = line.strip().removeprefix("- ")
+        before = len(cited)
+        for begin, end in sentences(item):
+            piece = item[begin:end].strip()
+            while (lead := _REF.match(piece)) and len(cited) > before:
+                cited[-1][1].append(lead[1])
+                piece = piece[lead.end() :].lstrip(" .")
+            if piece:
+                cited.append((_REF.sub("", piece).strip(), _REF.findall(piece)))
+    kept = (
+        (said, tuple(ref for ref in dict.fromkeys(refs) if ref in sources)) for said, refs in cited
+    )
+    return [(said, refs) for said, refs in kept if said and refs]
 
 
 def statements(text: str, *, headings: bool = False) -> str:

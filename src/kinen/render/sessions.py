@@ -35,6 +35,8 @@ MANY = 4
 """With more prompts than this on a page, prompts are cut to SHORT_PROMPT characters."""
 SHORT_PROMPT = 150
 OUTCOME_LINES = 12
+NAMED = 5
+"""Files named of those that changed since."""
 FILTERED = 100
 """Maximum number of steps shown with a filter."""
 WRAP = 92
@@ -157,6 +159,14 @@ def duration(seconds: int) -> str:
     if minutes < 24 * 60:
         return f"{minutes // 60}h {minutes % 60:02}m"
     return f"{minutes // 1440}d {minutes % 1440 // 60}h"
+
+
+def changed_line(changed: Sequence[str], edited: int) -> str:
+    """How many of the files that a session edited are different now, with their names."""
+    if not changed:
+        return ""
+    names = ", ".join([*map(visible_line, changed[:NAMED]), *(["…"] if changed[NAMED:] else [])])
+    return f"{len(changed):,} of {counted(edited, 'files')} of this session changed since: {names}"
 
 
 def timeline_json(

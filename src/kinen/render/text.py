@@ -58,6 +58,7 @@ def search_text(
     verbose: bool = False,
     folder: str = "",
     screen: Screen = Screen(),  # noqa: B008
+    remarks: Mapping[str, str] | None = None,
 ) -> str:
     """The output of `kinen search`: hits, or with `files` the paths of files only.
 
@@ -65,7 +66,7 @@ def search_text(
     """
     if files:
         return "\n".join(file_list(hits, folder))
-    return hits_text(hits, screen, explain=explain, verbose=verbose, folder=folder)
+    return hits_text(hits, screen, explain=explain, verbose=verbose, folder=folder, remarks=remarks)
 
 
 def file_list(hits: Hits, folder: str = "") -> list[str]:
@@ -85,14 +86,23 @@ def hits_text(
     explain: bool = False,
     verbose: bool = False,
     folder: str = "",
+    remarks: Mapping[str, str] | None = None,
 ) -> str:
     """Three lines per hit: its title, where and when it is, and the passage that matches best.
 
     With `verbose`, or where the query asks for chunks around a hit, the whole passage with them.
+    `remarks` are lines that stand below a hit, by its ref.
     """
     query_terms = terms(hits.query.text)
     verbose = verbose or hits.query.context > 0
     blocks = [hit_text(hit, query_terms, screen, verbose=verbose, folder=folder) for hit in hits]
+    below = (
+        (block, (remarks or {}).get(hit.record.ref))
+        for block, hit in zip(blocks, hits, strict=True)
+    )
+    blocks = [
+        f"{block}\n    {screen.style('dim', line)}" if line else block for block, line in below
+    ]
     if explain:
         votes = [screen.style("dim", f"  {explanation(readable(hit))}") for hit in hits]
         blocks = [f"{block}\n{line}" for block, line in zip(blocks, votes, strict=True)]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from kinen.characters import visible, visible_line
 from kinen.ids import short_id
+from kinen.model.kinds import MODELS
+from kinen.render.sessions import changed_line
 from kinen.text import excerpt
 from kinen.verbs.params import param
 from kinen.verbs.verb import Result, Verb, View
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
     from kinen.memory import Memory
     from kinen.memory.why import Because, CommitBehind, SessionBehind
 
+WIDTH = 100
+"""Columns of the paragraph."""
 FIRST = 160
 """Characters of the reason that the text begins with; all of it is below."""
 STEPS = {
@@ -49,10 +54,14 @@ class SessionOfCommit(Result):
     by: str = ""
     origin: str = ""
     """where the session was read from, if not recorded here"""
+    changed_since: list[str] = field(default_factory=list)
+    """files that it edited and later commits changed"""
+    edited: int = 0
+    """how many files it edited"""
 
     @classmethod
     def of(cls, row: SessionBehind) -> SessionOfCommit:
-        return cls(**row._asdict())
+        return cls(**{**row._asdict(), "changed_since": list(row.changed_since)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +111,13 @@ class ChangesWith(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class Sentence(Result):
+    text: str
+    refs: list[str]
+    """what it rests on"""
+
+
+@dataclass(frozen=True, slots=True)
 class Reasons(Result):
     target: str
     reason: str
@@ -121,6 +137,8 @@ class Reasons(Result):
     changes_with: list[ChangesWith]
     beside: list[Mentioned] = field(default_factory=list)
     """other commits of the three lines before and after"""
+    paragraph: list[Sentence] = field(default_factory=list)
+    """what a model wrote about it; empty without one"""
     notes: list[str] = field(default_factory=list)
 
 
@@ -131,6 +149,9 @@ class Why(Verb):
     a session was asked for, else what the commit says. Below it are the commits behind the lines,
     through renames, moves and reformatting, with what the lines were before, the sessions that
     wrote them and how that is known, decisions that name the file, and what changes with it.
+
+    A model (claude, gemini, ollama, openai) writes a paragraph on top only if you name it here or
+    in distill.order. It is sent what is listed, and each sentence names what it rests on.
 
     \b
     Examples:
@@ -154,8 +175,18 @@ class Why(Verb):
         example="src/auth.py:42",
     )
 
+    distiller: str = param(
+        "--distiller",
+        "which model writes a paragraph on top (default: distill.order)",
+        choices=("auto", "none", *MODELS),
+        tool_default="none",
+        request_default="none",
+        unlisted=True,
+    )
+
     def run(self, memory: Memory) -> Reasons:
         because = memory.reasons.why(self.target)
+        paragraph, remarks = memory.reasons.paragraph(because, self.distiller or "configured")
         return Reasons(
             target=because.target,
             reason=reason(because),
@@ -167,7 +198,8 @@ class Why(Verb):
             reverted=[Undone(*row) for row in because.reverted],
             changes_with=[ChangesWith(*row) for row in because.together],
             beside=[Mentioned(*row) for row in because.beside],
-            notes=list(because.notes),
+            paragraph=[Sentence(text, list(refs)) for text, refs in paragraph],
+            notes=[*because.notes, *remarks],
         )
 
     def empty(self, result: Reasons) -> bool:
@@ -176,6 +208,11 @@ class Why(Verb):
     def text(self, result: Reasons, view: View) -> str:
         style = view.style
         lines = [style("bold", visible(excerpt(result.reason, FIRST)))] if result.reason else []
+        if result.paragraph:
+            cited = (
+                f"{row.text} [{', '.join(map(short_id, row.refs))}]" for row in result.paragraph
+            )
+            lines += ["", *wrap(visible_line(" ".join(cited)), WIDTH), ""]
         current = result.text.expandtabs(4).splitlines()[:10]
         lines += [style("dim", f"  {visible_line(row)}") for row in current]
         if result.uncommitted:
@@ -248,6 +285,8 @@ def _session(row: SessionOfCommit, view: View) -> Iterator[str]:
     for label, text in (("asked", row.request), ("said", row.reply)):
         if text:
             yield f"    {label}: {visible_line(text)}"
+    if row.changed_since:
+        yield f"    {view.style('dim', changed_line(row.changed_since, row.edited))}"
 
 
 def _uncommitted(result: Reasons) -> Iterator[str]:
