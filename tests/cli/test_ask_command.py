@@ -110,12 +110,14 @@ def test_a_model_that_is_named_writes_cited_sentences_above_the_reasons_for_a_li
 ) -> None:
     repository = Repository(space, "existing")
     repository.git("init", "-q", "-b", "main")
-    sha = repository.commit("fix: warm the pot\n\nThe tea got cold.", {"tea.py": "warm(pot)\n"})
+    body = "The tea got cold, as the pot took the warmth of the water. " * 3
+    sha = repository.commit(f"fix: warm the pot\n\n{body}", {"tea.py": "warm(pot)\n"})
     claude("- The tea got cold. So the pot is warmed first. [1] It helps [1].", "- It is loved [7].")
     run = kinen("why", "tea.py:1", "--distiller", "claude")
     assert run.code == 0, run.err
     ref = f"[commit:{sha[:10]}]"
-    assert run.out.split("\n\n")[1] == f"So the pot is warmed first. {ref} It helps. {ref}"
+    paragraph = " ".join(run.out.split("\n\n")[1].split())
+    assert paragraph == f"So the pot is warmed first. {ref} It helps. {ref}"
     data = json.loads(kinen("why", "tea.py:1", "--distiller", "claude", "--json").out)
     assert {ref for row in data["paragraph"] for ref in row["refs"]} == {f"commit:{sha}"}
     assert json.loads(kinen("why", "tea.py:1", "--json").out)["paragraph"] == []

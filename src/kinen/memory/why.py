@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from kinen.memory.git import Git
     from kinen.memory.index import Index
     from kinen.memory.records import Records
+    from kinen.recall.authorship import Happened
     from kinen.sources.traces.notes import Share
     from kinen.space.repository import Git as Repository
 
@@ -109,6 +110,8 @@ class CommitBehind(NamedTuple):
     sessions: tuple[SessionBehind, ...] = ()
     issues: tuple[str, ...] = ()
     reverted_by: str = ""
+    moved: bool = False
+    """Whether it only moved or copied the lines here from another file."""
 
 
 class Because(NamedTuple):
@@ -244,9 +247,19 @@ class Why:
         )
         there = {line: places[line] for line in texts if line in places}
         missing = tuple(line for line in texts if line not in places)
-        rows, around = self._blamed(relative, there, len(committed))
-        notes = self._notes(current, rows)
-        commits = self._behind(rows)
+        edited = self._edited(relative, [current[line - 1] for line in missing])
+        try:
+            rows, moved, around = self._blamed(relative, there, len(committed))
+        except GitError as error:
+            if not self._partial:
+                raise
+            rows, moved, around = [], [], []
+            remark = f"the clone is partial, and git cannot follow these lines: {error}"
+            notes: tuple[str, ...] = (f"{remark}; `git blame {relative}` gets what is missing",)
+            edited = edited or self._edited(relative, current[first - 1 : last])
+        else:
+            notes = self._notes(current, rows)
+        commits = self._behind(rows, moved)
         text = "\n".join(current[first - 1 : last])
         return Because(
             target=f"{relative}:{first}" if first == last else f"{relative}:{first}-{last}",
@@ -254,13 +267,19 @@ class Why:
             text=text,
             commits=commits,
             uncommitted=missing,
-            edited=self._edited(relative, [current[line - 1] for line in missing]),
+            edited=edited,
             memories=self._naming(relative, symbol),
             reverted=self._reverted(relative),
             together=self._together(relative),
             beside=self._beside(rows, around),
             notes=notes,
         )
+
+    @property
+    def _partial(self) -> bool:
+        """Whether contents may be missing in the clone."""
+        settings = self._git.place()[0].settings
+        return any(name.endswith(".promisor") for name in settings)
 
     def _read(self, path: str) -> str:
         """The file at HEAD; raises for one that is binary, a submodule or not committed."""
@@ -287,18 +306,28 @@ class Why:
 
     def _blamed(
         self, path: str, places: dict[int, int], total: int
-    ) -> tuple[list[blame.Blamed], list[blame.Blamed]]:
-        """The lines with their commits, numbered as they are now, and the lines around them."""
+    ) -> tuple[list[blame.Blamed], list[blame.Blamed], list[blame.Blamed]]:
+        """The lines with their commits, numbered as they are now.
+
+        Then those that another commit moved here from another file, and the lines around them.
+        """
         if not places:
-            return [], []
+            return [], [], []
         git, prefix = self._git.place()
         now = {place: line for line, place in places.items()}
         first = min(now)
         last = max(now)
         span = (max(1, first - AROUND), min(total, last + AROUND))
-        rows = blame.blame(git, prefix + path, span, "HEAD", self._ignored_commits(git))
+        ignored = self._ignored_commits(git)
+        rows = blame.blame(git, prefix + path, span, "HEAD", ignored)
         own = [row._replace(line=now[row.line]) for row in rows if row.line in now]
-        return own, [row for row in rows if not first <= row.line <= last]
+        shas = {row.sha for row in own}
+        moved = []
+        if any(row.path != prefix + path for row in own):
+            here = blame.blame(git, prefix + path, (first, last), "HEAD", ignored, copies=False)
+            moved = [row for row in here if row.line in now and row.sha not in shas]
+        moved = [row._replace(line=now[row.line]) for row in moved]
+        return own, moved, [row for row in rows if not first <= row.line <= last]
 
     def _beside(
         self, rows: Sequence[blame.Blamed], around: Sequence[blame.Blamed]
@@ -317,8 +346,13 @@ class Why:
             self._ignored = blame.ignored_commits(git)
         return self._ignored
 
-    def _behind(self, rows: Sequence[blame.Blamed]) -> tuple[CommitBehind, ...]:
-        """The commits of some lines, the latest first, then what these lines were before."""
+    def _behind(
+        self, rows: Sequence[blame.Blamed], moved: Sequence[blame.Blamed]
+    ) -> tuple[CommitBehind, ...]:
+        """The commits of some lines, the latest first, then those that moved lines here.
+
+        Then what these lines were before.
+        """
         git, prefix = self._git.place()
         groups: dict[str, list[blame.Blamed]] = {}
         for row in rows:
@@ -326,6 +360,11 @@ class Why:
         ordered = sorted(groups.values(), key=lambda group: -group[0].at)[:COMMITS]
         seen = set(groups)
         matches = [self._commit_behind(git, prefix, group) for group in ordered]
+        movers: dict[str, list[blame.Blamed]] = {}
+        for row in moved:
+            movers.setdefault(row.sha, []).append(row)
+        moving = (self._commit_behind(git, prefix, group) for group in [*movers.values()][:NAMING])
+        matches += [commit._replace(moved=True) for commit in moving]
         for group in ordered:
             # Of several lines of one commit the longest says most about what was there before.
             line = max(group, key=lambda row: len(row.text.strip()))
@@ -455,7 +494,11 @@ class Why:
             issues=self._issues(sha),
             reverted_by=self._reverter(sha),
         )
-        notes = () if files else ("a merge, or a commit without changes",)
+        absent = patches.missing(git, sha) if self._partial else []
+        notes = () if files or absent else ("a merge, or a commit without changes",)
+        if absent:
+            fact = f"the clone is partial: {len(absent)} files of this commit are missing"
+            notes = (f"{fact}; `git show {sha[:12]}` gets them",)
         return Because(
             target=f"commit:{sha}", text="\n".join(files[:20]), commits=(commit,), notes=notes
         )
@@ -490,10 +533,20 @@ class Why:
         local = self._local(patch, message)
         _, prefix = self._git.place()
         works = self._works(local)
-        authors = Ledger(works.values()).authors(local)
         place = file._replace(path=file.path.removeprefix(prefix)) if file else None
+        behind = self._sessions_behind(local, works, place, lines)
+        if place and lines and not any(row.edit for row in behind):
+            edits = (edit for item in works.values() for edit in item.edits)
+            if any(edit.cut and same_file(edit.path, place) for edit in edits):
+                works = self._works(local, whole=True)
+                behind = self._sessions_behind(local, works, place, lines)
+        return tuple(behind[:SESSIONS])
+
+    def _sessions_behind(
+        self, local: Patch, works: dict[str, Work], place: FilePatch | None, lines: Sequence[str]
+    ) -> list[SessionBehind]:
         behind = []
-        for author in authors:
+        for author in Ledger(works.values()).authors(local):
             item = works.get(author.session)
             last = next(reversed(author.edits), "")
             if place and lines:
@@ -503,7 +556,7 @@ class Why:
                 last = edit.id if edit else ""
             behind.append(self._session_behind(author, last, local.committed))
         behind.sort(key=lambda row: (row.step != TRACE, bool(lines) and not row.edit))
-        return tuple(behind[:SESSIONS])
+        return behind
 
     def _local(self, patch: Patch, message: str) -> Patch:
         """A commit with the paths of the space, and the sessions that traces name for it."""
@@ -543,14 +596,16 @@ class Why:
             certain=False,
             lines=0,
             total=0,
-            request=excerpt(record.title, TEXT) if record else "",
             at=record.at if record else "",
             by=str(about.get("by", "")),
             origin=str(about.get("origin", "")),
         )
 
-    def _works(self, patch: Patch) -> dict[str, Work]:
-        """What the sessions did that can have written a commit, by the ref of their capsule."""
+    def _works(self, patch: Patch, *, whole: bool = False) -> dict[str, Work]:
+        """What the sessions did that can have written a commit, by the ref of their capsule.
+
+        The index cuts long edits; with `whole`, transcripts in the repository are read again.
+        """
         after = iso(max(0, patch.authored - EARLIER) / 1000)
         before = iso((patch.committed + SLACK) / 1000)
         paths = tuple(
@@ -571,8 +626,18 @@ class Why:
         for record in self._core.reader.matching(around):
             matches.setdefault(_owner(record), []).append(self._traces.observation(record))
         matches.pop("", None)
+        listed = [row for rows in matches.values() for row in rows] if whole else []
+        traced = {row.scope.session for row in listed if row.provenance.get("origin")}
+        events: dict[str, Happened] = {}
+        if traced:
+            source = self._index.sources.traces(self._index.sources.hidden())
+            events = {event.id: event for event in source.events(traced)}
         return {
-            owner: work(owner, "", sorted(rows, key=lambda row: (row.ts, row.id)))
+            owner: work(
+                owner,
+                "",
+                (events.get(row.id, row) for row in sorted(rows, key=lambda row: (row.ts, row.id))),
+            )
             for owner, rows in matches.items()
         }
 
@@ -694,9 +759,7 @@ class Why:
                 reply = ""
             else:
                 reply = text
-        return behind._replace(
-            request=excerpt(request, TEXT) or behind.request, reply=excerpt(reply, TEXT)
-        )
+        return behind._replace(request=excerpt(request, TEXT), reply=excerpt(reply, TEXT))
 
     def _messages(self, owner: str) -> list[Record]:
         """The messages of a session, as they were written."""

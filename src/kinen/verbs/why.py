@@ -80,6 +80,8 @@ class CommitOfLine(Result):
     sessions: list[SessionOfCommit] = field(default_factory=list)
     issues: list[str] = field(default_factory=list)
     reverted_by: str = ""
+    moved: bool = False
+    """whether it only moved or copied the lines here from another file"""
 
     @classmethod
     def of(cls, row: CommitBehind) -> CommitOfLine:
@@ -217,6 +219,8 @@ class Why(Verb):
         lines += [style("dim", f"  {visible_line(row)}") for row in current]
         if result.uncommitted:
             lines += ["", *_uncommitted(result)]
+        elif result.edited:
+            lines += ["", *_session(result.edited, view)]
         for commit in result.commits:
             lines += ["", *_commit(commit, view)]
         groups = (
@@ -265,6 +269,8 @@ def _commit(row: CommitOfLine, view: View) -> Iterator[str]:
     yield f"{style('path', short_id(row.ref))}  {style('dim', about)}  {visible_line(row.subject)}"
     if was:
         yield was
+    if row.moved:
+        yield style("dim", "  moved or copied the lines here")
     if row.reverted_by:
         yield style("warn", f"  taken back by {short_id(row.reverted_by)}")
     body = visible(row.message.partition("\n")[2].strip())
@@ -277,7 +283,9 @@ def _commit(row: CommitOfLine, view: View) -> Iterator[str]:
 
 def _session(row: SessionOfCommit, view: View) -> Iterator[str]:
     share = row.lines / row.total if row.total else 0.0
-    how = STEPS.get(row.step, "").format(share=share) + ("" if row.certain else "?")
+    how = STEPS.get(row.step, "").format(share=share) + (
+        "?" if row.step and not row.certain else ""
+    )
     name = short_id(row.ref) if row.ref else row.session
     parts = (row.agent, row.by and f"by {row.by}", row.origin and f"from {row.origin}", how)
     about = ", ".join(filter(None, parts))

@@ -19,15 +19,16 @@ def patch(git: Git, sha: str) -> tuple[Patch, str] | None:
 
     Files of which a partial clone has no contents are left out. None if git cannot read it.
     """
-    words = ("log", FORMAT, *OPTIONS, "--no-walk", sha, "--")
+    words = ("log", FORMAT, "--no-walk", sha, *OPTIONS, "--")
     result = gitcommand.run(git, *words)
-    parts = result.stdout.decode("utf-8", "replace").split("\0", 5)
-    if len(parts) < 6:
-        return None
-    _, sha, authored, committed, message, diff = parts
+    output = result.stdout.decode("utf-8", "replace")
     if result.returncode:
         others = (f":(exclude,literal){path}" for path in missing(git, sha))
-        diff = gitcommand.text(git, *words, *others).rpartition("\0")[2]
+        head = gitcommand.text(git, "log", FORMAT, "--no-walk", "--no-patch", sha, "--")
+        output = head + gitcommand.text(git, *words, *others).rpartition("\0")[2]
+    if output.count("\0") < 5:
+        return None
+    _, sha, authored, committed, message, diff = output.split("\0", 5)
     times = int(authored) * 1000, int(committed) * 1000
     message = message.strip()
     subject = message.partition("\n")[0]
