@@ -130,7 +130,7 @@ class Because(NamedTuple):
     """Ref and subject of a commit of the file that was taken back, and the ref of what did so."""
     together: tuple[tuple[str, int], ...] = ()
     beside: tuple[tuple[str, str, str], ...] = ()
-    """Ref, time and subject of other commits of the lines around."""
+    """Ref, time and subject of other commits of the lines around, else of the file."""
     notes: tuple[str, ...] = ()
 
 
@@ -251,14 +251,16 @@ class Why:
         try:
             rows, moved, around = self._blamed(relative, there, len(committed))
         except GitError as error:
-            if not self._partial:
+            if not self._git.place()[0].partial:
                 raise
             rows, moved, around = [], [], []
-            remark = f"the clone is partial, and git cannot follow these lines: {error}"
-            notes: tuple[str, ...] = (f"{remark}; `git blame {relative}` gets what is missing",)
+            notes: tuple[str, ...] = (f"{error.message}: {error.hint}",)
             edited = edited or self._edited(relative, current[first - 1 : last])
+            revisions = self._git.history(relative)[: -NAMING - 1 : -1]
+            beside = tuple((row.ref, row.at, row.subject) for row in revisions)
         else:
             notes = self._notes(current, rows)
+            beside = self._beside(rows, around)
         commits = self._behind(rows, moved)
         text = "\n".join(current[first - 1 : last])
         return Because(
@@ -271,15 +273,9 @@ class Why:
             memories=self._naming(relative, symbol),
             reverted=self._reverted(relative),
             together=self._together(relative),
-            beside=self._beside(rows, around),
+            beside=beside,
             notes=notes,
         )
-
-    @property
-    def _partial(self) -> bool:
-        """Whether contents may be missing in the clone."""
-        settings = self._git.place()[0].settings
-        return any(name.endswith(".promisor") for name in settings)
 
     def _read(self, path: str) -> str:
         """The file at HEAD; raises for one that is binary, a submodule or not committed."""
@@ -494,7 +490,7 @@ class Why:
             issues=self._issues(sha),
             reverted_by=self._reverter(sha),
         )
-        absent = patches.missing(git, sha) if self._partial else []
+        absent = patches.missing(git, sha) if git.partial else []
         notes = () if files or absent else ("a merge, or a commit without changes",)
         if absent:
             fact = f"the clone is partial: {len(absent)} files of this commit are missing"

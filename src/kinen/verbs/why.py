@@ -138,7 +138,7 @@ class Reasons(Result):
     """commits of the file that were taken back"""
     changes_with: list[ChangesWith]
     beside: list[Mentioned] = field(default_factory=list)
-    """other commits of the three lines before and after"""
+    """other commits of the three lines before and after; of the file, if git cannot follow these"""
     paragraph: list[Sentence] = field(default_factory=list)
     """what a model wrote about it; empty without one"""
     notes: list[str] = field(default_factory=list)
@@ -205,7 +205,8 @@ class Why(Verb):
         )
 
     def empty(self, result: Reasons) -> bool:
-        return not result.commits and not result.memories and not result.edited
+        found = (result.commits, result.memories, result.edited, result.beside)
+        return not any(found)
 
     def text(self, result: Reasons, view: View) -> str:
         style = view.style

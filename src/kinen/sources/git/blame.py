@@ -72,7 +72,13 @@ def blame(
         words += [*(["-C"] if copies else []), "-L", f"{lines[0]},{lines[1]}"]
     for sha in ignored:
         words += ["--ignore-rev", sha]
-    output = gitcommand.output(git, "blame", *words, at, "--", path)
+    try:
+        output = gitcommand.output(git, "blame", *words, at, "--", path)
+    except GitError as error:
+        if not git.partial:
+            raise
+        fact = "the clone is partial, and git cannot follow the lines"
+        raise GitError(fact, f"`git blame {path}` gets what is missing") from error
     return list(parse(output.decode("utf-8", "replace")))
 
 
