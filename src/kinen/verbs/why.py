@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 from kinen.characters import visible, visible_line
 from kinen.ids import short_id
 from kinen.model.kinds import MODELS
+from kinen.render.screen import when
 from kinen.render.sessions import changed_line
-from kinen.text import excerpt
+from kinen.text import epoch, excerpt
 from kinen.verbs.params import param
 from kinen.verbs.verb import Result, Verb, View
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
     from kinen.memory.why import Because, CommitBehind, SessionBehind
+    from kinen.render.screen import Screen
 
 WIDTH = 100
 """Columns of the paragraph."""
@@ -219,7 +221,7 @@ class Why(Verb):
         current = result.text.expandtabs(4).splitlines()[:10]
         lines += [style("dim", f"  {visible_line(row)}") for row in current]
         if result.uncommitted:
-            lines += ["", *_uncommitted(result)]
+            lines += ["", *_uncommitted(result, view.screen)]
         elif result.edited:
             lines += ["", *_session(result.edited, view)]
         for commit in result.commits:
@@ -298,7 +300,7 @@ def _session(row: SessionOfCommit, view: View) -> Iterator[str]:
         yield f"    {view.style('dim', changed_line(row.changed_since, row.edited))}"
 
 
-def _uncommitted(result: Reasons) -> Iterator[str]:
+def _uncommitted(result: Reasons, screen: Screen) -> Iterator[str]:
     count = len(result.uncommitted)
     state = "not committed" if not result.commits else f"{count} of these lines not committed"
     edited = result.edited
@@ -306,7 +308,8 @@ def _uncommitted(result: Reasons) -> Iterator[str]:
         yield f"{state}; no session is known to have edited it"
         return
     name = short_id(edited.ref) if edited.ref else edited.session
-    yield f"{state}; last edited by session {visible_line(name)} at {edited.at[:16]}"
+    time = when(epoch(edited.at) / 1000, screen.now) if screen.terminal else f"at {edited.at[:16]}"
+    yield f"{state}; last edited by session {visible_line(name)} {time}"
     if edited.reply:
         yield f"  said: {visible_line(edited.reply)}"
 
