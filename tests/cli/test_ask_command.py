@@ -112,7 +112,7 @@ def test_a_model_that_is_named_writes_cited_sentences_above_the_reasons_for_a_li
     repository.git("init", "-q", "-b", "main")
     body = "The tea got cold, as the pot took the warmth of the water. " * 3
     sha = repository.commit(f"fix: warm the pot\n\n{body}", {"tea.py": "warm(pot)\n"})
-    claude("- The tea got cold. So the pot is warmed first. [1] It helps [1].", "- It is loved [7].")
+    claude("- The tea got cold. So the pot is warmed first. [1] It helps [1].", "- I do [7].")
     run = kinen("why", "tea.py:1", "--distiller", "claude")
     assert run.code == 0, run.err
     ref = f"[commit:{sha[:10]}]"

@@ -493,7 +493,7 @@ class Why:
         absent = patches.missing(git, sha) if git.partial else []
         notes = () if files or absent else ("a merge, or a commit without changes",)
         if absent:
-            fact = f"the clone is partial: {len(absent)} files of this commit are missing"
+            fact = f"the clone is partial: contents of {len(absent)} of its files are missing"
             notes = (f"{fact}; `git show {sha[:12]}` gets them",)
         return Because(
             target=f"commit:{sha}", text="\n".join(files[:20]), commits=(commit,), notes=notes
