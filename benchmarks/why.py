@@ -292,6 +292,7 @@ def main() -> None:
             result = speed(source, options.times)
         results[clone_name(source)] = result
         print(json.dumps({clone_name(source): result}, indent=1))
+        save(f"why-{options.what}", results, quiet=True)
     if options.what == "lines":
         results["all"] = dict(sum(map(Counter, results.values()), Counter()))
         print(results["all"])
