@@ -86,21 +86,22 @@ def cited_sentences(text: str, sources: Container[str]) -> list[tuple[str, tuple
 
     What is cited after the end of a sentence belongs to it.
     """
-    cited: list[tuple[str, list[str]]] = []
+    rows: list[tuple[str, list[str]]] = []
     for line in text.splitlines():
         item = line.strip().removeprefix("- ")
-        before = len(cited)
+        before = len(rows)
         for begin, end in sentences(item):
             piece = item[begin:end].strip()
-            while (lead := _REF.match(piece)) and len(cited) > before:
-                cited[-1][1].append(lead[1])
-                piece = piece[lead.end() :].lstrip(" .")
+            while (citation := _REF.match(piece)) and len(rows) > before:
+                rows[-1][1].append(citation[1])
+                piece = piece[citation.end() :].lstrip(" .")
             if piece:
-                cited.append((_REF.sub("", piece).strip(), _REF.findall(piece)))
-    kept = (
-        (said, tuple(ref for ref in dict.fromkeys(refs) if ref in sources)) for said, refs in cited
+                rows.append((_REF.sub("", piece).strip(), _REF.findall(piece)))
+    pairs = (
+        (sentence, tuple(ref for ref in dict.fromkeys(refs) if ref in sources))
+        for sentence, refs in rows
     )
-    return [(said, refs) for said, refs in kept if said and refs]
+    return [(sentence, refs) for sentence, refs in pairs if sentence and refs]
 
 
 def statements(text: str, *, headings: bool = False) -> str:
@@ -129,8 +130,8 @@ def answering(candidates: Iterable[Candidate], question: str) -> tuple[list[Cand
     for candidate in candidates:
         prompt = (candidate.hit.record.metadata or {}).get("role") == "user"
         answer = _stated(candidate.reply if prompt else candidate)
-        said = [entry.text for entry in (answer, *replies_of(answer))] if answer else []
-        text = "\n".join([candidate.text, *said] if prompt else said)
+        texts = [entry.text for entry in (answer, *replies_of(answer))] if answer else []
+        text = "\n".join([candidate.text, *texts] if prompt else texts)
         own = unwrapped(candidate.text)
         questions = not prompt and statements(own, headings=True) != own
         votes = () if questions else candidate.hit.votes
@@ -157,10 +158,10 @@ def _stated(answer: Candidate | None) -> Candidate | None:
 
 def supports(votes: Iterable[Vote], text: str, question: str) -> bool:
     """May a text answer a question? It has enough of its words, or is near in meaning."""
-    asked = set(stems(question))
+    needed = set(stems(question))
     near = (vote.score for vote in votes if vote.retriever == "semantic")
-    enough = SHARED * max(1, len(asked))
-    return len(asked & set(stems(text))) >= enough or max(near, default=0.0) >= NEAR
+    enough = SHARED * max(1, len(needed))
+    return len(needed & set(stems(text))) >= enough or max(near, default=0.0) >= NEAR
 
 
 def quoted(items: Iterable[Item], refs: Mapping[str, str]) -> str:

@@ -35,7 +35,7 @@ MANY = 4
 """With more prompts than this on a page, prompts are cut to SHORT_PROMPT characters."""
 SHORT_PROMPT = 150
 OUTCOME_LINES = 12
-NAMED = 5
+SOME = 5
 """Files named of those that changed since."""
 FILTERED = 100
 """Maximum number of steps shown with a filter."""
@@ -165,7 +165,7 @@ def changed_line(changed: Sequence[str], edited: int) -> str:
     """How many of the files that a session edited are different now, with their names."""
     if not changed:
         return ""
-    names = ", ".join([*map(visible_line, changed[:NAMED]), *(["…"] if changed[NAMED:] else [])])
+    names = ", ".join([*map(visible_line, changed[:SOME]), *(["…"] if changed[SOME:] else [])])
     return f"{len(changed):,} of {counted(edited, 'files')} of this session changed since: {names}"
 
 

@@ -247,7 +247,7 @@ def snippet(hit: Hit, query_terms: Sequence[str], width: int) -> str:
     It is cut to a number of columns, or for 0 to LINE_WIDTH characters. Empty where the title says
     it all.
     """
-    shown = hit_title(hit)
+    headline = hit_title(hit)
     lines = [visible_line(_unmarked(line).strip()) for line in _passage_lines(hit)]
     lines = [line for line in lines if line and line.strip("-=|: ")]
     start = best_line("\n".join(lines), query_terms)
@@ -256,12 +256,12 @@ def snippet(hit: Hit, query_terms: Sequence[str], width: int) -> str:
         if len(line) > LINE_WIDTH:
             return clipped(line, query_terms, LINE_WIDTH)
         whole = excerpt(" ".join([line, *lines[start + 1 :]]), LINE_WIDTH)
-        return "" if whole in shown else whole
+        return "" if whole in headline else whole
     if columns(line) > width:
         room = width * len(line) // columns(line)  # a letter may take two columns
         return fit(clipped(line, query_terms, room - 2), width)
     line = " ".join(" ".join([line, *lines[start + 1 :]])[: 2 * LINE_WIDTH].split())
-    return "" if line in shown else fit(line, width)
+    return "" if line in headline else fit(line, width)
 
 
 def _passage_lines(hit: Hit) -> list[str]:
@@ -328,9 +328,9 @@ def _is_rule(line: str) -> bool:
 
 def without_titles(lines: list[str], hit: Hit) -> list[str]:
     """The lines of a passage without the title and headings that the hit's first line shows."""
-    shown = {hit.record.title, *hit.display.heading.split(" > ")}
+    titles = {hit.record.title, *hit.display.heading.split(" > ")}
     start = 0
-    while start < len(lines) and lines[start].strip("# ") in shown:
+    while start < len(lines) and lines[start].strip("# ") in titles:
         start += 1
     return lines[start:]
 

@@ -207,17 +207,16 @@ class Why(Verb):
         )
 
     def empty(self, result: Reasons) -> bool:
-        found = (result.commits, result.memories, result.edited, result.beside)
-        return not any(found)
+        return not any((result.commits, result.memories, result.edited, result.beside))
 
     def text(self, result: Reasons, view: View) -> str:
         style = view.style
         lines = [style("bold", visible(excerpt(result.reason, FIRST)))] if result.reason else []
         if result.paragraph:
-            cited = (
+            sentences = (
                 f"{row.text} [{', '.join(map(short_id, row.refs))}]" for row in result.paragraph
             )
-            lines += ["", *wrap(visible_line(" ".join(cited)), WIDTH), ""]
+            lines += ["", *wrap(visible_line(" ".join(sentences)), WIDTH), ""]
         current = result.text.expandtabs(4).splitlines()[:10]
         lines += [style("dim", f"  {visible_line(row)}") for row in current]
         if result.uncommitted:
