@@ -16,16 +16,21 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinen.agents.tool_use import DIFF, WINDOW
 from kinen.recall.authorship import AROUND, STEPS, Ledger, Patch, Work, work
-from kinen.sources.git.patches import patches
+from kinen.sources.git.patches import patch as read_patch
 from kinen.sources.traces import entire
 from kinen.sources.traces.objects import Objects
+from kinen.space import gitcommand
 from kinen.space.repository import Git
+from record import save
 
-ORDINARY = ("--exclude=refs/heads/entire/*", "--exclude=refs/entire/*", "--all", "--no-merges")
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ORDINARY = ("--exclude=refs/heads/entire/*", "--exclude=refs/entire/*", "--all")
 DAY = 86_400_000
 
 
@@ -73,7 +78,7 @@ def answers(folder: Path, *, kept: int, rewritten: bool) -> tuple[list[Answer], 
     known = {item.session: item for item in works}
     results = []
     start = time.perf_counter()
-    for patch, message in patches(git, ORDINARY):
+    for patch, message in traced_commits(git):
         gold = tuple(session for session in entire.named_by(message, found) if session in known)
         if not gold or not patch.files:
             continue
@@ -98,6 +103,16 @@ def answers(folder: Path, *, kept: int, rewritten: bool) -> tuple[list[Answer], 
         )
     asked_s = time.perf_counter() - start
     return results, {"sessions": len(works), "read_s": read, "asked_s": asked_s}
+
+
+def traced_commits(git: Git, *revisions: str) -> Iterator[tuple[Patch, str]]:
+    """The commits that name a checkpoint, with their messages."""
+    options = ("--no-merges", "--grep=^Entire-Checkpoint: ", "--format=%H")
+    listed = gitcommand.output(git, "log", *options, *(revisions or ORDINARY), "--")
+    for sha in listed.decode().split():
+        read = read_patch(git, sha)
+        if read:
+            yield read
 
 
 def reaches(item: Work, patch: Patch) -> bool:
@@ -136,24 +151,31 @@ def main() -> None:
     parser.add_argument("--wrong", action="store_true", help="show the wrong answers")
     chosen = parser.parse_args()
     everything: list[Answer] = []
+    saved: dict[str, Any] = {}
     print("repository                      commits  right      wrong+certain  trailers  by step")
     for folder in chosen.repositories:
         kept = DIFF if chosen.journal else WINDOW
         results, cost = answers(folder, kept=kept, rewritten=chosen.rewritten)
         everything += results
-        show(os.fspath(folder.parent.name), results)
+        saved[folder.parent.name] = show(os.fspath(folder.parent.name), results)
         rounded = {name: round(value, 2) for name, value in cost.items()}
         print(f"  {json.dumps(rounded)}")
         for row in results if chosen.wrong else ():
             if not row.right:
                 gold = " ".join(session[:8] for session in row.gold)
-                about = f"{row.step or 'unknown'} {row.share:.2f} {row.first[:8]}, not {gold}"
+                there = "" if row.there else " (not there)"
+                about = (
+                    f"{row.step or 'unknown'} {row.share:.2f} {row.first[:8]}, not {gold}{there}"
+                )
                 print(f"    {row.sha[:9]}  {about}  {row.subject[:60]}")
-    show("all", everything)
-    show("whose session is there", [row for row in everything if row.there])
+    saved["all"] = show("all", everything)
+    there = [row for row in everything if row.there]
+    saved["whose session is there"] = show("whose session is there", there)
+    variants = [name for name in ("journal", "rewritten") if getattr(chosen, name)]
+    save("-".join(["authorship", *variants]), saved)
 
 
-def show(name: str, results: list[Answer]) -> None:
+def show(name: str, results: list[Answer]) -> dict[str, Any]:
     sums = figures(results)
     total = max(1, len(results))
     steps = "  ".join(f"{step} {a}/{b}" for step, (a, b) in sums["steps"].items())
@@ -161,6 +183,7 @@ def show(name: str, results: list[Answer]) -> None:
     wrong = f"{sums['wrong_and_certain']} ({sums['wrong_and_certain'] / total:.1%})"
     trailers = f"{sums['with_trailers'] / total:.0%}"
     print(f"{name:30}  {len(results):7}  {right:11}  {wrong:13}  {trailers:8}  {steps}")
+    return sums
 
 
 if __name__ == "__main__":

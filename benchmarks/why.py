@@ -28,6 +28,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from authorship import traced_commits
 from history import NO_VECTORS, clone, clone_name, git
 from kinen import Memory
 from kinen.agents.tool_use import WINDOW
@@ -35,7 +36,6 @@ from kinen.errors import GitError, KinenError
 from kinen.memory.why import TEXT, Why
 from kinen.recall.authorship import SLACK, FilePatch, Work, normal, same_file, telling, work
 from kinen.sources.git.blame import blame
-from kinen.sources.git.patches import patches
 from kinen.sources.traces import entire
 from kinen.sources.traces.objects import Objects
 from kinen.text import excerpt
@@ -173,7 +173,7 @@ def candidates(memory: Memory, chance: random.Random) -> Iterator[Line]:
     sessions, stored = told(memory)
     repository = memory.git.place()[0]
     named = {}
-    for patch, message in patches(repository, ["HEAD"], "--no-merges"):
+    for patch, message in traced_commits(repository, "HEAD"):
         ids = [id_ for id_ in entire.named_by(message, stored) if id_ in sessions]
         if ids:
             named[patch.sha] = (patch, ids)
@@ -222,6 +222,8 @@ def lines(source: str, count: int) -> dict[str, int]:
                     path = commits[0].path
                     wrote = sessions[first.session].writes(normal(line.text), path, 1 << 60)
                     counts["invented"] += not wrote
+                    if not wrote:
+                        print("invented:", line.place, first.session, first.step, line.text.strip())
     return dict(counts)
 
 
@@ -290,6 +292,7 @@ def main() -> None:
             result = speed(source, options.times)
         results[clone_name(source)] = result
         print(json.dumps({clone_name(source): result}, indent=1))
+        save(f"why-{options.what}", results, quiet=True)
     if options.what == "lines":
         results["all"] = dict(sum(map(Counter, results.values()), Counter()))
         print(results["all"])

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sources.repositories import Repository
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
@@ -81,6 +83,25 @@ def test_citations_of_a_model_are_checked(kinen: Ask, claude: Callable[..., Path
     assert [citation["number"] for citation in data["citations"]] == [1]
     assert {"ref": "observation:01NOWHERE", "reason": "not among the sources"} in data["dropped"]
     assert data["distiller"] == "claude"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the program is a script")
+def test_a_model_that_is_named_writes_cited_sentences_above_the_reasons_for_a_line(
+    kinen: Ask, claude: Callable[..., Path], space: Path
+) -> None:
+    repository = Repository(space, "existing")
+    repository.git("init", "-q", "-b", "main")
+    body = "The tea got cold, as the pot took the warmth of the water. " * 3
+    sha = repository.commit(f"fix: warm the pot\n\n{body}", {"tea.py": "warm(pot)\n"})
+    claude("- The tea got cold. So the pot is warmed first. [1] It helps [1].", "- I do [7].")
+    run = kinen("why", "tea.py:1", "--distiller", "claude")
+    assert run.code == 0, run.err
+    ref = f"[commit:{sha[:10]}]"
+    paragraph = " ".join(run.out.split("\n\n")[1].split())
+    assert paragraph == f"So the pot is warmed first. {ref} It helps. {ref}"
+    data = json.loads(kinen("why", "tea.py:1", "--distiller", "claude", "--json").out)
+    assert {ref for row in data["paragraph"] for ref in row["refs"]} == {f"commit:{sha}"}
+    assert json.loads(kinen("why", "tea.py:1", "--json").out)["paragraph"] == []
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the program is a script")

@@ -205,6 +205,76 @@ def test_a_submodule_a_shallow_clone_and_a_generated_file_say_so(
     assert "shallow" in run.err
 
 
+def test_a_partial_clone_tells_what_it_has_and_what_gets_the_rest(
+    repository: Repository, kinen: Callable[..., Ran], tmp_path: Path
+) -> None:
+    repository.commit("first", {"tea.py": LINES})
+    gone = repository.commit("second", {"tea.py": f"{LINES}more\n"})
+    repository.commit("third", {"tea.py": f"{LINES}less\n"})
+    repository.git("config", "uploadpack.allowFilter", "true")
+    copy = tmp_path / "copy"
+    source = f"file://{repository.root}"
+    repository.git("clone", "-q", "--filter=blob:none", source, str(copy))
+    run = kinen("why", "tea.py:1", "--json", cwd=copy)
+    assert run.code == 0, run.err
+    answer = json.loads(run.out)
+    assert answer["commits"] == []
+    assert [row["text"] for row in answer["beside"]] == ["third", "second", "first"]
+    assert "`git blame tea.py` gets what is missing" in answer["notes"][0]
+    run = kinen("why", gone, cwd=copy)
+    assert run.code == 0, run.err
+    assert f"contents of 1 of its files are missing; `git show {gone[:12]}` gets them" in run.err
+    run = kinen("blame", "tea.py", cwd=copy)
+    assert (run.code, "the clone is partial" in run.err) == (2, True)
+
+
+def test_a_commit_that_only_moved_a_line_is_told_after_the_one_that_wrote_it(
+    repository: Repository, kinen: Callable[..., Ran]
+) -> None:
+    code = "".join(f"value_of_the_{n}th_kettle = boil(water, {n})\n" for n in range(6))
+    wrote = repository.commit("feat: kettles", {"a.py": code, "b.py": "import water\n"})
+    moved = repository.commit("refactor: move", {"a.py": "\n", "b.py": f"import water\n{code}"})
+    commits = why(kinen, "b.py:3")["commits"]
+    assert [(row["ref"], row["moved"]) for row in commits] == [
+        (f"commit:{wrote}", False),
+        (f"commit:{moved}", True),
+    ]
+    assert "moved or copied the lines here" in kinen("why", "b.py:3").out
+
+
+def test_a_session_that_only_committed_a_line_is_named_without_an_edit(
+    repository: Repository, kinen: Callable[..., Ran]
+) -> None:
+    record(repository.root, at(repository), "tea.py", "water = cache(kettle)")
+    with Memory.open(repository.root) as memory:
+        capsule = memory.journal.open_capsule("tea", scope=SESSION, resume=True)
+        text = "$ git commit -m tea\n[main 1234567] tea\n 2 files changed"
+        ms = at(repository) * 1000
+        memory.observe(text, kind="command", at=ms, scope=SESSION, capsule=capsule.id)
+    repository.commit("tea", {"tea.py": "water = cache(kettle)\n", "lid.py": "lid = shut()\n"})
+    (other,) = why(kinen, "lid.py:1")["commits"][0]["sessions"]
+    assert (other["step"], other["certain"], other["edit"]) == ("seen", True, "")
+    (own,) = why(kinen, "tea.py:1")["commits"][0]["sessions"]
+    assert own["edit"].startswith("observation:")
+
+
+def test_a_session_says_which_of_its_files_later_commits_changed(
+    repository: Repository, kinen: Callable[..., Ran]
+) -> None:
+    record(repository.root, at(repository), "tea.py", "water = cache(kettle)")
+    repository.commit("tea", {"tea.py": "water = cache(kettle)\n"})
+    (session,) = why(kinen, "tea.py:1")["commits"][0]["sessions"]
+    assert (session["changed_since"], session["edited"]) == ([], 1)
+    repository.minutes += 90
+    repository.git("mv", "tea.py", "pot.py")
+    repository.commit("later", {"pot.py": "water = cache(kettle)\npour(water)\n"})
+    line = "1 of 1 file of this session changed since: pot.py"
+    assert line in kinen("why", "pot.py:1").out
+    assert line in kinen("session", "show", "last").err
+    assert line in kinen("search", "-v", "make tea.py pour the tea").out
+    assert line not in kinen("search", "make tea.py pour the tea").out
+
+
 def test_a_file_of_100_000_lines_has_reasons(
     repository: Repository, kinen: Callable[..., Ran]
 ) -> None:

@@ -25,7 +25,7 @@ from kinen.recall.authorship import (
     work,
 )
 from kinen.sources.git import patches
-from kinen.space.repository import git_above
+from kinen.space.repository import Git, git_above
 from sources.repositories import EPOCH, Repository
 from sources.repositories import LINES as TEXT
 
@@ -222,7 +222,8 @@ def test_commits_are_read_with_their_lines(tmp_path: Path) -> None:
     sha = repository.commit("second", {'ü"n.txt': changed, "gone.txt": None, "bin": b"\0\1"})
     git = git_above(str(tmp_path / "r"))
     assert git is not None
-    (second, _), (first, message) = patches.patches(git, ["HEAD"])
+    second, _ = read(git, "HEAD")
+    first, message = read(git, "HEAD~")
     assert (first.subject, message) == ("first", "first\n\nwith a body")
     assert first.authored == (EPOCH + 60) * 1000
     assert [file.path for file in first.files] == ["a b.txt", "gone.txt"]
@@ -235,6 +236,27 @@ def test_commits_are_read_with_their_lines(tmp_path: Path) -> None:
         ("line 3 of it",),
     )
     assert rows["gone.txt"].removed == ("x y z",)
+
+
+def test_a_commit_with_missing_contents_has_its_other_files(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "r")
+    repository.commit("first", {"a.txt": TEXT, "here.txt": "x y z\n", "z.txt": TEXT})
+    shas = [repository.head]
+    shas.append(repository.commit("second", {"a.txt": TEXT + "more\n", "here.txt": "y z x\n"}))
+    shas.append(repository.commit("third", {"a.txt": "less\n"}))
+    blob = repository.git("rev-parse", f"{shas[1]}:a.txt")
+    (repository.root / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    git = git_above(str(tmp_path / "r"))
+    assert git is not None
+    found = [[file.path for file in read(git, sha)[0].files] for sha in shas]
+    assert found == [["a.txt", "here.txt", "z.txt"], ["here.txt"], []]
+    assert patches.patch(git, "0" * 40) is None
+
+
+def read(git: Git, sha: str) -> tuple[Patch, str]:
+    result = patches.patch(git, sha)
+    assert result is not None
+    return result
 
 
 def test_sessions_survive_rebase_amend_cherry_pick_and_squash(tmp_path: Path) -> None:
@@ -254,7 +276,8 @@ def test_sessions_survive_rebase_amend_cherry_pick_and_squash(tmp_path: Path) ->
     assert git is not None
 
     def firsts(*revisions: str) -> list[str]:
-        found = [ledger.authors(patch) for patch, _ in patches.patches(git, revisions)]
+        shas = repository.git("rev-list", *revisions).split()
+        found = [ledger.authors(read(git, sha)[0]) for sha in shas]
         return [authors[0].session if authors else "" for authors in found]
 
     assert firsts("main", "-2") == ["two", "one"]
@@ -265,5 +288,5 @@ def test_sessions_survive_rebase_amend_cherry_pick_and_squash(tmp_path: Path) ->
     repository.git("switch", "-q", "-C", "squashed", "main~2")
     repository.git("merge", "-q", "--squash", "main")
     repository.commit("squashed")
-    ((squashed, _),) = patches.patches(git, ["squashed"], "-1")
+    squashed, _ = read(git, "squashed")
     assert {row.session for row in ledger.authors(squashed)} == {"one", "two"}

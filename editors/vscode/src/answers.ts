@@ -47,6 +47,21 @@ export interface Session {
   rounds: number;
 }
 
+/** Why a line is there, as `kinen why` says; the session is empty where none is known. */
+export interface Reason {
+  /** The shortest answer: what was asked for, else what the commit says. */
+  reason: string;
+  committed: boolean;
+  subject: string;
+  /** The ref of the session that wrote it. */
+  session: string;
+  agent: string;
+  certain: boolean;
+  request: string;
+  reply: string;
+  at: string;
+}
+
 export interface Step {
   kind: string;
   at: string;
@@ -224,6 +239,24 @@ export function revisionsOf(answer: Fields): Revision[] {
     message: text(revision.message),
     patch: text(revision.patch),
   }));
+}
+
+/** Of the commits behind a line the last comes first, and of its sessions the surest. */
+export function reasonOf(answer: Fields): Reason {
+  const commit = fields(list(answer.commits)[0]);
+  const fresh = list(answer.uncommitted).length > 0;
+  const session = fields(fresh ? answer.edited : list(commit.sessions)[0]);
+  return {
+    reason: text(answer.reason),
+    committed: !fresh,
+    subject: fresh ? "" : text(commit.subject),
+    session: text(session.ref),
+    agent: text(session.agent),
+    certain: session.certain === true,
+    request: text(session.request),
+    reply: text(session.reply),
+    at: text(session.at),
+  };
 }
 
 export function itemsOf(answer: Fields): Item[] {

@@ -46,6 +46,15 @@ export class Client {
     return reasonsOf(file, answers.revisionsOf(history), answers.itemsOf(context));
   }
 
+  /** Why a line, counted from 0, is there; undefined where kinen knows nothing of the file. */
+  async reason(folder: string, file: string, line: number, signal?: AbortSignal): Promise<answers.Reason | undefined> {
+    const target = `${file}:${line + 1}`;
+    const known = await this.fromDaemon("POST", "/v1/why", folder, { target }, signal);
+    const answer = known ?? (await this.orEmpty(this.fromCommand(folder, words.whyWords(target), signal)));
+    const reason = answers.reasonOf(answer);
+    return reason.reason || reason.session ? reason : undefined;
+  }
+
   async checkpoint(folder: string, text: string, type: string): Promise<void> {
     await this.fromCommand(folder, words.checkpointWords(type), undefined, text);
   }

@@ -1,6 +1,6 @@
 /** HTML of the panels. Every text of a record is escaped; what a click opens is chosen by its number. */
 
-import type { Hit, Hits, Item, Revision, Step, Timeline, Vote } from "./answers";
+import type { Hit, Hits, Item, Reason, Revision, Step, Timeline, Vote } from "./answers";
 import { gist, plain, type Reasons } from "./reasons";
 import { ago, clock, counted, escapeHtml as text, line } from "./text";
 
@@ -174,6 +174,7 @@ export function reasonsHtml(
   code: string,
   commit: Revision | undefined,
   now: number,
+  why?: Reason,
 ): string {
   const written = commit
     ? commitHtml(commit, now, true)
@@ -182,11 +183,21 @@ export function reasonsHtml(
   return `<h1>Why is this line here?</h1>
 <p class="facts">${text(place)}</p>
 <pre class="code">${text(code.trim())}</pre>
+${why?.session ? askedHtml(why, reasons.sessions.length, now) : ""}
 <h2>Written by</h2>${written}
 ${sectionHtml("Sessions about this file", reasons.sessions, now, true)}
 ${sectionHtml("Decisions and memories", reasons.memories, now, false)}
 ${others.length ? `<h2>Other commits of this file</h2><ul class="commits">${others.map((revision) => `<li>${commitHtml(revision, now, false)}</li>`).join("")}</ul>` : ""}
 ${sectionHtml("Changes together with", reasons.files, now, false)}`;
+}
+
+/** What a session was asked for and said; its button has the number after those about the file. */
+function askedHtml(why: Reason, index: number, now: number): string {
+  const doubt = why.certain || !why.committed ? "" : "perhaps";
+  const facts = [why.committed ? "" : "not committed", doubt, why.agent, ago(why.at, now)].filter((fact) => fact).join(" · ");
+  return `<h2>Asked for</h2><p class="text">${text(why.request || why.reason)}</p>
+${why.reply ? `<p class="text">${text(why.reply)}</p>` : ""}
+<p class="facts">${text(facts)} <button class="link" data-session="${index}">Open the timeline</button></p>`;
 }
 
 function commitHtml(revision: Revision, now: number, whole: boolean): string {

@@ -1,7 +1,7 @@
 /** "Why is this line here?" as a hover, as a CodeLens and as a command. */
 
 import * as vscode from "vscode";
-import type { Revision } from "./answers";
+import type { Reason, Revision } from "./answers";
 import type { Client } from "./client";
 import { functionsOf, type Span } from "./functions";
 import { reasonsHtml } from "./html";
@@ -12,7 +12,10 @@ import { enabled, folderOf, signalOf } from "./workspace";
 
 const AGE = 120_000;
 const ENTRIES = 50;
+const LINES = 500;
 const SYMBOLS = 100;
+/** Refs of sessions: what stands in a link of a hover can be nothing else. */
+const SESSION = /^capsule:[0-9A-Z]{26}$/;
 /** Milliseconds that the extension of a language has to name the functions of a file. */
 const PATIENCE = 1000;
 const ATTEMPTS = 7;
@@ -31,11 +34,40 @@ interface Entry {
 /** What is known of the open files. kinen is asked every two minutes at most: typing changes no commit. */
 export class Explanations {
   private readonly entries = new Map<string, Entry>();
+  private readonly lines = new Map<string, { time: number; reason: Promise<Reason | undefined> }>();
+  private last: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly client: Client) {}
 
   forget(): void {
     this.entries.clear();
+    this.lines.clear();
+  }
+
+  /**
+   * Why a line is there; undefined if that is unknown, or if the line has another number in the file
+   * than in the editor. One question at a time: a file of functions would ask many at once.
+   */
+  async reason(document: vscode.TextDocument, line: number): Promise<Reason | undefined> {
+    const folder = folderOf(document.uri);
+    if (document.uri.scheme !== "file" || !folder || document.isDirty) {
+      return undefined;
+    }
+    const place = `${document.uri.fsPath}:${line}`;
+    const entry = this.lines.get(place);
+    if (entry && Date.now() - entry.time < AGE) {
+      return entry.reason;
+    }
+    const reason = this.last.then(() => this.client.reason(folder, document.uri.fsPath, line));
+    this.last = reason.catch(() => undefined);
+    this.lines.delete(place);
+    this.lines.set(place, { time: Date.now(), reason });
+    reason.catch(() => this.lines.delete(place));
+    const oldest = this.lines.keys().next().value;
+    if (this.lines.size > LINES && oldest !== undefined) {
+      this.lines.delete(oldest);
+    }
+    return reason;
   }
 
   /** Why the lines of a document are there; undefined for what is not a file of the workspace. */
@@ -74,14 +106,31 @@ export class WhyHover implements vscode.HoverProvider {
       return undefined;
     }
     const commit = explanation.commits[position.line];
-    const markdown = new vscode.MarkdownString(hoverMarkdown(explanation.reasons, commit, Date.now()));
-    markdown.isTrusted = false;
+    const why = await quietly(this.explanations.reason(document, position.line));
+    const markdown = new vscode.MarkdownString(hoverMarkdown(explanation.reasons, commit, Date.now(), why));
+    markdown.isTrusted = { enabledCommands: ["kinen.openSession"] };
     markdown.supportHtml = false;
+    if (why && SESSION.test(why.session)) {
+      markdown.appendMarkdown(`\n\n[Open the session](command:kinen.openSession?${encodeURIComponent(JSON.stringify([why.session]))})`);
+    }
     return new vscode.Hover(markdown);
   }
 }
 
-export class WhyLens implements vscode.CodeLensProvider {
+/** A lens of a function, which gets its title when it is seen. */
+class FunctionLens extends vscode.CodeLens {
+  constructor(
+    range: vscode.Range,
+    readonly document: vscode.TextDocument,
+    readonly reasons: Reasons,
+    readonly commit: Revision,
+    readonly about: number,
+  ) {
+    super(range);
+  }
+}
+
+export class WhyLens implements vscode.CodeLensProvider<vscode.CodeLens> {
   private readonly changed = new vscode.EventEmitter<void>();
   readonly onDidChangeCodeLenses = this.changed.event;
   private readonly attempts = new Map<string, number>();
@@ -120,9 +169,19 @@ export class WhyLens implements vscode.CodeLensProvider {
     const parts = (await this.functions(document)).slice(0, SYMBOLS).flatMap(({ start, end }) => {
       const line = newestLine(commits, start, end);
       const commit = line === undefined ? undefined : commits[line];
-      return commit && line !== undefined ? [lens(document, start, lensTitle(reasons, commit, Date.now()), line)] : [];
+      const range = new vscode.Range(start, 0, start, 0);
+      return commit && line !== undefined ? [new FunctionLens(range, document, reasons, commit, line)] : [];
     });
     return [whole, ...parts];
+  }
+
+  async resolveCodeLens(seen: vscode.CodeLens): Promise<vscode.CodeLens> {
+    if (!(seen instanceof FunctionLens)) {
+      return seen;
+    }
+    const { document, reasons, commit, about, range } = seen;
+    const why = await quietly(this.explanations.reason(document, about));
+    return lens(document, range.start.line, lensTitle(reasons, commit, Date.now(), why), about);
   }
 
   /** As the extension of the language names them; until it answers, by their first words. */
@@ -210,13 +269,14 @@ export async function showWhy(
     return;
   }
   const { reasons, commits } = explanation;
+  const why = await quietly(explanations.reason(document, line));
   const name = `${vscode.workspace.asRelativePath(uri)}:${line + 1}`;
   const code = line < document.lineCount ? document.lineAt(line).text : "";
-  const body = reasonsHtml(reasons, name, code, commits[line], Date.now());
+  const body = reasonsHtml(reasons, name, code, commits[line], Date.now(), why);
   panels.show("why", `Why ${name}`, body, (index) => {
-    const session = reasons.sessions[index];
+    const session = [...reasons.sessions.map((item) => item.ref), why?.session][index];
     if (session) {
-      void openSession(folder, session.ref);
+      void openSession(folder, session);
     }
   });
 }

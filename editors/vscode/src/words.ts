@@ -24,6 +24,11 @@ export function historyWords(file: string): string[] {
   return ["history", "--json", "--patch", "--limit", String(REVISIONS), "--", file];
 }
 
+/** Without a model: a hover must cost nothing. */
+export function whyWords(target: string): string[] {
+  return ["why", "--json", "--distiller", "none", "--", target];
+}
+
 export function contextWords(file: string): string[] {
   return ["context", "--json", "--file", file];
 }

@@ -29,7 +29,7 @@ function client(file: string | undefined, env: NodeJS.ProcessEnv = { KINEN_HOME:
 }
 
 test("what the user types is never an option", () => {
-  for (const line of [words.searchWords("--space=x"), words.sessionWords("--help"), words.historyWords("-p"), words.planActivateWords("-x"), words.planSaveWords("-x")]) {
+  for (const line of [words.searchWords("--space=x"), words.sessionWords("--help"), words.historyWords("-p"), words.whyWords("--help"), words.planActivateWords("-x"), words.planSaveWords("-x")]) {
     assert.ok(line.indexOf("--") < line.findIndex((word) => /^-(p|x)$|^--(space=x|help)$/.test(word)), line.join(" "));
   }
   assert.deepEqual(words.planCheckWords("p", 2, true), ["plan", "check", "--json", "--undo", "--", "2", "p"]);
@@ -73,6 +73,15 @@ test("the command gets the words, and its error is the message", async () => {
   assert.deepEqual((await client(failing).why(place, "f")).revisions, []);
   const odd = program(path.join(place, "o"), "console.log('hello')");
   await assert.rejects(client(odd).sessions(place), (error: Failure) => error.reason === "damaged");
+});
+
+test("a line is asked for by its number from 1, and without a model", async () => {
+  const place = folder();
+  const echo = program(place, "console.log(JSON.stringify({reason: process.argv.slice(2).join(' ')}))");
+  const answer = await client(echo).reason(place, "/a/b c.py", 4);
+  assert.equal(answer?.reason, "why --json --distiller none -- /a/b c.py:5");
+  const failing = program(path.join(place, "f"), "console.error('kinen: b is binary'); process.exit(2)");
+  assert.equal(await client(failing).reason(place, "b", 0), undefined);
 });
 
 test("an answer has a limit of time, and can be cancelled", async () => {

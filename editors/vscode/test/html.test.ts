@@ -10,6 +10,8 @@ const NOW = Date.parse("2026-03-10T12:00:00Z");
 const ITEMS = ["sessions", "memories", "files", BAD].map((tier) => ({ tier, ref: BAD, text: BAD, at: BAD }));
 const COMMIT = { commit: BAD, at: BAD, author: BAD, subject: BAD, message: `${BAD}\n${BAD}`, patch: BAD };
 
+const HOSTILE = { reason: BAD, committed: true, subject: BAD, session: BAD, agent: BAD, certain: true, request: BAD, reply: BAD, at: BAD };
+
 /** The tags of a page that its own templates do not write. */
 function foreignTags(html: string): string[] {
   const own = /^(a|p|ol|ul|li|button|span|div|svg|rect|h1|h2|dl|dt|dd|time|pre|main|form|input)$/;
@@ -30,6 +32,7 @@ test("hostile records are text in every panel", () => {
     timelineHtml(answers.timelineOf({ ...session, steps: [step] }), NOW),
     reasonsHtml(reasonsOf("f", [COMMIT, { ...COMMIT, commit: "1" }], ITEMS), BAD, BAD, COMMIT, NOW),
     reasonsHtml(reasonsOf("f", [], []), BAD, BAD, undefined, NOW),
+    reasonsHtml(reasonsOf("f", [], []), BAD, BAD, undefined, NOW, HOSTILE),
   ];
   for (const html of pages) {
     assert.deepEqual(foreignTags(html), []);
@@ -40,11 +43,35 @@ test("hostile records are text in every panel", () => {
 });
 
 test("a hover has no link, image or HTML of a record", () => {
-  const markdown = hoverMarkdown(reasonsOf("f", [COMMIT], ITEMS), COMMIT, NOW);
+  const markdown = hoverMarkdown(reasonsOf("f", [COMMIT], ITEMS), COMMIT, NOW, HOSTILE);
   assert.ok(!/(^|[^\\])\[/.test(markdown), markdown);
   assert.ok(!markdown.includes("<"));
   const commit = { ...COMMIT, subject: "$(bug)", author: "\u202e$(x)" };
   assert.ok(!/\u202e|\$\(/.test(lensTitle(reasonsOf("f", [], []), commit, NOW)));
+});
+
+const WHY = answers.reasonOf({
+  reason: "labels of Monday",
+  commits: [{ subject: "feat", sessions: [{ ref: "capsule:1", agent: "claude-code", certain: true, request: "The labels are blank.", reply: "It was the byte order mark.", at: "2026-03-10T09:00:00Z" }] }],
+});
+
+test("what was asked for comes first, before the commit, and opens its session", () => {
+  const reasons = reasonsOf("f", [COMMIT], ITEMS);
+  const markdown = hoverMarkdown(reasons, COMMIT, NOW, WHY);
+  assert.ok(markdown.startsWith("**The labels are blank\\.**  \n_claude\\-code · 3 hours ago_\n\nIt was the byte order mark"), markdown);
+  assert.equal(lensTitle(reasons, COMMIT, NOW, WHY), "kinen: The labels are blank. · claude-code · 3 hours ago");
+  const html = reasonsHtml(reasons, "f:1", "x", COMMIT, NOW, WHY);
+  assert.ok(html.indexOf("The labels are blank.") < html.indexOf("Written by"));
+  assert.ok(html.includes(`data-session="${reasons.sessions.length}"`));
+});
+
+test("a session that only may have written a line is no title, and is said to be uncertain", () => {
+  const why = { ...WHY, certain: false };
+  const commit = { ...COMMIT, subject: "feat: labels", author: "Mira", at: "" };
+  assert.equal(lensTitle(reasonsOf("f", [], []), commit, NOW, why), "kinen: feat: labels · Mira");
+  assert.ok(hoverMarkdown(reasonsOf("f", [], []), commit, NOW, why).includes("_perhaps · "));
+  const fresh = answers.reasonOf({ reason: "x", uncommitted: [3], edited: { ref: "capsule:2", request: "x" }, commits: [{ subject: "old" }] });
+  assert.deepEqual([fresh.committed, fresh.session, fresh.subject], [false, "capsule:2", ""]);
 });
 
 test("a memory without a title begins with its own words and repeats none", () => {

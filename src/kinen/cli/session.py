@@ -6,6 +6,7 @@ from kinen.errors import Ambiguous, NotFound
 from kinen.memory import Memory
 from kinen.render.journal import consolidated_json, consolidated_text
 from kinen.render.sessions import (
+    changed_line,
     resume_command,
     session_json,
     sessions_text,
@@ -110,9 +111,12 @@ def show(
     """
     path = spelled(file)
     timeline = memory.sessions.timeline(name)
+    changed, edited = memory.git.changed_since(timeline.overview.ref)
+    notes = [changed_line(changed, edited)] if changed else []
     return Output(
-        timeline_json(timeline, only, path, failed),
+        {**timeline_json(timeline, only, path, failed), "changed_since": changed},
         lambda view: timeline_text(timeline, only, path, failed, full, view.style),
+        notes=notes,
     )
 
 

@@ -11,10 +11,11 @@ from kinen.characters import storable
 from kinen.errors import GitError, NotFound, QueryError
 from kinen.index.git import queries as past
 from kinen.model.documents import Companion, Revision
-from kinen.model.records import Record
+from kinen.model.records import Query, Record
+from kinen.recall.authorship import AROUND
 from kinen.space import gitcommand
 from kinen.storage import atomic, regular
-from kinen.text import iso, now, spelled
+from kinen.text import epoch, iso, now, spelled
 
 if TYPE_CHECKING:
     from kinen.index.git.commits import Settings
@@ -105,6 +106,25 @@ class Git:
         self.read(path, at)  # raises for a commit that does not exist
         contained = past.ancestors(self._core.reader.db, self._opened().commit(at))
         return [item for item in revisions if item.ref.partition(":")[2] in contained]
+
+    def changed_since(self, session: str) -> tuple[list[str], int]:
+        """The files that a session edited and later commits changed, and how many it edited.
+
+        A commit in the hour after a session may be its own. Nothing is indexed for this.
+        """
+        if not os.path.exists(self._core.file("index.db")):
+            return [], 0
+        record = self._core.reader.record(session)
+        query = Query("", kinds=("observation",), events=("file_diff",), parents=(session,))
+        edits = self._core.reader.matching(query) if record else []
+        paths = {path for edit in edits for path in (edit.metadata or {}).get("files", ())}
+        if record is None or not paths:
+            return [], 0
+        ended = max(
+            str((record.metadata or {}).get("closed_at", "")), *(edit.at for edit in edits), ""
+        )
+        after = iso((epoch(ended) + AROUND) / 1000)
+        return past.changed_after(self._core.reader.db, paths, after), len(paths)
 
     def tagged_by_hand(self, path: str | os.PathLike[str]) -> list[str]:
         """The tag operations on a file by hand: `+tag` and `-tag`."""

@@ -17,6 +17,7 @@ from kinen.privacy.masking import mask
 from kinen.recall.authorship import (
     REMEMBERED,
     SLACK,
+    TRACE,
     Author,
     Edit,
     FilePatch,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from kinen.memory.git import Git
     from kinen.memory.index import Index
     from kinen.memory.records import Records
+    from kinen.recall.authorship import Happened
     from kinen.sources.traces.notes import Share
     from kinen.space.repository import Git as Repository
 
@@ -86,6 +88,10 @@ class SessionBehind(NamedTuple):
     at: str = ""
     by: str = ""
     origin: str = ""
+    changed_since: tuple[str, ...] = ()
+    """Files that it edited and later commits changed."""
+    edited: int = 0
+    """Files that it edited."""
 
 
 class CommitBehind(NamedTuple):
@@ -104,6 +110,8 @@ class CommitBehind(NamedTuple):
     sessions: tuple[SessionBehind, ...] = ()
     issues: tuple[str, ...] = ()
     reverted_by: str = ""
+    moved: bool = False
+    """Whether it only moved or copied the lines here from another file."""
 
 
 class Because(NamedTuple):
@@ -122,7 +130,7 @@ class Because(NamedTuple):
     """Ref and subject of a commit of the file that was taken back, and the ref of what did so."""
     together: tuple[tuple[str, int], ...] = ()
     beside: tuple[tuple[str, str, str], ...] = ()
-    """Ref, time and subject of other commits of the lines around."""
+    """Ref, time and subject of other commits of the lines around, else of the file."""
     notes: tuple[str, ...] = ()
 
 
@@ -150,10 +158,12 @@ class Why:
         self._records = records
         self._traces = Traces(core)
         self._ignored: list[str] | None = None
+        self._changed: dict[str, tuple[tuple[str, ...], int]] = {}
 
     def why(self, target: str) -> Because:
         """The reasons for PATH:LINE, PATH:A-B, PATH#symbol, a commit or a memory."""
         self._index.prepare()
+        self._changed.clear()
         name = target.strip()
         kind, _, _ = name.partition(":")
         if kind in ("memory", "commit"):
@@ -181,6 +191,37 @@ class Why:
             "give PATH:LINE, PATH:A-B or PATH#symbol",
         )
 
+    def paragraph(
+        self, because: Because, distiller: str = "configured"
+    ) -> tuple[list[tuple[str, tuple[str, ...]]], tuple[str, ...]]:
+        """What a distiller writes about the reasons: sentences with the refs they rest on; notes.
+
+        A sentence without a source is left out. Nothing without a model.
+        """
+        from kinen.memory.recall import digest_of
+        from kinen.model.journal import Digest, Passage
+        from kinen.recall.answer import cited_sentences
+
+        passages = []
+        for commit in because.commits:
+            passages.append(Passage(commit.ref, commit.message, commit.path, commit.at))
+            for row in (row for row in commit.sessions if row.ref):
+                text = f"Asked: {row.request}\nSaid: {row.reply}"
+                passages.append(Passage(row.edit or row.ref, text, row.agent, row.at))
+        rows = (*because.memories, *because.beside)
+        passages += [Passage(ref, text, "", at) for ref, at, text in rows]
+        if not passages:
+            return [], ()
+        digest = digest_of(
+            self._core,
+            f"Why is this there? {because.target}\n{excerpt(because.text, TEXT)}",
+            passages,
+            self._core.config.distill.budget,
+            distiller,
+            without_model=lambda: Digest("", "none"),
+        )
+        return cited_sentences(digest.text, {passage.ref for passage in passages}), digest.notes
+
     def _symbol(self, name: str) -> Because:
         path, _, symbol = name.removeprefix("symbol:").rpartition("#")
         record = self._records.get(f"symbol:{self._git.relative(path)}#{symbol}")
@@ -206,9 +247,21 @@ class Why:
         )
         there = {line: places[line] for line in texts if line in places}
         missing = tuple(line for line in texts if line not in places)
-        rows, around = self._blamed(relative, there, len(committed))
-        notes = self._notes(current, rows)
-        commits = self._behind(rows)
+        edited = self._edited(relative, [current[line - 1] for line in missing])
+        try:
+            rows, moved, around = self._blamed(relative, there, len(committed))
+        except GitError as error:
+            if not self._git.place()[0].partial:
+                raise
+            rows, moved, around = [], [], []
+            notes: tuple[str, ...] = (f"{error.message}: {error.hint}",)
+            edited = edited or self._edited(relative, current[first - 1 : last])
+            revisions = self._git.history(relative)[: -NAMING - 1 : -1]
+            beside = tuple((row.ref, row.at, row.subject) for row in revisions)
+        else:
+            notes = self._notes(current, rows)
+            beside = self._beside(rows, around)
+        commits = self._behind(rows, moved)
         text = "\n".join(current[first - 1 : last])
         return Because(
             target=f"{relative}:{first}" if first == last else f"{relative}:{first}-{last}",
@@ -216,11 +269,11 @@ class Why:
             text=text,
             commits=commits,
             uncommitted=missing,
-            edited=self._edited(relative, [current[line - 1] for line in missing]),
+            edited=edited,
             memories=self._naming(relative, symbol),
             reverted=self._reverted(relative),
             together=self._together(relative),
-            beside=self._beside(rows, around),
+            beside=beside,
             notes=notes,
         )
 
@@ -249,18 +302,28 @@ class Why:
 
     def _blamed(
         self, path: str, places: dict[int, int], total: int
-    ) -> tuple[list[blame.Blamed], list[blame.Blamed]]:
-        """The lines with their commits, numbered as they are now, and the lines around them."""
+    ) -> tuple[list[blame.Blamed], list[blame.Blamed], list[blame.Blamed]]:
+        """The lines with their commits, numbered as they are now.
+
+        Then those that another commit moved here from another file, and the lines around them.
+        """
         if not places:
-            return [], []
+            return [], [], []
         git, prefix = self._git.place()
         now = {place: line for line, place in places.items()}
         first = min(now)
         last = max(now)
         span = (max(1, first - AROUND), min(total, last + AROUND))
-        rows = blame.blame(git, prefix + path, span, "HEAD", self._ignored_commits(git))
+        ignored = self._ignored_commits(git)
+        rows = blame.blame(git, prefix + path, span, "HEAD", ignored)
         own = [row._replace(line=now[row.line]) for row in rows if row.line in now]
-        return own, [row for row in rows if not first <= row.line <= last]
+        shas = {row.sha for row in own}
+        moved = []
+        if any(row.path != prefix + path for row in own):
+            here = blame.blame(git, prefix + path, (first, last), "HEAD", ignored, copies=False)
+            moved = [row for row in here if row.line in now and row.sha not in shas]
+        moved = [row._replace(line=now[row.line]) for row in moved]
+        return own, moved, [row for row in rows if not first <= row.line <= last]
 
     def _beside(
         self, rows: Sequence[blame.Blamed], around: Sequence[blame.Blamed]
@@ -279,8 +342,13 @@ class Why:
             self._ignored = blame.ignored_commits(git)
         return self._ignored
 
-    def _behind(self, rows: Sequence[blame.Blamed]) -> tuple[CommitBehind, ...]:
-        """The commits of some lines, the latest first, then what these lines were before."""
+    def _behind(
+        self, rows: Sequence[blame.Blamed], moved: Sequence[blame.Blamed]
+    ) -> tuple[CommitBehind, ...]:
+        """The commits of some lines, the latest first, then those that moved lines here.
+
+        Then what these lines were before.
+        """
         git, prefix = self._git.place()
         groups: dict[str, list[blame.Blamed]] = {}
         for row in rows:
@@ -288,6 +356,11 @@ class Why:
         ordered = sorted(groups.values(), key=lambda group: -group[0].at)[:COMMITS]
         seen = set(groups)
         matches = [self._commit_behind(git, prefix, group) for group in ordered]
+        movers: dict[str, list[blame.Blamed]] = {}
+        for row in moved:
+            movers.setdefault(row.sha, []).append(row)
+        moving = (self._commit_behind(git, prefix, group) for group in [*movers.values()][:NAMING])
+        matches += [commit._replace(moved=True) for commit in moving]
         for group in ordered:
             # Of several lines of one commit the longest says most about what was there before.
             line = max(group, key=lambda row: len(row.text.strip()))
@@ -417,7 +490,11 @@ class Why:
             issues=self._issues(sha),
             reverted_by=self._reverter(sha),
         )
-        notes = () if files else ("a merge, or a commit without changes",)
+        absent = patches.missing(git, sha) if git.partial else []
+        notes = () if files or absent else ("a merge, or a commit without changes",)
+        if absent:
+            fact = f"the clone is partial: contents of {len(absent)} of its files are missing"
+            notes = (f"{fact}; `git show {sha[:12]}` gets them",)
         return Because(
             target=f"commit:{sha}", text="\n".join(files[:20]), commits=(commit,), notes=notes
         )
@@ -444,27 +521,38 @@ class Why:
         file: FilePatch | None = None,
         lines: Sequence[str] = (),
     ) -> tuple[SessionBehind, ...]:
-        """The sessions that wrote a commit; with some of its lines, those that wrote them first."""
+        """The sessions that wrote a commit; with some of its lines, those that wrote them first.
+
+        Without an edit that has these lines, no edit is named: of a session that is known to have
+        made the commit the last turn before it.
+        """
         local = self._local(patch, message)
         _, prefix = self._git.place()
         works = self._works(local)
-        authors = Ledger(works.values()).authors(local)
         place = file._replace(path=file.path.removeprefix(prefix)) if file else None
-        behind = []
-        for author in authors:
-            item = works.get(author.session)
-            edit = _edit_of(item, place, lines, local) if item and place else None
-            if place and lines and not edit and author.step in ("lines", "content", "fits"):
-                continue  # it wrote other lines of the commit
-            last = edit.id if edit else next(reversed(author.edits), "")
-            turn = self._turn_of(f"observation:{last}" if last else "")
-            matches = turn or self._turn(author.session, iso((local.committed + SLACK) / 1000))
-            behind.append(
-                matches._replace(
-                    step=author.step, certain=author.certain, lines=author.lines, total=author.total
-                )
-            )
+        behind = self._sessions_behind(local, works, place, lines)
+        if place and lines and not any(row.edit for row in behind):
+            edits = (edit for item in works.values() for edit in item.edits)
+            if any(edit.cut and same_file(edit.path, place) for edit in edits):
+                works = self._works(local, whole=True)
+                behind = self._sessions_behind(local, works, place, lines)
         return tuple(behind[:SESSIONS])
+
+    def _sessions_behind(
+        self, local: Patch, works: dict[str, Work], place: FilePatch | None, lines: Sequence[str]
+    ) -> list[SessionBehind]:
+        behind = []
+        for author in Ledger(works.values()).authors(local):
+            item = works.get(author.session)
+            last = next(reversed(author.edits), "")
+            if place and lines:
+                edit = _edit_of(item, place, lines, local) if item else None
+                if not edit and author.step in ("lines", "content", "fits"):
+                    continue  # it wrote other lines of the commit
+                last = edit.id if edit else ""
+            behind.append(self._session_behind(author, last, local.committed))
+        behind.sort(key=lambda row: (row.step != TRACE, bool(lines) and not row.edit))
+        return behind
 
     def _local(self, patch: Patch, message: str) -> Patch:
         """A commit with the paths of the space, and the sessions that traces name for it."""
@@ -475,6 +563,23 @@ class Why:
         ]
         traced = patch.traced or self._traced(patch.sha, message)
         return patch._replace(traced=traced, files=tuple(files))
+
+    def _session_behind(self, author: Author, edit: str, until: int) -> SessionBehind:
+        """A session with the turn of an edit, else the last before a time."""
+        turn = self._turn_of(f"observation:{edit}" if edit else "")
+        matches = turn or self._turn(author.session, iso((until + SLACK) / 1000))
+        if author.session not in self._changed:
+            changed, edited = self._git.changed_since(author.session)
+            self._changed[author.session] = (tuple(changed), edited)
+        changed_since, edited = self._changed[author.session]
+        return matches._replace(
+            step=author.step,
+            certain=author.certain,
+            lines=author.lines,
+            total=author.total,
+            changed_since=changed_since,
+            edited=edited,
+        )
 
     def _capsule_behind(self, ref: str) -> SessionBehind:
         record = self._core.reader.record(ref)
@@ -487,14 +592,16 @@ class Why:
             certain=False,
             lines=0,
             total=0,
-            request=excerpt(record.title, TEXT) if record else "",
             at=record.at if record else "",
             by=str(about.get("author" if about.get("origin") else "by", "")),
             origin=str(about.get("origin", "")),
         )
 
-    def _works(self, patch: Patch) -> dict[str, Work]:
-        """What the sessions did that can have written a commit, by the ref of their capsule."""
+    def _works(self, patch: Patch, *, whole: bool = False) -> dict[str, Work]:
+        """What the sessions did that can have written a commit, by the ref of their capsule.
+
+        The index cuts long edits; with `whole`, transcripts in the repository are read again.
+        """
         after = iso(max(0, patch.authored - EARLIER) / 1000)
         before = iso((patch.committed + SLACK) / 1000)
         paths = tuple(
@@ -515,8 +622,18 @@ class Why:
         for record in self._core.reader.matching(around):
             matches.setdefault(_owner(record), []).append(self._traces.observation(record))
         matches.pop("", None)
+        listed = [row for rows in matches.values() for row in rows] if whole else []
+        traced = {row.scope.session for row in listed if row.provenance.get("origin")}
+        events: dict[str, Happened] = {}
+        if traced:
+            source = self._index.sources.traces(self._index.sources.hidden())
+            events = {event.id: event for event in source.events(traced)}
         return {
-            owner: work(owner, "", sorted(rows, key=lambda row: (row.ts, row.id)))
+            owner: work(
+                owner,
+                "",
+                (events.get(row.id, row) for row in sorted(rows, key=lambda row: (row.ts, row.id))),
+            )
             for owner, rows in matches.items()
         }
 
@@ -639,9 +756,7 @@ class Why:
                 reply = ""
             else:
                 reply = text
-        return behind._replace(
-            request=excerpt(request, TEXT) or behind.request, reply=excerpt(reply, TEXT)
-        )
+        return behind._replace(request=excerpt(request, TEXT), reply=excerpt(reply, TEXT))
 
     def _edited(self, path: str, lines: list[str]) -> SessionBehind | None:
         """The session that last edited lines which are not committed."""

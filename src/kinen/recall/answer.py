@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from kinen.distill.blocks import sentences, stems, unwrapped
@@ -81,6 +81,29 @@ class Numbering:
         return match[0].replace(ref, str(number))
 
 
+def cited_sentences(text: str, sources: Container[str]) -> list[tuple[str, tuple[str, ...]]]:
+    """The sentences of a digest that cite a source, without marks of a list, and what they cite.
+
+    What is cited after the end of a sentence belongs to it.
+    """
+    rows: list[tuple[str, list[str]]] = []
+    for line in text.splitlines():
+        item = line.strip().removeprefix("- ")
+        before = len(rows)
+        for begin, end in sentences(item):
+            piece = item[begin:end].strip()
+            while (citation := _REF.match(piece)) and len(rows) > before:
+                rows[-1][1].append(citation[1])
+                piece = piece[citation.end() :].lstrip(" .")
+            if piece:
+                rows.append((_REF.sub("", piece).strip(), _REF.findall(piece)))
+    pairs = (
+        (sentence, tuple(ref for ref in dict.fromkeys(refs) if ref in sources))
+        for sentence, refs in rows
+    )
+    return [(sentence, refs) for sentence, refs in pairs if sentence and refs]
+
+
 def statements(text: str, *, headings: bool = False) -> str:
     """A text without what it asks; with `headings`, those that ask something stay."""
     lines: list[str] = []
@@ -107,8 +130,8 @@ def answering(candidates: Iterable[Candidate], question: str) -> tuple[list[Cand
     for candidate in candidates:
         prompt = (candidate.hit.record.metadata or {}).get("role") == "user"
         answer = _stated(candidate.reply if prompt else candidate)
-        said = [entry.text for entry in (answer, *replies_of(answer))] if answer else []
-        text = "\n".join([candidate.text, *said] if prompt else said)
+        texts = [entry.text for entry in (answer, *replies_of(answer))] if answer else []
+        text = "\n".join([candidate.text, *texts] if prompt else texts)
         own = unwrapped(candidate.text)
         questions = not prompt and statements(own, headings=True) != own
         votes = () if questions else candidate.hit.votes
@@ -135,10 +158,10 @@ def _stated(answer: Candidate | None) -> Candidate | None:
 
 def supports(votes: Iterable[Vote], text: str, question: str) -> bool:
     """May a text answer a question? It has enough of its words, or is near in meaning."""
-    asked = set(stems(question))
+    needed = set(stems(question))
     near = (vote.score for vote in votes if vote.retriever == "semantic")
-    enough = SHARED * max(1, len(asked))
-    return len(asked & set(stems(text))) >= enough or max(near, default=0.0) >= NEAR
+    enough = SHARED * max(1, len(needed))
+    return len(needed & set(stems(text))) >= enough or max(near, default=0.0) >= NEAR
 
 
 def quoted(items: Iterable[Item], refs: Mapping[str, str]) -> str:

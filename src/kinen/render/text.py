@@ -57,6 +57,7 @@ def search_text(
     verbose: bool = False,
     folder: str = "",
     screen: Screen = Screen(),  # noqa: B008
+    remarks: Mapping[str, str] | None = None,
 ) -> str:
     """The output of `kinen search`: hits, or with `files` the paths of files only.
 
@@ -64,7 +65,7 @@ def search_text(
     """
     if files:
         return "\n".join(file_list(hits, folder))
-    return hits_text(hits, screen, explain=explain, verbose=verbose, folder=folder)
+    return hits_text(hits, screen, explain=explain, verbose=verbose, folder=folder, remarks=remarks)
 
 
 def file_list(hits: Hits, folder: str = "") -> list[str]:
@@ -84,14 +85,23 @@ def hits_text(
     explain: bool = False,
     verbose: bool = False,
     folder: str = "",
+    remarks: Mapping[str, str] | None = None,
 ) -> str:
     """Three lines per hit: its title, where and when it is, and the passage that matches best.
 
     With `verbose`, or where the query asks for chunks around a hit, the whole passage with them.
+    `remarks` are lines that stand below a hit, by its ref.
     """
     query_terms = terms(hits.query.text)
     verbose = verbose or hits.query.context > 0
     blocks = [hit_text(hit, query_terms, screen, verbose=verbose, folder=folder) for hit in hits]
+    below = (
+        (block, (remarks or {}).get(hit.record.ref))
+        for block, hit in zip(blocks, hits, strict=True)
+    )
+    blocks = [
+        f"{block}\n    {screen.style('dim', line)}" if line else block for block, line in below
+    ]
     if explain:
         votes = [screen.style("dim", f"  {explanation(readable(hit))}") for hit in hits]
         blocks = [f"{block}\n{line}" for block, line in zip(blocks, votes, strict=True)]
@@ -236,7 +246,7 @@ def snippet(hit: Hit, query_terms: Sequence[str], width: int) -> str:
     It is cut to a number of columns, or for 0 to LINE_WIDTH characters. Empty where the title says
     it all.
     """
-    shown = hit_title(hit)
+    headline = hit_title(hit)
     lines = [visible_line(_unmarked(line).strip()) for line in _passage_lines(hit)]
     lines = [line for line in lines if line and line.strip("-=|: ")]
     start = best_line("\n".join(lines), query_terms)
@@ -245,12 +255,12 @@ def snippet(hit: Hit, query_terms: Sequence[str], width: int) -> str:
         if len(line) > LINE_WIDTH:
             return clipped(line, query_terms, LINE_WIDTH)
         whole = excerpt(" ".join([line, *lines[start + 1 :]]), LINE_WIDTH)
-        return "" if whole in shown else whole
+        return "" if whole in headline else whole
     if columns(line) > width:
         room = width * len(line) // columns(line)  # a letter may take two columns
         return fit(clipped(line, query_terms, room - 2), width)
     line = " ".join(" ".join([line, *lines[start + 1 :]])[: 2 * LINE_WIDTH].split())
-    return "" if line in shown else fit(line, width)
+    return "" if line in headline else fit(line, width)
 
 
 def _passage_lines(hit: Hit) -> list[str]:
@@ -317,9 +327,9 @@ def _is_rule(line: str) -> bool:
 
 def without_titles(lines: list[str], hit: Hit) -> list[str]:
     """The lines of a passage without the title and headings that the hit's first line shows."""
-    shown = {hit.record.title, *hit.display.heading.split(" > ")}
+    titles = {hit.record.title, *hit.display.heading.split(" > ")}
     start = 0
-    while start < len(lines) and lines[start].strip("# ") in shown:
+    while start < len(lines) and lines[start].strip("# ") in titles:
         start += 1
     return lines[start:]
 

@@ -43,6 +43,11 @@ class Git(NamedTuple):
         return self.settings.get("core.bare", "").lower() in ("true", "yes", "on", "1")
 
     @property
+    def partial(self) -> bool:
+        """Whether contents may be missing that a remote has."""
+        return any(name.endswith(".promisor") for name in self.settings)
+
+    @property
     def main(self) -> str:
         """The working tree of the main repository, if there is one."""
         if self.folder == self.common or self.bare:

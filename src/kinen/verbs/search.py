@@ -32,7 +32,7 @@ from kinen.verbs.verb import Output, Verb
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from kinen.memory import Memory
@@ -349,6 +349,8 @@ class Search(Verb):
     budget: int
     explain: bool
     verbose: bool
+    remarks: Mapping[str, str] | None = None
+    """Lines below hits, by their refs."""
     files: bool
     colour: bool
     width: int
@@ -393,7 +395,20 @@ class Search(Verb):
         return search_query(self.query, memory.config.search, **fields)
 
     def answer(self, memory: Memory) -> Output:
-        return self.output(memory.search(self.query_in(memory)))
+        hits = memory.search(self.query_in(memory))
+        if self.verbose:
+            from kinen.render.sessions import changed_line
+
+            sessions: dict[str, str] = {}
+            for record in (hit.record for hit in hits):
+                parent = str((record.metadata or {}).get("parent", ""))
+                sessions.setdefault(record.ref if record.kind == "capsule" else parent, record.ref)
+            self.remarks = {
+                ref: changed_line(*memory.git.changed_since(session))
+                for session, ref in sessions.items()
+                if session
+            }
+        return self.output(hits)
 
     def answer_of(self, spaces: Sequence[str], opener: Open | None = None) -> Output:
         from kinen.memory.federation import search_spaces
@@ -427,6 +442,7 @@ class Search(Verb):
             verbose=self.verbose,
             folder=self.folder,
             screen=Screen(Style(colour=self.colour), self.width, now()),
+            remarks=self.remarks,
         )
 
     def nothing(self, notes: Sequence[str]) -> str:

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from kinen.characters import visible, visible_line
 from kinen.ids import short_id
-from kinen.text import excerpt
+from kinen.model.kinds import MODELS
+from kinen.render.screen import when
+from kinen.render.sessions import changed_line
+from kinen.text import epoch, excerpt
 from kinen.verbs.params import param
 from kinen.verbs.verb import Result, Verb, View
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
     from kinen.memory.why import Because, CommitBehind, SessionBehind
+    from kinen.render.screen import Screen
 
+WIDTH = 100
+"""Columns of the paragraph."""
 FIRST = 160
 """Characters of the reason that the text begins with; all of it is below."""
 STEPS = {
@@ -49,10 +56,14 @@ class SessionOfCommit(Result):
     by: str = ""
     origin: str = ""
     """where the session was read from, if not recorded here"""
+    changed_since: list[str] = field(default_factory=list)
+    """files that it edited and later commits changed"""
+    edited: int = 0
+    """how many files it edited"""
 
     @classmethod
     def of(cls, row: SessionBehind) -> SessionOfCommit:
-        return cls(**row._asdict())
+        return cls(**{**row._asdict(), "changed_since": list(row.changed_since)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +82,8 @@ class CommitOfLine(Result):
     sessions: list[SessionOfCommit] = field(default_factory=list)
     issues: list[str] = field(default_factory=list)
     reverted_by: str = ""
+    moved: bool = False
+    """whether it only moved or copied the lines here from another file"""
 
     @classmethod
     def of(cls, row: CommitBehind) -> CommitOfLine:
@@ -102,6 +115,13 @@ class ChangesWith(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class Sentence(Result):
+    text: str
+    refs: list[str]
+    """what it rests on"""
+
+
+@dataclass(frozen=True, slots=True)
 class Reasons(Result):
     target: str
     reason: str
@@ -120,7 +140,9 @@ class Reasons(Result):
     """commits of the file that were taken back"""
     changes_with: list[ChangesWith]
     beside: list[Mentioned] = field(default_factory=list)
-    """other commits of the three lines before and after"""
+    """other commits of the three lines before and after; of the file, if git cannot follow these"""
+    paragraph: list[Sentence] = field(default_factory=list)
+    """what a model wrote about it; empty without one"""
     notes: list[str] = field(default_factory=list)
 
 
@@ -131,6 +153,9 @@ class Why(Verb):
     a session was asked for, else what the commit says. Below it are the commits behind the lines,
     through renames, moves and reformatting, with what the lines were before, the sessions that
     wrote them and how that is known, decisions that name the file, and what changes with it.
+
+    A model (claude, gemini, ollama, openai) writes a paragraph on top only if you name it here or
+    in distill.order. It is sent what is listed, and each sentence names what it rests on.
 
     \b
     Examples:
@@ -154,8 +179,18 @@ class Why(Verb):
         example="src/auth.py:42",
     )
 
+    distiller: str = param(
+        "--distiller",
+        "which model writes a paragraph on top (default: distill.order)",
+        choices=("auto", "none", *MODELS),
+        tool_default="none",
+        request_default="none",
+        unlisted=True,
+    )
+
     def run(self, memory: Memory) -> Reasons:
         because = memory.reasons.why(self.target)
+        paragraph, remarks = memory.reasons.paragraph(because, self.distiller or "configured")
         return Reasons(
             target=because.target,
             reason=reason(because),
@@ -167,19 +202,27 @@ class Why(Verb):
             reverted=[Undone(*row) for row in because.reverted],
             changes_with=[ChangesWith(*row) for row in because.together],
             beside=[Mentioned(*row) for row in because.beside],
-            notes=list(because.notes),
+            paragraph=[Sentence(text, list(refs)) for text, refs in paragraph],
+            notes=[*because.notes, *remarks],
         )
 
     def empty(self, result: Reasons) -> bool:
-        return not result.commits and not result.memories and not result.edited
+        return not any((result.commits, result.memories, result.edited, result.beside))
 
     def text(self, result: Reasons, view: View) -> str:
         style = view.style
         lines = [style("bold", visible(excerpt(result.reason, FIRST)))] if result.reason else []
+        if result.paragraph:
+            sentences = (
+                f"{row.text} [{', '.join(map(short_id, row.refs))}]" for row in result.paragraph
+            )
+            lines += ["", *wrap(visible_line(" ".join(sentences)), WIDTH), ""]
         current = result.text.expandtabs(4).splitlines()[:10]
         lines += [style("dim", f"  {visible_line(row)}") for row in current]
         if result.uncommitted:
-            lines += ["", *_uncommitted(result)]
+            lines += ["", *_uncommitted(result, view.screen)]
+        elif result.edited:
+            lines += ["", *_session(result.edited, view)]
         for commit in result.commits:
             lines += ["", *_commit(commit, view)]
         groups = (
@@ -228,6 +271,8 @@ def _commit(row: CommitOfLine, view: View) -> Iterator[str]:
     yield f"{style('path', short_id(row.ref))}  {style('dim', about)}  {visible_line(row.subject)}"
     if was:
         yield was
+    if row.moved:
+        yield style("dim", "  moved or copied the lines here")
     if row.reverted_by:
         yield style("warn", f"  taken back by {short_id(row.reverted_by)}")
     body = visible(row.message.partition("\n")[2].strip())
@@ -240,7 +285,9 @@ def _commit(row: CommitOfLine, view: View) -> Iterator[str]:
 
 def _session(row: SessionOfCommit, view: View) -> Iterator[str]:
     share = row.lines / row.total if row.total else 0.0
-    how = STEPS.get(row.step, "").format(share=share) + ("" if row.certain else "?")
+    how = STEPS.get(row.step, "").format(share=share) + (
+        "?" if row.step and not row.certain else ""
+    )
     name = short_id(row.ref) if row.ref else row.session
     parts = (row.agent, row.by and f"by {row.by}", row.origin and f"from {row.origin}", how)
     about = ", ".join(filter(None, parts))
@@ -248,9 +295,11 @@ def _session(row: SessionOfCommit, view: View) -> Iterator[str]:
     for label, text in (("asked", row.request), ("said", row.reply)):
         if text:
             yield f"    {label}: {visible_line(text)}"
+    if row.changed_since:
+        yield f"    {view.style('dim', changed_line(row.changed_since, row.edited))}"
 
 
-def _uncommitted(result: Reasons) -> Iterator[str]:
+def _uncommitted(result: Reasons, screen: Screen) -> Iterator[str]:
     count = len(result.uncommitted)
     state = "not committed" if not result.commits else f"{count} of these lines not committed"
     edited = result.edited
@@ -258,7 +307,8 @@ def _uncommitted(result: Reasons) -> Iterator[str]:
         yield f"{state}; no session is known to have edited it"
         return
     name = short_id(edited.ref) if edited.ref else edited.session
-    yield f"{state}; last edited by session {visible_line(name)} at {edited.at[:16]}"
+    time = when(epoch(edited.at) / 1000, screen.now) if screen.terminal else f"at {edited.at[:16]}"
+    yield f"{state}; last edited by session {visible_line(name)} {time}"
     if edited.reply:
         yield f"  said: {visible_line(edited.reply)}"
 

@@ -83,6 +83,7 @@ def page(memory: Memory, visit: Visit) -> Page:
         "shown": [("", "the gist"), ("all", "every step"), *((name, name) for name in FILTERS)],
         "strip": strip(visit, timeline.steps, shown),
         "files": files.most_common(FILES),
+        "changed": memory.git.changed_since(session.ref)[0],
         "more_files": max(0, len(files) - FILES),
         "tests": tests[-1] if tests else None,
         "resume": resume_command(session),

@@ -55,15 +55,30 @@ class Blamed(NamedTuple):
 
 
 def blame(
-    git: Git, path: str, lines: tuple[int, int] | None, at: str, ignored: Sequence[str] = ()
+    git: Git,
+    path: str,
+    lines: tuple[int, int] | None,
+    at: str,
+    ignored: Sequence[str] = (),
+    *,
+    copies: bool = True,
 ) -> list[Blamed]:
-    """Lines of a file at a commit, each with where it comes from. Raises GitError."""
+    """Lines of a file at a commit, each with where it comes from. Raises GitError.
+
+    For some lines this may be another file, if `copies`.
+    """
     words = ["--porcelain", "-w", "-M"]
     if lines:
-        words += ["-C", "-L", f"{lines[0]},{lines[1]}"]
+        words += [*(["-C"] if copies else []), "-L", f"{lines[0]},{lines[1]}"]
     for sha in ignored:
         words += ["--ignore-rev", sha]
-    output = gitcommand.output(git, "blame", *words, at, "--", path)
+    try:
+        output = gitcommand.output(git, "blame", *words, at, "--", path)
+    except GitError as error:
+        if not git.partial:
+            raise
+        fact = "the clone is partial, and git cannot follow the lines"
+        raise GitError(fact, f"`git blame {path}` gets what is missing") from error
     return list(parse(output.decode("utf-8", "replace")))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from kinen.recall.authorship import FilePatch, Patch
 from kinen.space import gitcommand
@@ -14,24 +14,37 @@ FORMAT = "--format=%x00%H%x00%at%x00%ct%x00%B%x00"
 OPTIONS = ("-p", "-U0", "-M", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
 
 
-def patches(git: Git, revisions: Sequence[str], *options: str) -> Iterator[tuple[Patch, str]]:
-    """Commits that `git log` lists for some arguments, each with its whole message."""
-    import io
-
-    process = gitcommand.start(git, "log", FORMAT, *OPTIONS, *options, *revisions, "--")
-    assert process.stdout is not None
-    try:
-        stream = io.TextIOWrapper(process.stdout, "utf-8", "replace", newline="\n")
-        yield from parse(stream)
-    finally:
-        gitcommand.stop(process)
-
-
 def patch(git: Git, sha: str) -> tuple[Patch, str] | None:
-    """One commit by its id; of a merge nothing but its message."""
-    for commit in patches(git, [sha], "--no-walk"):
-        return commit
-    return None
+    """A commit with its whole message; of a merge nothing else.
+
+    Files of which a partial clone has no contents are left out. None if git cannot read it.
+    """
+    words = ("log", FORMAT, "--no-walk", sha, *OPTIONS, "--")
+    result = gitcommand.run(git, *words)
+    output = result.stdout.decode("utf-8", "replace")
+    if result.returncode:
+        others = (f":(exclude,literal){path}" for path in missing(git, sha))
+        head = gitcommand.text(git, "log", FORMAT, "--no-walk", "--no-patch", sha, "--")
+        output = head + gitcommand.text(git, *words, *others).rpartition("\0")[2]
+    if output.count("\0") < 5:
+        return None
+    _, sha, authored, committed, message, diff = output.split("\0", 5)
+    times = int(authored) * 1000, int(committed) * 1000
+    message = message.strip()
+    subject = message.partition("\n")[0]
+    return Patch(sha, subject, *times, tuple(file_patches(diff.split("\n")))), message
+
+
+def missing(git: Git, sha: str) -> list[str]:
+    """The files changed by a commit whose contents, before or after it, are not in the clone."""
+    listed = ("--objects", "--missing=print", "--no-walk", sha, f"{sha}^@", "--")
+    objects = {
+        row[1:] for row in gitcommand.text(git, "rev-list", *listed).split("\n") if row[:1] == "?"
+    }
+    rows = gitcommand.text(git, "diff-tree", "-r", "-z", "--root", "--no-renames", sha, "--")
+    fields = rows.split("\0")[1:]
+    pairs = zip(fields[::2], fields[1::2], strict=False)
+    return [path for about, path in pairs if objects.intersection(about.split()[2:4])]
 
 
 def described(sha: str, data: bytes) -> tuple[Patch, str]:
@@ -52,30 +65,6 @@ def described(sha: str, data: bytes) -> tuple[Patch, str]:
         message = body.decode("utf-8", "replace").strip()
     subject = message.partition("\n")[0]
     return Patch(sha, subject, times.get("author", 0), times.get("committer", 0), ()), message
-
-
-def parse(lines: Iterable[str]) -> Iterator[tuple[Patch, str]]:
-    """The commits in what `git log` prints with `FORMAT` and `OPTIONS`."""
-    head = ""
-    body: list[str] = []
-    for line in lines:
-        if line.startswith("\0") or (head and head.count("\0") < 5):
-            if head.count("\0") >= 5:
-                yield _commit(head, body)
-                head = ""
-                body = []
-            head += line
-        else:
-            body.append(line.rstrip("\n"))
-    if head.count("\0") >= 5:
-        yield _commit(head, body)
-
-
-def _commit(head: str, body: list[str]) -> tuple[Patch, str]:
-    _, sha, authored, committed, message, _ = head.split("\0", 5)
-    times = int(authored) * 1000, int(committed) * 1000
-    subject = message.strip().partition("\n")[0]
-    return Patch(sha, subject, *times, tuple(file_patches(body))), message.strip()
 
 
 def file_patches(lines: Iterable[str]) -> Iterator[FilePatch]:
