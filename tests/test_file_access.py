@@ -54,6 +54,7 @@ ALLOWED = {
     "hooks/codex_trust.py": "settings of Codex in the user's home",
     "hooks/entries.py": "files of the package",
     "hooks/install.py": "settings in the user's home, and copies in kinen's folder",
+    "tui/rows.py": "the style of the package",
     "render/export.py": "the style and script of the package",
     "lsp/features.py": "standard output",
     "lsp/vault.py": "the walk of sources/files: names and times only, links not followed",

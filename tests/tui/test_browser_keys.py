@@ -17,9 +17,10 @@ from textual.widgets import OptionList
 from textual.worker import WorkerCancelled
 
 from kinen import Memory
-from kinen.render.screen import SIGNS, sign_colours
+from kinen.render.screen import SIGNS
 from kinen.tui.app import Browser, Choice
 from kinen.tui.lists import VIEWS
+from kinen.tui.rows import sign_colours
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,19 +22,6 @@ LONG = ("text", "content")
 """Fields that keep their line breaks; all others are put on one line."""
 
 
-def sign_colours() -> dict[str, tuple[str, str]]:
-    """The colour of each sign on a light and on a dark ground, as pages.css has them."""
-    import os
-    import re
-
-    path = os.path.join(os.path.dirname(__file__), "static", "pages.css")
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    pairs = re.findall(r"--([a-z]+): light-dark\((#\w+), (#\w+)\)", text)
-    colours = {name: (light, dark) for name, light, dark in pairs}
-    return {name: colours["warn" if name == "open" else name] for name in SIGNS}
-
-
 def readable(value: Any, *, lines: bool = False) -> Any:
     """A copy of a value in which control characters of all texts are escaped.
 

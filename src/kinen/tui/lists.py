@@ -145,7 +145,7 @@ def today(memory: Memory, request: Request) -> list[Entry]:
     period = _period(memory, request)
     happened = days(memory, period, commits=built)
     decided = [point for point in memory.reports.decisions(period.start) if point.at <= period.end]
-    edits = memory.journal.edited_files(epoch(period.start), epoch(period.end), request.most)
+    edits = memory.journal.edited_files(epoch(period.start), epoch(period.end))[: request.most]
     entries = _picture(period, happened, [(point.at, point.text) for point in decided], request)
     sections = {
         "Decided": [
@@ -353,7 +353,7 @@ def _memory_line(learned: Learned) -> Entry:
 
 def code(memory: Memory, request: Request) -> list[Entry]:
     """Files that agents edited, the most edited first; then all others of the repository."""
-    edited = memory.journal.edited_files(most=request.most)
+    edited = memory.journal.edited_files(0, round(1000 * now()))[: request.most]
     listed = {file.path for file in edited}
     entries = _file_lines((file.path, file.edits, file.last) for file in edited)
     try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from importlib.resources import files
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
@@ -15,7 +17,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from kinen.render.screen import sign_colours
+from kinen.render.screen import SIGNS
 
 if TYPE_CHECKING:
     from textual.events import Click, Resize
@@ -24,6 +26,14 @@ if TYPE_CHECKING:
 
 TITLE = 62
 """Columns of a time, a sign and a title; what stands at their right has no more than the rest."""
+
+
+def sign_colours() -> dict[str, tuple[str, str]]:
+    """The colour of each sign on a light and on a dark ground, as pages.css has them."""
+    text = (files("kinen.render") / "static/pages.css").read_text("utf-8")
+    pairs = re.findall(r"--([a-z]+): light-dark\((#\w+), (#\w+)\)", text)
+    colours = {name: (light, dark) for name, light, dark in pairs}
+    return {name: colours["warn" if name == "open" else name] for name in SIGNS}
 
 
 class Rows(ScrollView, can_focus=True):
