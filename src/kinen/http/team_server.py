@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
 import os
 import shutil
 import signal
@@ -11,6 +13,7 @@ import ssl
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 import uvicorn
@@ -18,13 +21,17 @@ import uvicorn
 from kinen.errors import KinenError
 from kinen.http.server import HEAD_BYTES
 from kinen.http.team_app import TeamServer
-from kinen.http.team_metrics import Metrics
+from kinen.http.team_gate import LIMITS, Limits
+from kinen.http.team_metrics import Metrics, forget_worker
 from kinen.http.team_mirror import Mirrors
 from kinen.postgres.connection import Database
+from kinen.team.audit import forget_before
 from kinen.team.schema import prepare
+from kinen.text import iso
 
 GRACE_SECONDS = 10
 """How long requests under way may take after a signal to stop."""
+TRIM_SECONDS = 3600
 PAUSE_SECONDS = 0.5
 """Between the death of a worker and its successor."""
 
@@ -39,6 +46,13 @@ class Options:
     workers: int = 2
     certificate: str = ""
     key: str = ""
+    limits: Limits = LIMITS
+    log: str = "text"
+    """`json` writes one line for each request, with its id; `text` only what went wrong."""
+    forwarded: str = ""
+    """Addresses of proxies whose X-Forwarded-For and -Proto are believed."""
+    audit_days: int = 0
+    """How long the audit is kept; 0 for ever."""
 
 
 def run(options: Options) -> None:
@@ -130,6 +144,7 @@ class Supervisor:
             pid, _ = os.wait()
             self._workers.discard(pid)
             shutil.rmtree(os.path.join(self._folder, str(pid)), ignore_errors=True)
+            forget_worker(pid)
             if not self._stopping:
                 time.sleep(PAUSE_SECONDS)
                 self._fork()
@@ -164,17 +179,25 @@ class Supervisor:
     def _work(self) -> None:
         """Answer requests, in a process of its own."""
         options = self._options
+        if options.log == "json":
+            handler = logging.StreamHandler()
+            handler.setFormatter(JsonLines())
+            logging.basicConfig(level=logging.INFO, handlers=[handler])
         database = Database(options.database, application="kinen team")
+        if options.audit_days:
+            keep = (database, options.audit_days)
+            threading.Thread(target=_trim_audit, args=keep, name="audit", daemon=True).start()
         mirrors = Mirrors(database, os.path.join(self._folder, str(os.getpid())))
         config = uvicorn.Config(
-            TeamServer(database, self._metrics, mirrors).app(),
+            TeamServer(database, self._metrics, mirrors, options.limits).app(),
             loop="asyncio",
             ws="none",
             lifespan="off",
             log_config=None,
             access_log=False,
             server_header=False,
-            proxy_headers=False,
+            proxy_headers=bool(options.forwarded),
+            forwarded_allow_ips=options.forwarded or None,
             h11_max_incomplete_event_size=HEAD_BYTES,
             timeout_graceful_shutdown=GRACE_SECONDS,
             ssl_certfile=options.certificate or None,
@@ -182,6 +205,30 @@ class Supervisor:
         )
         asyncio.run(uvicorn.Server(config).serve(sockets=[self._listener]))
         database.close()
+
+
+class JsonLines(logging.Formatter):
+    """A record of the log as an object of JSON on one line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": iso(record.created),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, "about", {}),
+        }
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+def _trim_audit(database: Database, days: int) -> None:
+    """Remove old requests from the audit, now and every hour."""
+    while True:
+        with suppress(KinenError):
+            forget_before(database, days)
+        time.sleep(TRIM_SECONDS)
 
 
 def _end_with(lifeline: int) -> None:
