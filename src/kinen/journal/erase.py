@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from kinen.errors import NotFound
-from kinen.journal import queries
+from kinen.journal import edits, queries
 from kinen.journal.memories import drawn_from_any
 from kinen.journal.schema import OF_CAPSULE
 from kinen.model.kinds import REDACTED
@@ -55,6 +55,7 @@ def erase(journal: LocalJournal, name: str, *, forget: bool, now: int) -> Erased
         for ref in drawn_from_any(db, refs):
             empty(db, "memory", ref.partition(":")[2], forget=forget, now=now)
             refs.append(ref)
+        edits.settle(db)
         return Erased(tuple(refs), _containing(db, texts))
 
 
@@ -88,7 +89,7 @@ def tombstone(db: sqlite3.Connection, ref: str) -> None:
 
 def suppress(journal: LocalJournal, ref: str, now: int) -> None:
     with journal.writing() as db:
-        db.execute("INSERT OR IGNORE INTO suppressed VALUES (?, ?)", (ref, now))
+        edits.mark(db, [ref], now)
 
 
 def unsuppress(journal: LocalJournal, name: str) -> str:

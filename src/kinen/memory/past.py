@@ -60,7 +60,8 @@ def compared(before: Sequence[Learned], after: Sequence[Learned]) -> Compared:
     then = {memory.id: memory for memory in before}
     now = {memory.id: memory for memory in after}
     new = {memory.id: memory for memory in after if memory.id not in then}
-    gone, reworded = [], []
+    gone = []
+    reworded = []
     for memory in before:
         if memory.id in now:
             continue

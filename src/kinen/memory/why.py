@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.errors import GitError, NotFound, QueryError, Unreadable, UnsafeFile
 from kinen.index.git import queries as past
+from kinen.journal.authors import Colleague
 from kinen.memory.traces import Traces
 from kinen.model.journal import Observation
 from kinen.model.records import Query, Record
@@ -491,7 +492,7 @@ class Why:
             total=0,
             request=excerpt(record.title, TEXT) if record else "",
             at=record.at if record else "",
-            by=str(about.get("by", "")),
+            by=Colleague.on(about.get("by", ""), about.get("machine", "")),
             origin=str(about.get("origin", "")),
         )
 

@@ -155,6 +155,7 @@ SECTIONS = (
             Field("supersededBy", "superseded_by", forms.OPTIONAL_ID, ""),
             _SCOPE_IDS,
             _REDACTED,
+            Field("edits", "edits", forms.OPTIONAL_ID, ""),
         ),
     ),
     Section(

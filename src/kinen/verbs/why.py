@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kinen.characters import visible, visible_line
 from kinen.ids import short_id
+from kinen.journal.authors import signature
 from kinen.text import excerpt
 from kinen.verbs.params import param
 from kinen.verbs.verb import Result, Verb, View
@@ -242,7 +243,7 @@ def _session(row: SessionOfCommit, view: View) -> Iterator[str]:
     share = row.lines / row.total if row.total else 0.0
     how = STEPS.get(row.step, "").format(share=share) + ("" if row.certain else "?")
     name = short_id(row.ref) if row.ref else row.session
-    parts = (row.agent, row.by and f"by {row.by}", row.origin and f"from {row.origin}", how)
+    parts = (row.agent, signature(row.by).strip(), row.origin and f"from {row.origin}", how)
     about = ", ".join(filter(None, parts))
     yield f"  session {view.style('path', visible_line(name))}  {visible_line(about)}"
     for label, text in (("asked", row.request), ("said", row.reply)):
