@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,8 +129,12 @@ def test_a_backup_is_restored_as_the_guide_says(
     url: str, postgres_server_url: str, database: Database, tmp_path: Path
 ) -> None:
     here = shutil.which("pg_dump") if "KINEN_TEST_POSTGRES" in os.environ else None
-    pattern = "kinen-postgres-*/home/.pg0/installation/*/bin/pg_dump"
-    program = Path(here) if here else next(Path(tempfile.gettempdir()).glob(pattern), None)
+    folder = postgres_server.folder_of(postgres_server.run_id())
+    own = (
+        *folder.glob("install/bin/pg_dump"),
+        *folder.glob("home/.pg0/installation/*/bin/pg_dump"),
+    )
+    program = Path(here) if here else next(iter(own), None)
     if program is None:
         pytest.skip("no pg_dump of this server")
     PostgresTeam(database, SPACE, "ada").push([observation("saved", "worth a backup")])
