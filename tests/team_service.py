@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -18,6 +19,8 @@ from kinen.team import tokens
 from kinen.team.merge import change
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kinen.postgres.connection import Database
 
 SPACE = "github.com/acme/shop"
@@ -80,3 +83,44 @@ def observation(id_: str, text: str) -> Version:
 def token(database: Database, person: str = "ada", space: str = SPACE, **options: Any) -> str:
     rights = options.get("rights", ("read", "write"))
     return tokens.create(database, person, [space], rights, options.get("days", 1))[0]
+
+
+class Person:
+    """A home and a clone, and the hooks of an agent there."""
+
+    def __init__(
+        self, kinen: Any, folder: Path, name: str, server: str, secret: str, space: str
+    ) -> None:
+        self._kinen = kinen
+        self.root = folder / name / "shop"
+        (self.root / ".kinen").mkdir(parents=True)
+        (self.root / ".kinen" / "config.yml").write_text("space: {id: shop, name: shop}\n")
+        self.env = {
+            "KINEN_HOME": str(folder / name / "kinen"),
+            "KINEN_TEAM_URL": server,
+            "KINEN_TEAM_SPACE": space,
+            "KINEN_TEAM_SHARE": "all",
+            "KINEN_DAEMON_AUTO_START": "false",
+            "KINEN_INDEX_EMBEDDING_PROVIDER": "none",
+            "TEAM_TOKEN": secret,
+        }
+
+    def run(self, *words: str, stdin: str = "") -> Any:
+        return self._kinen(*words, cwd=self.root, stdin=stdin, **self.env)
+
+    def event(self, name: str, session: str, **more: Any) -> str:
+        payload = {"hook_event_name": name, "session_id": session, "cwd": str(self.root), **more}
+        done = self.run("hook", "claude-code", stdin=json.dumps(payload))
+        assert done.code == 0
+        return str(done.out)
+
+    def session(self, id_: str, prompt: str, answer: str) -> str:
+        """A whole session; what it was told at its start."""
+        told = self.event("SessionStart", id_, source="startup")
+        self.event("UserPromptSubmit", id_, prompt=prompt)
+        (self.root / "shop.py").write_text("shelves = 2\n")
+        edit = {"file_path": str(self.root / "shop.py"), "old_string": "1", "new_string": "2"}
+        self.event("PostToolUse", id_, tool_name="Edit", tool_input=edit, tool_response={})
+        self.event("Stop", id_, last_assistant_message=answer)
+        self.event("SessionEnd", id_)
+        return told

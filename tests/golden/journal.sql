@@ -40,6 +40,9 @@ CREATE TRIGGER summary_removed AFTER DELETE ON summaries BEGIN
   INSERT INTO changes(ref) VALUES ('summary:' || old.id); END;
 CREATE TRIGGER suppressed_added AFTER INSERT ON suppressed BEGIN
   INSERT INTO changes(ref) VALUES (new.ref); END;
+CREATE TRIGGER suppressed_for_good AFTER UPDATE OF at ON suppressed WHEN new.replaced = 1 BEGIN
+  UPDATE suppressed SET replaced = 0 WHERE ref = new.ref;
+  INSERT INTO changes(ref) VALUES (new.ref); END;
 CREATE TRIGGER suppressed_removed AFTER DELETE ON suppressed BEGIN
   INSERT INTO changes(ref) VALUES (old.ref); END;
 CREATE TABLE capsules(
@@ -56,7 +59,7 @@ CREATE TABLE memories(
   derived_from TEXT NOT NULL DEFAULT '[]', superseded_by TEXT NOT NULL DEFAULT '',
   session TEXT NOT NULL DEFAULT '', repo TEXT NOT NULL DEFAULT '', agent TEXT NOT NULL DEFAULT '',
   user TEXT NOT NULL DEFAULT '', task TEXT NOT NULL DEFAULT '',
-  redacted INTEGER NOT NULL DEFAULT 0, forgotten_at INTEGER NOT NULL DEFAULT 0);
+  redacted INTEGER NOT NULL DEFAULT 0, forgotten_at INTEGER NOT NULL DEFAULT 0, edits TEXT NOT NULL DEFAULT '');
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE observations(
   seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, content TEXT NOT NULL,
@@ -86,7 +89,7 @@ CREATE TABLE summaries(
   confidence REAL NOT NULL DEFAULT 1.0, created_at INTEGER NOT NULL,
   evidence_refs TEXT NOT NULL DEFAULT '[]', written INTEGER NOT NULL DEFAULT 1,
   redacted INTEGER NOT NULL DEFAULT 0, forgotten_at INTEGER NOT NULL DEFAULT 0);
-CREATE TABLE suppressed(ref TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE suppressed(ref TEXT PRIMARY KEY, at INTEGER NOT NULL, replaced INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
 CREATE TABLE tag_ops(
   seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, path TEXT NOT NULL,
   op TEXT NOT NULL, tag TEXT NOT NULL, head TEXT NOT NULL DEFAULT '', created_at INTEGER NOT NULL);
@@ -98,6 +101,7 @@ CREATE TABLE team_entries(
 CREATE INDEX capsules_open ON capsules(session, type) WHERE status = 'open';
 CREATE INDEX capsules_opened ON capsules(opened_at, id);
 CREATE INDEX capsules_parent ON capsules(parent, opened_at, id) WHERE parent != '';
+CREATE INDEX memories_edits ON memories(edits) WHERE edits != '';
 CREATE INDEX observations_capsule ON observations(capsule, ts, id) WHERE capsule != '';
 CREATE INDEX observations_ts ON observations(ts, id);
 CREATE INDEX pins_target ON pins(target_id);

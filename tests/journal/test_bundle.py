@@ -94,7 +94,7 @@ def filled() -> sqlite3.Connection:
         " VALUES ('y0', 'decision', 'we mend', ?, 's0', 'r')",
         (TEN,),
     )
-    db.execute("INSERT INTO suppressed VALUES ('file:secret.txt', 7)")
+    db.execute("INSERT INTO suppressed(ref, at) VALUES ('file:secret.txt', 7)")
     db.execute(
         "INSERT INTO tag_ops(id, path, op, tag, head, created_at)"
         " VALUES ('t0', 'src/é.py', '+', 'auth', 'abc', 8)"
@@ -234,7 +234,7 @@ def test_an_export_is_of_one_moment(tmp_path: Path) -> None:
     loaded(db, bundle(observations=[observation("o0")]))
 
     def write(text: str) -> None:
-        other.execute("INSERT OR IGNORE INTO suppressed VALUES ('file:late', 1)")
+        other.execute("INSERT OR IGNORE INTO suppressed(ref, at) VALUES ('file:late', 1)")
         parts.append(text)
 
     parts: list[str] = []

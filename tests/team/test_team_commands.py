@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kinen.team.state import new_machine
 from test_erasing import NEEDLE, held, places
 
 Run = Callable[..., Any]
@@ -73,7 +74,7 @@ def test_colleagues_find_what_the_other_recorded(people: Any) -> None:
     ada("sync")
 
     hits = bob("search", "kettle").out
-    assert "by ada (codex)" in hits
+    assert f"by ada (codex, {HOST})" in hits
     mine = bob("search", "--mine", "kettle").out
     assert "rolled back" not in mine
     assert "stay local" in mine
@@ -127,6 +128,8 @@ ITEMS = {
     ("list", "pins"): "pins",
 }
 """The list in the JSON of a command whose entries have an author."""
+HOST = new_machine().rpartition("-")[0]
+"""The name of this machine, as colleagues see it."""
 DECISION = "Sessions of the kettle live in Postgres"
 
 
@@ -150,10 +153,10 @@ def test_who_wrote_it_is_named_wherever_it_is_shown(people: Any) -> None:
     assert ada("sync").code == bob("sync").code == 0
     for command in SIGNED:
         shown = bob(*command).out
-        assert " by ada" in shown, (command, shown)
+        assert f" by ada ({HOST})" in shown, (command, shown)
         assert " by ada" not in ada(*command).out, command
     pinned = bob("recall", "kettle").out.partition("## Pinned")[2].partition("\n## ")[0]
-    assert "read this first by ada" in pinned
+    assert f"read this first by ada ({HOST})" in pinned
     for command, name in ITEMS.items():
         entries = json.loads(bob(*command, "--json").out)[name]
         assert {entry["by"] for entry in entries} == {"ada"}, (command, entries)
@@ -177,7 +180,7 @@ def test_a_colleague_supersedes_a_memory_and_its_author_undoes_it(people: Any) -
     old_ref, new_ref = (memory_of(bob, text)["ref"] for text in (DECISION, new))
     assert bob("memories", "supersede", old_ref, new_ref).code == 0
     assert bob("sync").err == ada("sync").err == ""
-    assert f"{DECISION} (superseded by {new_ref} by bob)" in ada("memories", "list").out
+    assert f"{DECISION} (superseded by {new_ref} by bob ({HOST}))" in ada("memories", "list").out
     assert memory_of(ada, DECISION)["successor_by"] == "bob"
     assert ada("memories", "supersede", old_ref).code == 0
     assert ada("sync").err == bob("sync").err == ""
@@ -187,7 +190,7 @@ def test_a_colleague_supersedes_a_memory_and_its_author_undoes_it(people: Any) -
     # other words are a memory of whoever wrote them
     assert bob("memories", "edit", old_ref, "Sessions live nowhere").code == 0
     assert bob("sync").err == ada("sync").err == ""
-    assert "Sessions live nowhere by bob" in ada("memories", "list").out
+    assert f"Sessions live nowhere by bob ({HOST})" in ada("memories", "list").out
     assert memory_of(ada, DECISION)["content"] == DECISION
     assert ada("memories", "restore", old_ref).code == 0
     assert DECISION in ada("memories", "list").out

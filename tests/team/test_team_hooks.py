@@ -11,7 +11,7 @@ import pytest
 from daemon.conftest import HANGING
 from kinen.postgres.connection import Database
 from kinen.team.postgres import PostgresTeam
-from team_service import token
+from team_service import Person, token
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,45 +19,6 @@ if TYPE_CHECKING:
 
 SPACE = "hooks"
 DECISION = "We decided to use SKIP LOCKED for the payment queue."
-
-
-class Person:
-    """A home and a clone, and the hooks of an agent there."""
-
-    def __init__(self, kinen: Any, folder: Path, name: str, server: str, secret: str) -> None:
-        self._kinen = kinen
-        self.root = folder / name / "shop"
-        (self.root / ".kinen").mkdir(parents=True)
-        (self.root / ".kinen" / "config.yml").write_text("space: {id: shop, name: shop}\n")
-        self.env = {
-            "KINEN_HOME": str(folder / name / "kinen"),
-            "KINEN_TEAM_URL": server,
-            "KINEN_TEAM_SPACE": SPACE,
-            "KINEN_TEAM_SHARE": "all",
-            "KINEN_DAEMON_AUTO_START": "false",
-            "KINEN_INDEX_EMBEDDING_PROVIDER": "none",
-            "TEAM_TOKEN": secret,
-        }
-
-    def run(self, *words: str, stdin: str = "") -> Any:
-        return self._kinen(*words, cwd=self.root, stdin=stdin, **self.env)
-
-    def event(self, name: str, session: str, **more: Any) -> str:
-        payload = {"hook_event_name": name, "session_id": session, "cwd": str(self.root), **more}
-        done = self.run("hook", "claude-code", stdin=json.dumps(payload))
-        assert done.code == 0
-        return str(done.out)
-
-    def session(self, id_: str, prompt: str, answer: str) -> str:
-        """A whole session; what it was told at its start."""
-        told = self.event("SessionStart", id_, source="startup")
-        self.event("UserPromptSubmit", id_, prompt=prompt)
-        (self.root / "shop.py").write_text("shelves = 2\n")
-        edit = {"file_path": str(self.root / "shop.py"), "old_string": "1", "new_string": "2"}
-        self.event("PostToolUse", id_, tool_name="Edit", tool_input=edit, tool_response={})
-        self.event("Stop", id_, last_assistant_message=answer)
-        self.event("SessionEnd", id_)
-        return told
 
 
 def until(holds: Callable[[], Any], explain: Callable[[], Any] = str) -> None:
@@ -70,7 +31,7 @@ def until(holds: Callable[[], Any], explain: Callable[[], Any] = str) -> None:
 @pytest.fixture
 def people(kinen: Any, tmp_path: Path, server: str, database: Database) -> list[Person]:
     return [
-        Person(kinen, tmp_path, name, server, token(database, name, SPACE))
+        Person(kinen, tmp_path, name, server, token(database, name, SPACE), SPACE)
         for name in ("ada", "bob")
     ]
 

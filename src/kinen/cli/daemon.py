@@ -201,6 +201,35 @@ def install(show: bool, remove: bool) -> int:
     certificate=option("--certificate", "FILE", "with --team: certificate for TLS, PEM", path=True)
 )
 @options(key=option("--key", "FILE", "with --team: private key of the certificate, PEM", path=True))
+@options(
+    rate=param("--rate", "with --team: requests a second of one token", 20, least=1, metavar="N")
+)
+@options(
+    burst=param("--burst", "with --team: requests at once after a pause", 200, least=1, metavar="N")
+)
+@options(
+    quota=param("--quota", "with --team: entries of a space; 0 for any number", 0, metavar="N")
+)
+@options(
+    log=param(
+        "--log",
+        "with --team: text says what went wrong, json every request",
+        "text",
+        choices=("text", "json"),
+    )
+)
+@options(
+    forwarded=option(
+        "--forwarded",
+        "ADDRESSES",
+        "with --team: proxies whose X-Forwarded-For is believed, * for any",
+    )
+)
+@options(
+    audit_days=param(
+        "--audit-days", "with --team: days that the audit is kept; 0 for ever", 365, metavar="N"
+    )
+)
 def serve(port: int, space: str, team: bool, **options: Any) -> int:
     """Serve the memory over HTTP on loopback, with a bearer token.
 
@@ -236,9 +265,20 @@ def serve(port: int, space: str, team: bool, **options: Any) -> int:
 
 
 def _serve_team(
-    port: int, *, database: str, host: str, workers: int, certificate: str, key: str
+    port: int,
+    *,
+    database: str,
+    host: str,
+    workers: int,
+    certificate: str,
+    key: str,
+    rate: int,
+    burst: int,
+    quota: int,
+    **more: Any,
 ) -> int:
     extras.require("kinen serve --team", "postgres")
+    from kinen.http.team_gate import Limits
     from kinen.http.team_server import Options, run
 
     if not database:
@@ -248,5 +288,7 @@ def _serve_team(
             raise KinenError(f"no file {file}", "give the certificate and the key as PEM files")
     if bool(certificate) != bool(key):
         raise KinenError("TLS needs a certificate and its key", "use --certificate and --key")
-    run(Options(database, host or "127.0.0.1", port, workers, certificate, key))
+    limits = Limits(rate, burst, quota)
+    address = host or "127.0.0.1"
+    run(Options(database, address, port, workers, certificate, key, limits, **more))
     return 0

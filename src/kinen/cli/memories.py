@@ -55,14 +55,16 @@ def edit(
 
 @verb()
 def merge(
-    memory: Memory, name: str = NAME, into: str = param("", "another", required=True)
+    memory: Memory, name: str = NAME, into: str = param("", "another", metavar="[INTO]")
 ) -> Output:
-    """Merge a memory into another one, which gets its sources. The first is hidden."""
+    """Merge a memory into another one, which gets its sources. The first is hidden.
+
+    Without INTO, what colleagues edited at the same time is merged into the latest version.
+    """
     merged = memory.consolidation.get(name)
     other = memory.consolidation.merge(merged.ref, into)
-    return Output(
-        {"ref": other.ref, "merged": merged.ref}, f"{merged.ref}  merged into {other.ref}"
-    )
+    text = f"{merged.ref}  merged into {other.ref}" if into else f"{other.ref}  these words stay"
+    return Output({"ref": other.ref, "merged": merged.ref}, text)
 
 
 @verb()

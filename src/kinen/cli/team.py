@@ -285,6 +285,36 @@ def check(url: str) -> Output:
     return Output(data, "\n".join(lines), found=not state.needed, notes=notes)
 
 
+@team.command("migrate")
+@click.option("--dry-run", is_flag=True, help="say what would run; everything is undone")
+@click.option(
+    "--database",
+    metavar="URL",
+    required=True,
+    envvar="DATABASE_URL",
+    help="PostgreSQL of the team: postgresql://user@host/database (or DATABASE_URL)",
+)
+@json_command
+def migrate_tables(dry_run: bool, database: str) -> Output:
+    """Bring the tables of the team up to date, before new servers start.
+
+    A server does the same when it starts. Processes wait for each other, and all of it is one
+    transaction. Servers of the version before go on working.
+    """
+    require("kinen team", "postgres")
+    from kinen.postgres.connection import Database
+    from kinen.postgres.migrations import pending
+    from kinen.team.schema import MIGRATIONS, prepare
+
+    with Database(database, application="kinen team", most=1) as db:
+        names = [f"{each.number} {each.name}" for each in pending(db, "team", MIGRATIONS)]
+        if not dry_run:
+            prepare(db)
+        place = db.place
+    note = f"{place}: {counted(len(names), 'migrations')} {'to run' if dry_run else 'ran'}"
+    return Output({"migrations": names, "dry_run": dry_run}, "\n".join(names), notes=[note])
+
+
 @team.group()
 def token() -> None:
     """Tokens of people and agents for `kinen serve --team`; run it where the database is."""
@@ -367,12 +397,153 @@ def revoke_token(id_: str, database: str) -> Output:
     return Output({"revoked": id_}, f"revoked {id_}")
 
 
+@token.command("rotate")
+@click.argument("id_", metavar="ID")
+@options(valid_days=param("--valid-days", "days until it expires", 90, least=1, metavar="N"))
+@options(
+    keep_hours=param("--keep-hours", "hours that the old one stays valid", 24, least=0, metavar="N")
+)
+@database_option
+@json_command
+def rotate_token(id_: str, valid_days: int, keep_hours: int, database: str) -> Output:
+    """Make a new token with the rights of another, which ends after --keep-hours (24)."""
+    from kinen.team import tokens
+
+    with _database(database) as db:
+        text, token = tokens.rotate(db, id_, valid_days, keep_hours)
+    data = {**_token_json(token), "token": text, "replaced": id_}
+    notes = [f"token {token.id} of {token.person}: it is not shown again"]
+    return Output(data, text, notes=[*notes, f"{id_} ends in {counted(keep_hours, 'hours')}"])
+
+
+@team.group("space")
+def space_group() -> None:
+    """Spaces of the team; run it where the database is."""
+
+
+@space_group.command("list")
+@database_option
+@json_command
+def list_spaces(database: str) -> Output:
+    """List the team's spaces: entries, size, people, and the number of the newest change."""
+    from kinen.team import admin
+
+    with _database(database) as db:
+        rows = [row._asdict() for row in admin.spaces(db)]
+    text = "\n".join(
+        visible_line(
+            f"{row['name']}  {counted(row['entries'], 'entries')} ({row['erased']:,} erased)"
+            f"  {row['bytes'] / 1e6:,.1f} MB  {counted(row['people'], 'people')}"
+            f"  change {row['changes']:,}"
+        )
+        for row in rows
+    )
+    return listing({"spaces": rows}, text, rows, "no spaces: nobody has synced yet")
+
+
+@space_group.command("rename")
+@click.argument("old")
+@click.argument("new")
+@database_option
+@json_command
+def rename_space(old: str, new: str, database: str) -> Output:
+    """Give a space another name, also in tokens and logins.
+
+    Machines find it by the new remote, or by `team.space`.
+    """
+    from kinen.team import admin
+
+    with _database(database) as db:
+        count = admin.rename_space(db, old, new)
+    data = {"renamed": old, "space": new, "entries": count}
+    return Output(data, f"{old} is {new} now, {counted(count, 'entries')}")
+
+
+@space_group.command("delete")
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="delete it; otherwise only say what would go")
+@database_option
+@json_command
+def delete_space(name: str, yes: bool, database: str) -> Output:
+    """Delete a space with its entries on the server, and the rights to it.
+
+    Machines keep what they have. Tokens for this space alone end.
+    """
+    from kinen.errors import NotFound
+    from kinen.team import admin
+
+    with _database(database) as db:
+        space = next((row for row in admin.spaces(db) if row.name == name), None)
+        if space is None:
+            raise NotFound(f"no space {name!r}", "`kinen team space list` shows them")
+        count = admin.delete_space(db, name) if yes else space.entries
+    notes = [] if yes else ["nothing was deleted: repeat it with --yes"]
+    data = {"space": name, "deleted": yes, "entries": count}
+    return Output(data, f"{name}: {counted(count, 'entries')}", notes=notes)
+
+
+@team.group()
+def person() -> None:
+    """People of the team; run it where the database is."""
+
+
+@person.command("list")
+@database_option
+@json_command
+def list_people(database: str) -> Output:
+    """List people: what they wrote, their valid tokens and their last request."""
+    from kinen.team import admin
+
+    with _database(database) as db:
+        entries = admin.people(db)
+    rows = [
+        {
+            **row._asdict(),
+            "last_request": row.last_request.isoformat() if row.last_request else None,
+        }
+        for row in entries
+    ]
+    text = "\n".join(
+        visible_line(
+            f"{row['name']}  {counted(row['entries'], 'entries')} in"
+            f" {counted(row['spaces'], 'spaces')}  {counted(row['tokens'], 'tokens')}"
+            f"  last request {(row['last_request'] or 'never')[:19]}"
+        )
+        for row in rows
+    )
+    return listing({"people": rows}, text, rows, "nobody yet: `kinen team token create` begins")
+
+
+@person.command("erase")
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="erase it; otherwise only say what would go")
+@database_option
+@json_command
+def erase_person(name: str, yes: bool, database: str) -> Output:
+    """Take back everything that somebody who left wrote, in all spaces, and end their tokens.
+
+    Colleagues' machines lose it at their next sync; their own machine keeps it.
+    """
+    from kinen.errors import NotFound
+    from kinen.team import admin
+
+    with _database(database) as db:
+        member = next((row for row in admin.people(db) if row.name == name), None)
+        if member is None:
+            raise NotFound(f"no person {name!r}", "`kinen team person list` shows them")
+        count, ended = admin.erase_person(db, name) if yes else (member.entries, member.tokens)
+    notes = [] if yes else ["nothing was erased: repeat it with --yes"]
+    data = {"person": name, "erased": yes, "entries": count, "tokens": ended}
+    text = f"{name}: {counted(count, 'entries')}, {counted(ended, 'tokens')}"
+    return Output(data, text, notes=notes)
+
+
 @team.command()
 @options(
     name=option("--name", "NAME", "only requests of this person"),
     space_name=option("--allow", "SPACE", "only requests of this space"),
     last_days=param("--last-days", "how far to look back", 7, least=1, metavar="N"),
-    limit=param("--limit -n", "lines at most", 100, least=1, metavar="N"),
+    limit=param("--limit -n", "lines at most; 0 for all", 100, least=0, metavar="N"),
     keep_days=param("--keep-days", "first remove what is older; 0 removes nothing", 0, metavar="N"),
 )
 @database_option

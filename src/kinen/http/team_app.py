@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
+from uuid import uuid4
 
 from anyio import to_thread
 from pydantic import ValidationError
@@ -17,15 +19,17 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from kinen import __version__
+from kinen.characters import visible_line
 from kinen.errors import KinenError
 from kinen.http.guard import PAGES, Receive, Refused, Scope, Send
-from kinen.http.team_gate import Gate, failure, refusal
+from kinen.http.team_gate import LIMITS, Gate, Limits, failure, refusal
 from kinen.http.team_metrics import Metrics
 from kinen.http.team_mirror import Mirrors
 from kinen.http.team_pages import TeamPages
 from kinen.http.team_schema import SCHEMA
 from kinen.memory import Memory
 from kinen.postgres.connection import Database
+from kinen.team import admin, audit
 from kinen.team.merge import PROTOCOL, encode, from_list, to_json
 from kinen.team.postgres import MOST_VERSIONS, PostgresTeam
 from kinen.team.schema import SERVER_ROLE
@@ -40,6 +44,7 @@ if TYPE_CHECKING:
 BODY_BYTES = 32 << 20
 SPACE_LENGTH = 200
 OLDEST_PROTOCOL = 1
+REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 log = logging.getLogger("kinen.team")
 
 
@@ -69,10 +74,13 @@ Act = Callable[[Call], Answer]
 class TeamServer:
     """The endpoints over one database; it holds nothing that another worker would need."""
 
-    def __init__(self, database: Database, metrics: Metrics, mirrors: Mirrors) -> None:
+    def __init__(
+        self, database: Database, metrics: Metrics, mirrors: Mirrors, limits: Limits = LIMITS
+    ) -> None:
         self._database = database
         self._metrics = metrics
-        self._gate = Gate(database)
+        self._limits = limits
+        self._gate = Gate(database, limits)
         self._mirrors = mirrors
 
     def app(self) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
@@ -97,9 +105,41 @@ class TeamServer:
 
         async def dispatch(scope: Scope, receive: Receive, send: Send) -> None:
             page = scope["type"] == "http" and scope["path"].startswith(PAGES)
-            await (pages if page else api)(scope, receive, send)
+            await self._logged(pages if page else api, scope, receive, send)
 
         return dispatch
+
+    async def _logged(self, app: Any, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that has an id: that of the proxy in front, or a new one.
+
+        One line of the log tells what became of it; no text of an entry and no token is in it.
+        """
+        begin = time.perf_counter()
+        sent = dict(scope.get("headers", ())).get(b"x-request-id", b"").decode("latin-1")
+        id_ = sent if REQUEST_ID.fullmatch(sent) else uuid4().hex
+        about: dict[str, Any] = {"request_id": id_, "status": 0}
+        scope.setdefault("state", {})["about"] = about
+
+        async def answer(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                about["status"] = message["status"]
+                message["headers"] = [*message["headers"], (b"x-request-id", id_.encode())]
+            await send(message)
+
+        try:
+            with self._metrics.in_progress():
+                await app(scope, receive, answer)
+        finally:
+            self._metrics.pool(self._database.pool_stats())
+            if log.isEnabledFor(logging.INFO):
+                client = scope.get("client") or ("",)
+                about |= {
+                    "method": scope.get("method", ""),
+                    "path": scope.get("path", ""),
+                    "address": client[0],
+                    "milliseconds": round((time.perf_counter() - begin) * 1000, 1),
+                }
+                log.info("request", extra={"about": about})
 
     async def _health(self, _: Request) -> Response:
         return JSONResponse({"status": "ok", "version": __version__})
@@ -124,11 +164,7 @@ class TeamServer:
                 body = await _body(request) if request.method == "POST" else None
                 response = await to_thread.run_sync(self._answer, request, token, right, act, body)
             except (KinenError, Refused) as error:
-                refused = refusal(error)
-                if refused.status >= 500:
-                    log.warning("%s %s: %s", request.method, request.url.path, error)
-                headers = {"Retry-After": "1"} if refused.status in (429, 503) else None
-                response = JSONResponse(failure(refused), refused.status, headers)
+                response = _failed(request, error)
             response.headers["X-Kinen-Protocol"] = str(PROTOCOL)
             path = request.url.path
             self._metrics.count(path, response.status_code, time.perf_counter() - start)
@@ -142,14 +178,9 @@ class TeamServer:
         return self._gate.enter(text if scheme.lower() == "bearer" else "", address)
 
     def _answer(self, request: Request, token: Token, right: str, act: Act, body: Any) -> Response:
-        space = unquote(request.headers.get("x-kinen-space", ""))
-        if len(space) > SPACE_LENGTH or not space.isprintable():
-            raise Refused(400, "X-Kinen-Space is not the name of a space")
-        # Refuse machines that this server no longer understands; newer ones are understood.
-        text = request.headers.get("x-kinen-protocol", "1")
-        number = int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
-        if number < OLDEST_PROTOCOL:
-            raise Refused(400, f"this server speaks protocol {PROTOCOL}", "update kinen")
+        space = _space(request)
+        request.state.about |= {"person": token.person, "token": token.id, "space": space}
+        _check_protocol(request)
         answer = Answer(None)
         status = 200
         try:
@@ -198,6 +229,8 @@ class TeamServer:
         erased = bool(_number(call.request, "erased", 0, 1))
         page = self._team(call).pull(after, limit, erased=erased)
         self._metrics.add("pulled", len(page.versions))
+        if not erased:
+            self._metrics.behind(page.newest - after)
         versions = [to_json(version) for version in page.versions]
         content = {
             "versions": versions,
@@ -233,6 +266,11 @@ class TeamServer:
         if type(items) is not list or len(items) > MOST_VERSIONS:
             raise Refused(400, f"versions is not a list of at most {MOST_VERSIONS:,}")
         versions, invalid = from_list(items)
+        quota = self._limits.quota
+        if quota and audit.entry_count(self._database, call.space) >= quota:
+            full = f"the quota of this space is reached: {quota:,} entries"
+            invalid |= {visible_line(each.ref): full for each in versions if not each.erased}
+            versions = [version for version in versions if version.erased]
         pushed = self._team(call).push(versions)
         count = len(versions) - len(pushed.invalid)
         self._metrics.add("pushed", count)
@@ -251,20 +289,7 @@ class TeamServer:
         return Answer({"entries": count}, count)
 
     def _search(self, call: Call) -> Answer:
-        values: Any = call.body
-        if values is None:
-            pairs = call.request.query_params
-            lists = {name for name, row in Search.params.items() if row.many and not row.joined}
-            values = {name: pairs.getlist(name) if name in lists else pairs[name] for name in pairs}
-        try:
-            request = SearchRequest.model_validate(values)
-        except ValidationError as error:
-            raise Refused(400, complaint(error.errors())) from None
-        if request.space:
-            raise Refused(400, "a search is of one space", "name it by X-Kinen-Space")
-        if request.near or request.as_of:
-            raise Refused(400, "a team's space has no repository", "leave out near and as_of")
-        values = values_of(Search, request)
+        values = _search_values(call)
 
         def work(memory: Memory) -> Any:
             return call_of(Search, values, memory).answer(memory).data
@@ -275,7 +300,39 @@ class TeamServer:
         return Answer(content, len(content["results"]))
 
     def _show_metrics(self, _: Call) -> Answer:
-        return Answer(self._metrics.text())
+        return Answer(self._metrics.text(lambda: admin.spaces(self._database)))
+
+
+def _failed(request: Request, error: KinenError | Refused) -> Response:
+    refused = refusal(error)
+    if refused.status >= 500:
+        log.warning(
+            "%s %s: %s",
+            request.method,
+            request.url.path,
+            error,
+            extra={"about": {"request_id": request.state.about["request_id"]}},
+        )
+    headers = {"Retry-After": "1"} if refused.status in (429, 503) else None
+    return JSONResponse(failure(refused), refused.status, headers)
+
+
+def _search_values(call: Call) -> dict[str, Any]:
+    """The fields of a search, of the body or of the address; the space is that of the header."""
+    values: Any = call.body
+    if values is None:
+        pairs = call.request.query_params
+        lists = {name for name, row in Search.params.items() if row.many and not row.joined}
+        values = {name: pairs.getlist(name) if name in lists else pairs[name] for name in pairs}
+    try:
+        request = SearchRequest.model_validate(values)
+    except ValidationError as error:
+        raise Refused(400, complaint(error.errors())) from None
+    if request.space:
+        raise Refused(400, "a search is of one space", "name it by X-Kinen-Space")
+    if request.near or request.as_of:
+        raise Refused(400, "a team's space has no repository", "leave out near and as_of")
+    return values_of(Search, request)
 
 
 async def _body(request: Request) -> Any:
@@ -292,6 +349,21 @@ async def _body(request: Request) -> Any:
     if type(body) is not dict:
         raise Refused(400, "the body is not a JSON object")
     return body
+
+
+def _space(request: Request) -> str:
+    space = unquote(request.headers.get("x-kinen-space", ""))
+    if len(space) > SPACE_LENGTH or not space.isprintable():
+        raise Refused(400, "X-Kinen-Space is not the name of a space")
+    return space
+
+
+def _check_protocol(request: Request) -> None:
+    """Refuse machines that this server no longer understands; newer ones are understood."""
+    text = request.headers.get("x-kinen-protocol", "1")
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
+    if number < OLDEST_PROTOCOL:
+        raise Refused(400, f"this server speaks protocol {PROTOCOL}", "update kinen")
 
 
 def _number(request: Request, name: str, default: int, most: int) -> int:

@@ -12,20 +12,31 @@ from typing import Any
 from kinen.errors import Busy, Denied, InvalidEntry, KinenError
 from kinen.http.app import STATUS
 from kinen.http.guard import FAULTS, Refused, digest
+from kinen.model.tuples import NamedTuple
 from kinen.postgres.connection import Database
 from kinen.team import audit, tokens
 from kinen.team.tokens import EVERY, Token
 
-RATE = 20.0
-"""Requests a second of one token, on average."""
-BURST = 200.0
-"""Requests at once after a pause."""
 STRANGERS = 5.0
 """Refused tokens a second of one address."""
 MOST_BUCKETS = 10_000
 BROWSER_HOURS = 12
 """How long a browser stays signed in."""
 UNKNOWN = "the token is missing, wrong, expired or revoked"
+
+
+class Limits(NamedTuple):
+    """What one token may do, in each worker, and how much a space may hold."""
+
+    rate: float = 20.0
+    """Requests a second, on average."""
+    burst: float = 200.0
+    """Requests at once after a pause."""
+    quota: int = 0
+    """Entries of a space; 0 for any number."""
+
+
+LIMITS = Limits()
 
 
 class Buckets:
@@ -52,9 +63,9 @@ class Buckets:
 class Gate:
     """Everything that is decided before a request is answered."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, limits: Limits = LIMITS) -> None:
         self._database = database
-        self._people = Buckets(RATE, BURST)
+        self._people = Buckets(limits.rate, limits.burst)
         self._strangers = Buckets(STRANGERS, STRANGERS * 4)
 
     def enter(self, text: str, address: str) -> Token:

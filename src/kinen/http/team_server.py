@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
 import os
 import shutil
 import signal
@@ -11,6 +13,7 @@ import ssl
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 import uvicorn
@@ -18,13 +21,17 @@ import uvicorn
 from kinen.errors import KinenError
 from kinen.http.server import HEAD_BYTES
 from kinen.http.team_app import TeamServer
-from kinen.http.team_metrics import Metrics
+from kinen.http.team_gate import LIMITS, Limits
+from kinen.http.team_metrics import Metrics, forget_worker
 from kinen.http.team_mirror import Mirrors
 from kinen.postgres.connection import Database
+from kinen.team.audit import forget_before
 from kinen.team.schema import prepare
+from kinen.text import iso
 
 GRACE_SECONDS = 10
 """How long requests under way may take after a signal to stop."""
+TRIM_SECONDS = 3600
 PAUSE_SECONDS = 0.5
 """Between the death of a worker and its successor."""
 
@@ -39,6 +46,13 @@ class Options:
     workers: int = 2
     certificate: str = ""
     key: str = ""
+    limits: Limits = LIMITS
+    log: str = "text"
+    """`json` writes one line for each request, with its id; `text` only what went wrong."""
+    forwarded: str = ""
+    """Addresses of proxies whose X-Forwarded-For and -Proto are believed."""
+    audit_days: int = 0
+    """How long the audit is kept; 0 for ever."""
 
 
 def run(options: Options) -> None:
@@ -46,27 +60,11 @@ def run(options: Options) -> None:
     with Database(options.database) as database:
         prepare(database)
     _check_certificate(options)
-    try:
-        family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-        server = socket.create_server((options.host, options.port), family=family, backlog=512)
-    except OSError as error:
-        raise KinenError(
-            f"cannot listen on {options.host}:{options.port}: {os.strerror(error.errno or 0)}",
-            "choose another port or host",
-        ) from error
-    server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # or a body waits 40 ms for an ACK
-    listener = server
+    listener = _listen(options)
     scheme = "https" if options.certificate else "http"
     port = listener.getsockname()[1]
     print(f"team server on {scheme}://{options.host}:{port} (pid {os.getpid()})", flush=True)
-    # A private folder for copies of spaces; those of servers that were killed are removed.
-    prefix = f"kinen-team-{os.getuid()}-"
-    above = tempfile.gettempdir()
-    for name in os.listdir(above):
-        pid = name.removeprefix(prefix).partition("-")[0]
-        if name.startswith(prefix) and pid.isdecimal() and not _runs(int(pid)):
-            shutil.rmtree(os.path.join(above, name), ignore_errors=True)
-    folder = tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-")
+    folder = _copies_folder()
     try:
         Supervisor(options, listener, folder).run()
     finally:
@@ -85,6 +83,30 @@ def _check_certificate(options: Options) -> None:
             f"the certificate or its key cannot be used: {error.strerror or error}",
             "give PEM files that belong together, the key without a passphrase",
         ) from error
+
+
+def _copies_folder() -> str:
+    """A private folder for copies of spaces; those of servers that were killed are removed."""
+    prefix = f"kinen-team-{os.getuid()}-"
+    above = tempfile.gettempdir()
+    for name in os.listdir(above):
+        pid = name.removeprefix(prefix).partition("-")[0]
+        if name.startswith(prefix) and pid.isdecimal() and not _runs(int(pid)):
+            shutil.rmtree(os.path.join(above, name), ignore_errors=True)
+    return tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-")
+
+
+def _listen(options: Options) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+        server = socket.create_server((options.host, options.port), family=family, backlog=512)
+    except OSError as error:
+        raise KinenError(
+            f"cannot listen on {options.host}:{options.port}: {os.strerror(error.errno or 0)}",
+            "choose another port or host",
+        ) from error
+    server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # or a body waits 40 ms for an ACK
+    return server
 
 
 def _runs(pid: int) -> bool:
@@ -122,6 +144,7 @@ class Supervisor:
             pid, _ = os.wait()
             self._workers.discard(pid)
             shutil.rmtree(os.path.join(self._folder, str(pid)), ignore_errors=True)
+            forget_worker(pid)
             if not self._stopping:
                 time.sleep(PAUSE_SECONDS)
                 self._fork()
@@ -148,29 +171,64 @@ class Supervisor:
             os.close(self._lifeline[1])
             thread = threading.Thread(target=_end_with, args=(self._lifeline[0],), daemon=True)
             thread.start()
-            # Answer requests, in a process of its own.
-            options = self._options
-            database = Database(options.database, application="kinen team")
-            mirrors = Mirrors(database, os.path.join(self._folder, str(os.getpid())))
-            config = uvicorn.Config(
-                TeamServer(database, self._metrics, mirrors).app(),
-                loop="asyncio",
-                ws="none",
-                lifespan="off",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                proxy_headers=False,
-                h11_max_incomplete_event_size=HEAD_BYTES,
-                timeout_graceful_shutdown=GRACE_SECONDS,
-                ssl_certfile=options.certificate or None,
-                ssl_keyfile=options.key or None,
-            )
-            asyncio.run(uvicorn.Server(config).serve(sockets=[self._listener]))
-            database.close()
+            self._work()
             code = 0
         finally:
             os._exit(code)
+
+    def _work(self) -> None:
+        """Answer requests, in a process of its own."""
+        options = self._options
+        if options.log == "json":
+            handler = logging.StreamHandler()
+            handler.setFormatter(JsonLines())
+            logging.basicConfig(level=logging.INFO, handlers=[handler])
+        database = Database(options.database, application="kinen team")
+        if options.audit_days:
+            keep = (database, options.audit_days)
+            threading.Thread(target=_trim_audit, args=keep, name="audit", daemon=True).start()
+        mirrors = Mirrors(database, os.path.join(self._folder, str(os.getpid())))
+        config = uvicorn.Config(
+            TeamServer(database, self._metrics, mirrors, options.limits).app(),
+            loop="asyncio",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=bool(options.forwarded),
+            forwarded_allow_ips=options.forwarded or None,
+            h11_max_incomplete_event_size=HEAD_BYTES,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+            ssl_certfile=options.certificate or None,
+            ssl_keyfile=options.key or None,
+        )
+        asyncio.run(uvicorn.Server(config).serve(sockets=[self._listener]))
+        database.close()
+
+
+class JsonLines(logging.Formatter):
+    """A record of the log as an object of JSON on one line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": iso(record.created),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, "about", {}),
+        }
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+def _trim_audit(database: Database, days: int) -> None:
+    """Remove old requests from the audit, now and every hour."""
+    while True:
+        with suppress(KinenError):
+            forget_before(database, days)
+        time.sleep(TRIM_SECONDS)
 
 
 def _end_with(lifeline: int) -> None:

@@ -7,8 +7,19 @@ ARRIVED = "team.arrived"
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable
-    from typing import Any
+
+
+class Colleague(str):
+    """The name of a colleague, and of the machine that an entry was written on."""
+
+    machine = ""
+
+    @staticmethod
+    def on(name: str, machine: str) -> Colleague:
+        """A machine is named by its host name, without the end that makes it unique."""
+        author = Colleague(name)
+        author.machine = machine.rpartition("-")[0] or machine[:8]
+        return author
 
 
 def team_person(db: sqlite3.Connection) -> str:
@@ -19,14 +30,14 @@ def team_person(db: sqlite3.Connection) -> str:
     return str(row[0] or "") if row else ""
 
 
-def team_author(db: sqlite3.Connection, ref: str, person: str) -> str:
+def team_author(db: sqlite3.Connection, ref: str, person: str) -> Colleague:
     """The colleague who wrote an entry; empty if it was the person."""
     noun, _, id_ = ref.partition(":")
     row = db.execute(
-        "SELECT author FROM team_entries WHERE noun = ? AND id = ? AND author != ?",
+        "SELECT author, machine FROM team_entries WHERE noun = ? AND id = ? AND author != ?",
         (noun, id_, person),
     ).fetchone()
-    return str(row[0]) if row else ""
+    return Colleague.on(*map(str, row)) if row else Colleague()
 
 
 def arrival(db: sqlite3.Connection, ref: str, claimed: int) -> int:
@@ -38,27 +49,17 @@ def arrival(db: sqlite3.Connection, ref: str, claimed: int) -> int:
     return min(claimed, int(row[0])) if row else claimed
 
 
-def colleague(db: sqlite3.Connection, ref: str) -> str:
+def colleague(db: sqlite3.Connection, ref: str) -> Colleague:
     """The colleague who wrote an entry; empty for one's own, and without a team."""
     person = team_person(db)
-    return team_author(db, ref, person) if person else ""
+    return team_author(db, ref, person) if person else Colleague()
 
 
-def attributed(db: sqlite3.Connection, entries: Iterable[Any]) -> list[Any]:
-    """Entries of the journal, those of colleagues with their names (`by`)."""
-    person = team_person(db)
-    if not person:
-        return list(entries)
-    signed = []
-    for entry in entries:
-        names = {"by": team_author(db, entry.ref, person)}
-        newer = getattr(entry, "superseded_by", "")
-        if newer:
-            names["successor_by"] = team_author(db, f"memory:{newer}", person)
-        signed.append(entry._replace(**names) if any(names.values()) else entry)
-    return signed
+def signature(author: str, agent: str = "") -> str:
+    """What stands behind an entry of a colleague: who wrote it, with which agent, on what machine.
 
-
-def signature(author: str) -> str:
-    """What stands behind an entry of a colleague."""
-    return f" by {author}" if author else ""
+    Whoever names no machine, such as the author of a commit, is a name alone.
+    """
+    about = ", ".join(filter(None, (agent, getattr(author, "machine", ""))))
+    behind = f" ({about})" if about else ""
+    return f" by {author}{behind}" if author else ""

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from kinen.errors import NotFound
-from kinen.journal import queries
+from kinen.journal import edits, queries
 from kinen.journal.memories import drawn_from_any
 from kinen.journal.schema import OF_CAPSULE
 from kinen.model.kinds import REDACTED
@@ -60,6 +60,7 @@ def erase(journal: LocalJournal, name: str, *, forget: bool, now: int) -> Erased
         for ref in drawn_from_any(db, refs):
             empty(db, "memory", ref.partition(":")[2], forget=forget, now=now)
             refs.append(ref)
+        edits.settle(db)
         return Erased(tuple(refs), _containing(db, texts))
 
 
@@ -93,8 +94,7 @@ def tombstone(db: sqlite3.Connection, ref: str) -> None:
 
 def suppress(journal: LocalJournal, refs: Iterable[str], now: int) -> None:
     with journal.writing() as db:
-        rows = ((ref, now) for ref in refs)
-        db.executemany("INSERT OR IGNORE INTO suppressed VALUES (?, ?)", rows)
+        edits.mark(db, refs, now)
 
 
 def unsuppress(journal: LocalJournal, name: str) -> str:
@@ -108,8 +108,8 @@ def unsuppress(journal: LocalJournal, name: str) -> str:
         if row is None:
             hint = "redacted text is gone for good; `kinen index status` shows hidden files"
             raise NotFound(f"{name!r} is not hidden", hint)
-        with_it = "ref = ?1 OR (at = ?2 AND ?1 LIKE 'capsule:%')"
-        db.execute(f"DELETE FROM suppressed WHERE {with_it}", row)
+        with_it = "ref = :ref OR (at = :at AND :ref LIKE 'capsule:%')"
+        db.execute(f"DELETE FROM suppressed WHERE {with_it}", {"ref": row[0], "at": row[1]})
         return str(row[0])
 
 

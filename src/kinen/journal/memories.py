@@ -24,6 +24,7 @@ _COLUMNS = (
     "created_at",
     "derived_from",
     "superseded_by",
+    "edits",
     *Scope._fields,
 )
 _PLACES = ", ".join(f":{column}" for column in _COLUMNS)
@@ -109,7 +110,8 @@ def cells(memory: Learned) -> dict[str, str | int | float]:
 def new_cells(memory: Learned) -> dict[str, str | int | float]:
     """All cells of a new memory, its secrets masked."""
     scope = dict(zip(Scope._fields, names(memory.scope), strict=True))
-    return {**cells(memory), "type": memory.type, "content": name(memory.content), **scope}
+    fixed = {"type": memory.type, "content": name(memory.content), "edits": memory.edits}
+    return {**cells(memory), **fixed, **scope}
 
 
 def merge(existing: Learned, memory: Learned) -> Learned:

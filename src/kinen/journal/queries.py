@@ -93,7 +93,7 @@ NOUNS = {
         "memories",
         "created_at",
         f"id, type, content, confidence, created_at, derived_from, superseded_by, {_SCOPE},"
-        " redacted, forgotten_at",
+        " redacted, forgotten_at, edits",
         Learned,
     ),
 }

@@ -96,7 +96,7 @@ def sessions(db: sqlite3.Connection, but: str, now: int) -> list[Recent]:
 
     In a team as many of one's own as of colleagues.
     """
-    from kinen.journal.authors import arrival, team_author, team_person
+    from kinen.journal.authors import arrival, signature, team_author, team_person
 
     person = team_person(db)
     foreign = "EXISTS (SELECT 1 FROM team_entries t WHERE t.noun = 'capsule' AND t.id = c.id"
@@ -137,7 +137,7 @@ def sessions(db: sqlite3.Connection, but: str, now: int) -> list[Recent]:
             session.foreign = True
             session.at = arrival(db, f"capsule:{id_}", session.at)
         place = f"{agent or 'a session'} on {session.branch}" if session.branch else agent
-        session.who = f"{place} by {colleague}" if colleague else place
+        session.who = f"{place}{signature(colleague)}" if colleague else place
         if session.outcome.startswith(STOPPED) and not session.running:
             session.who += f", {STOPPED[:-2]}"
         latest.append(session)

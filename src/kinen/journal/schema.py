@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Row = tuple[str | int, ...]
     """The values of an observation in the order of `COLUMNS`."""
 
-SCHEMA = 8
+SCHEMA = 9
 """The number of the newest migration."""
 COLUMNS = (
     *("id", "kind", "content", "provenance", "ts", "session", "repo", "agent", "user", "task"),

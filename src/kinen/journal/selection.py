@@ -36,6 +36,7 @@ _REFERENCES = {
     "capsule": "live_ref('capsule', capsule)",
     "parent": "live_ref('capsule', parent)",
     "superseded_by": "live_ref('memory', superseded_by)",
+    "edits": "live_ref('memory', edits)",
     "evidence_refs": "live_refs('observation', evidence_refs)",
     "derived_from": "live_refs('', derived_from)",
 }
@@ -161,6 +162,7 @@ def _where(table: str, only: Filter) -> str:
         condition = _SHARED[table].format(erased=TABLES[table].erased, observations=observations)
         live = f"{live} AND {condition}"
     if table in ("suppressed", "tag_ops"):
+        live = "NOT replaced" if table == "suppressed" and not only.shared else live
         return "0" if only.partial else live
     if table == "pins":
         return f"{live} AND ({_where_pins(only)})"

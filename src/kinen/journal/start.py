@@ -275,16 +275,23 @@ def sources_of(
     """
     from kinen.characters import visible_line
     from kinen.journal.admission import RECORDED
-    from kinen.journal.authors import team_author, team_person
+    from kinen.journal.authors import signature, team_author, team_person
 
     person = team_person(db) if db else ""
+    open_questions = {}
+    if db and person:
+        from kinen.journal.edits import questions
+
+        open_questions = questions(db)
     words = {}
     files: dict[str, str] = {}
     for ref in dict.fromkeys(refs):
         path = ref.partition(":")[2]
         if ref.startswith(RECORDED):
             author = team_author(db, ref, person) if db and person else ""
-            words[ref] = f" by {visible_line(author)[:AUTHOR]}" if author else ""
+            words[ref] = visible_line(signature(author))[:AUTHOR] if author else ""
+            if ref in open_questions:
+                words[ref] += f" ({visible_line(str(open_questions[ref]))[:SOURCE]})"
             if ref in admission.drawn:
                 words[ref] += f" (from {visible_line(admission.drawn[ref])[:SOURCE]})"
         elif not admission.is_own(path):

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kinen.consolidation.fold import memory_id
 from kinen.errors import Ambiguous, EmbedError, NotFound, QueryError, UnsafeFile
-from kinen.journal import erase, queries
+from kinen.journal import edits, queries
 from kinen.journal import memories as learn
-from kinen.journal.authors import attributed
+from kinen.journal.edits import attributed
 from kinen.journal.memories import Origin, origin
 from kinen.memory.core import Core
 from kinen.model.journal import Clock, Finding, Learned
@@ -38,6 +38,8 @@ LONGEST = 2_000
 REMEMBERED = 20
 """Corrections that can be undone, the last one first."""
 HINT = "`kinen memories list` shows them"
+SHOWED = "+"
+HID = "-"
 
 
 class Corrections:
@@ -61,25 +63,34 @@ class Corrections:
         return cast("Learned", attributed(self._core.store.db, [memory])[0])
 
     def hide(self, name: str) -> Learned:
-        """Hide a memory everywhere; it is not drawn again, and can be restored."""
+        """Hide a memory everywhere; it is not drawn again, and can be restored.
+
+        All versions of it go, if it is the one that is shown, else the one that is named.
+        """
         memory = self.get(name)
-        self._hide(memory.ref)
-        self._remember("hide", memory.ref)
+        self._remember("hide", memory.ref, "", *self._marked(hidden=self._standing(memory.id)))
         return memory
 
     def restore(self, name: str) -> Learned:
-        """Show a hidden memory again."""
+        """Show a hidden memory again, in this version."""
         memory = self.get(name)
-        self._show(memory.ref)
-        self._remember("restore", memory.ref)
-        return memory
+        versions = edits.family(self._core.store.db, memory.id)
+        before = [memory.id, *versions.before(memory.id)]
+        after = [id_ for id_ in versions.versions if id_ not in before]
+        self._remember("restore", memory.ref, "", *self._marked(before, after))
+        return self.get(memory.ref)
 
     def edit(self, name: str, content: str) -> Learned:
-        """Put a memory into other words: a new one with the same sources, and the old one hidden.
+        """Put a memory into other words: a new version with the same sources replaces it.
 
         A person's words are certain. The same words as before change nothing.
         """
         old = self.get(name)
+        db = self._core.store.db
+        versions = edits.family(db, old.id)
+        heads = versions.heads()
+        if heads and old.id not in (head.id for head in heads):
+            old = self.get(heads[0].id)  # the one that replaced it
         text = " ".join(content.split())
         if not text or len(text) > LONGEST:
             raise QueryError("no wording, or a long one", f"use 1 to {LONGEST:,} characters")
@@ -90,25 +101,44 @@ class Corrections:
             created_at=round(now() * 1000),
             superseded_by="",
             redacted=False,
+            edits=old.id,
         )
         if new.id == old.id:
             return old
         self._store(new)
-        self._show(new.ref)
-        self._hide(old.ref)
-        self._remember("edit", new.ref, old.ref)
+        follows = queries.entry(db, "memory", new.id).edits == old.id
+        # words that were there before have a place of their own
+        marks = self._marked([new.id, *versions.before(old.id), *([old.id] * follows)])
+        if not follows:
+            marks += self._marked(hidden=[old.id])
+        self._remember("edit", new.ref, old.ref, *marks)
         return self.get(new.ref)
 
-    def merge(self, name: str, into: str) -> Learned:
-        """Give the sources of a memory to another one, and hide it."""
+    def merge(self, name: str, into: str = "") -> Learned:
+        """Give the sources of a memory to another one, and hide it.
+
+        Without another one, what was edited at the same time is merged into the version that is
+        shown.
+        """
         memory = self.get(name)
-        other = self.get(into)
-        if memory.id == other.id:
+        versions = edits.family(self._core.store.db, memory.id)
+        if into:
+            merged = [memory]
+            other = self.get(into)
+        else:
+            other, *merged = [self.get(head.id) for head in versions.heads()] or [memory]
+            if not merged:
+                raise QueryError(
+                    "nobody edited it at the same time", "name the memory that it is merged into"
+                )
+        if other.id in (each.id for each in merged):
             raise QueryError("a memory cannot be merged into itself", "name another one")
-        new = [ref for ref in memory.derived_from if ref not in other.derived_from]
-        self._store(other._replace(derived_from=(*other.derived_from, *new)))
-        self._hide(memory.ref)
-        self._remember("merge", memory.ref, other.ref, *new)
+        sources = dict.fromkeys(ref for each in merged for ref in each.derived_from)
+        new = [ref for ref in sources if ref not in other.derived_from]
+        if new:
+            self._store(other._replace(derived_from=(*other.derived_from, *new)))
+        marks = self._marked(hidden=[each.id for each in merged])
+        self._remember("merge", merged[0].ref, other.ref, *marks, *new)
         return self.get(other.ref)
 
     def supersede(self, name: str, by: str) -> Learned:
@@ -128,17 +158,22 @@ class Corrections:
             raise NotFound(
                 "no correction to undo", "edit, merge, supersede or forget a memory first"
             )
-        action, ref, other, *sources = corrections.pop()
+        action, ref, other, *rest = corrections.pop()
+        visible = [mark[1:] for mark in rest if mark[0] == HID]
+        hidden = [mark[1:] for mark in rest if mark[0] == SHOWED]
+        sources = [source for source in rest if source[0] not in (HID, SHOWED)]
         if action == "supersede":
             self._store(self.get(ref)._replace(superseded_by=other))
         elif action == "edit":
-            self._show(other)
-            self._hide(ref)
+            visible.append(other)
+            hidden.append(ref)
             ref = other
-        elif action == "restore":
-            self._hide(ref)
-        else:
-            self._show(ref)
+        elif not (visible or hidden):  # of an older kinen
+            (hidden if action == "restore" else visible).append(ref)
+        self._marked(
+            [each.removeprefix("memory:") for each in visible],
+            [each.removeprefix("memory:") for each in hidden],
+        )
         if sources:
             with self._core.store.writing() as db:
                 learn.drop_sources(db, other.removeprefix("memory:"), sources)
@@ -149,17 +184,23 @@ class Corrections:
         with self._core.store.translated():
             learn.learn(self._core.store.db, [memory])
 
-    def _hide(self, ref: str) -> None:
-        erase.suppress(self._core.store, [ref], round(now() * 1000))
+    def _standing(self, id_: str) -> list[str]:
+        """What is hidden with a version: all of the memory, unless another version is shown."""
+        versions = edits.family(self._core.store.db, id_)
+        return [id_] if id_ in (head.id for head in versions.heads()[1:]) else [*versions.versions]
 
-    def _show(self, ref: str) -> None:
-        if ref in queries.suppressed(self._core.store.db):
-            erase.unsuppress(self._core.store, ref)
+    def _marked(self, visible: Iterable[str] = (), hidden: Iterable[str] = ()) -> list[str]:
+        """Show and hide memories by their ids; returns what changed, for `undo`."""
+        with self._core.store.writing() as db:
+            off = edits.unmark(db, [f"memory:{id_}" for id_ in visible])
+            on = edits.mark(db, [f"memory:{id_}" for id_ in hidden], round(now() * 1000))
+            edits.settle(db)
+        return [*(SHOWED + ref for ref in off), *(HID + ref for ref in on)]
 
     def _corrections(self) -> list[list[str]]:
         """The last corrections, oldest first: what was done, the ref, another ref or id.
 
-        After those of a merge come the sources that the other memory got.
+        Then come the refs that were shown and hidden, and the sources that the other memory got.
         """
         return list(json.loads(self._core.store.noted("corrections") or "[]"))
 

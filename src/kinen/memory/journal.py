@@ -11,7 +11,7 @@ from kinen import ids, paths
 from kinen.errors import NotFound, QueryError
 from kinen.ids import milliseconds
 from kinen.journal import erase, queries
-from kinen.journal.authors import attributed
+from kinen.journal.edits import attributed
 from kinen.journal.queries import Activity, recent_activity, short_ids
 from kinen.journal.schema import LATEST
 from kinen.journal.write import observation_row

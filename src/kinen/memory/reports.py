@@ -545,7 +545,7 @@ def _title(report: SessionReport, several: bool) -> str:
 
 def _who(report: SessionReport) -> str:
     """The agent of a session, and the colleague whose it was: `codex by ada`."""
-    return f"{report.agent} by {report.by}".strip() if report.by else report.agent
+    return f"{report.agent}{signature(report.by)}".strip()
 
 
 def _block(report: SessionReport, tokens: int) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from kinen.errors import NotFound, QueryError, UnsafeFile
+from kinen.journal.authors import Colleague
 from kinen.model.journal import Observation
 from kinen.model.records import Record
 from kinen.model.tuples import NamedTuple
@@ -159,7 +160,7 @@ def _version(row: Version, record: Record) -> FileVersion:
         whole=row.text is not None,
         text=row.passage if row.text is None else row.text,
         commit=f"commit:{row.commit}" if row.commit else "",
-        by=str(about.get("by", "")),
+        by=Colleague.on(about.get("by", ""), about.get("machine", "")),
         origin=str(about.get("origin", "")),
     )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.errors import GitError, NotFound, QueryError, Unreadable, UnsafeFile
 from kinen.index.git import queries as past
+from kinen.journal.authors import Colleague
 from kinen.memory.traces import Traces
 from kinen.model.journal import Observation
 from kinen.model.records import Query, Record
@@ -595,7 +596,9 @@ class Why:
             lines=0,
             total=0,
             at=record.at if record else "",
-            by=str(about.get("author" if about.get("origin") else "by", "")),
+            by=Colleague.on(
+                about.get("author" if about.get("origin") else "by", ""), about.get("machine", "")
+            ),
             origin=str(about.get("origin", "")),
         )
 

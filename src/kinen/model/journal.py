@@ -124,10 +124,16 @@ class Learned(NamedTuple):
     scope: Scope = Scope()
     redacted: bool = False
     forgotten_at: int = 0
+    edits: str = ""
+    """The id of the memory whose wording it replaced."""
     by: str = ""
     """The colleague who wrote it, where that was looked up; empty for one's own."""
     successor_by: str = ""
     """The colleague who wrote the memory that superseded it."""
+    also: tuple[Any, ...] = ()
+    """Other versions of it, which somebody wrote at the same time; where that was looked up."""
+    question: str = ""
+    """Who forgot it while it was edited."""
 
     @property
     def ref(self) -> str:

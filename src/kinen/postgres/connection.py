@@ -22,6 +22,10 @@ OLDEST_SERVER = 150000
 CONNECT_SECONDS = 10
 STATEMENT_SECONDS = 30
 MOST_CONNECTIONS = 8
+WAIT_SECONDS = 10
+"""How long a request waits for a connection of the pool."""
+RECONNECT_SECONDS = 3
+_TIMEOUT = "SELECT setting FROM pg_settings WHERE name = 'statement_timeout'"
 SCHEMA = "kinen"
 """The schema of kinen's tables, unless the address names another with `?schema=`."""
 _OURS = re.compile(rf'\b{SCHEMA}(?="?\.|_team\b|_member\b)')
@@ -112,16 +116,24 @@ class Database:
     ) -> None:
         self.place = place(url)
         self._url, self.schema = split_schema(url)
+        self._settings = {
+            "statement_timeout": int(seconds * 1000),
+            "idle_in_transaction_session_timeout": 600_000,
+            "client_min_messages": "warning",
+            # plans are made for the spaces that a statement names: most partitions are left out
+            "plan_cache_mode": "force_custom_plan",
+            # statements are short: compiling one takes longer than it runs
+            "jit": "off",
+        }
         self._options: dict[str, Any] = {
             "application_name": application,
             "connect_timeout": CONNECT_SECONDS,
-            "options": f"-c statement_timeout={int(seconds * 1000)}"
-            " -c idle_in_transaction_session_timeout=600000 -c client_min_messages=warning"
-            # plans are made for the spaces that a statement names: most partitions are left out
-            " -c plan_cache_mode=force_custom_plan"
-            # statements are short: compiling one takes longer than it runs
-            " -c jit=off",
+            "options": " ".join(f"-c {name}={value}" for name, value in self._settings.items()),
         }
+        self._local_settings = "; ".join(
+            f"SET LOCAL {name} = {value}" for name, value in self._settings.items()
+        )
+        self._through_bouncer = False
         if self.schema != SCHEMA:
             self._options["cursor_factory"] = cursor_for(self.schema)
         self._most = most
@@ -134,7 +146,19 @@ class Database:
     def connect(self, *, autocommit: bool = False) -> Connection:
         """A connection outside the pool, for work that outlives a transaction: LISTEN, locks."""
         with translated(self.place):
-            connection = psycopg.connect(self._url, autocommit=autocommit, **self._options)
+            try:
+                connection = psycopg.connect(self._url, autocommit=autocommit, **self._options)
+            except psycopg.OperationalError as error:
+                if "startup parameter" not in str(error):
+                    raise
+                connection = self._connect_bouncer(autocommit)
+            else:
+                row = connection.execute(_TIMEOUT).fetchone()
+                if row != (str(self._settings["statement_timeout"]),):  # it ignores parameters
+                    connection.close()
+                    connection = self._connect_bouncer(autocommit)
+                elif not autocommit:
+                    connection.rollback()
         version = connection.info.server_version
         if version < OLDEST_SERVER:
             connection.close()
@@ -143,6 +167,16 @@ class Database:
                 "version 15 or newer is needed",
             )
         return connection
+
+    def _connect_bouncer(self, autocommit: bool) -> Connection:
+        """Connect to PgBouncer: another server process may answer each transaction.
+
+        So nothing is kept beyond one, neither settings nor prepared statements.
+        """
+        self._options.pop("options", None)
+        self._options["prepare_threshold"] = None
+        self._through_bouncer = True
+        return psycopg.connect(self._url, autocommit=autocommit, **self._options)
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
@@ -155,6 +189,8 @@ class Database:
         with translated(self.place):
             try:
                 with pool.connection() as connection:
+                    if self._through_bouncer:
+                        connection.execute(sql.SQL(self._local_settings))
                     yield connection
             except psycopg.OperationalError:
                 if connection and connection.closed:  # so are the others: the server went away
@@ -165,6 +201,9 @@ class Database:
     def statement(self) -> Iterator[Connection]:
         """A connection of the pool for single statements: each is a transaction of its own."""
         with self.transaction() as connection:
+            if self._through_bouncer:
+                yield connection
+                return
             connection.autocommit = True
             try:
                 yield connection
@@ -177,6 +216,10 @@ class Database:
         with self.transaction() as connection:
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield connection
+
+    def pool_stats(self) -> dict[str, int]:
+        """How many connections the pool has, how many are free, and how many requests wait."""
+        return self._pool.get_stats() if self._pool else {}
 
     def close(self) -> None:
         """End the connections of the pool."""
@@ -198,7 +241,9 @@ class Database:
             kwargs=self._options,
             min_size=0,
             max_size=self._most,
-            timeout=STATEMENT_SECONDS,
+            timeout=WAIT_SECONDS,
+            # who asks next tries again: waiting longer would only delay the return of the server
+            reconnect_timeout=RECONNECT_SECONDS,
             open=True,
         )
 

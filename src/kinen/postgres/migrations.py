@@ -47,23 +47,35 @@ def migrate(database: Database, part: str, migrations: Sequence[Migration]) -> i
     """
     done = 0
     newest = max((migration.number for migration in migrations), default=0)
-    with database.connect(autocommit=True) as connection, translated(database.place):
+    with database.connect() as connection, translated(database.place):
         if version(connection, part) == newest:
             return 0
-        connection.execute("SET statement_timeout = 0")
-        connection.execute("SELECT pg_advisory_lock(%s)", (LOCK,))
-        try:
-            with connection.transaction():
-                if not has_schema(connection, database.schema):  # IF NOT EXISTS asks for the right
-                    name = sql.Identifier(database.schema)
-                    connection.execute(sql.SQL("CREATE SCHEMA {}").format(name))
-                connection.execute(TABLE)
-            _refuse_the_future(connection, part, newest, database.place)
-            for migration in migrations:
-                done += _apply(connection, part, migration)
-        finally:
-            connection.execute("SELECT pg_advisory_unlock(%s)", (LOCK,))
+        connection.rollback()
+        connection.execute("SET LOCAL statement_timeout = 0")
+        # of the transaction: behind PgBouncer a session has no lock of its own
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+        if not has_schema(connection, database.schema):  # IF NOT EXISTS asks for the right
+            name = sql.Identifier(database.schema)
+            connection.execute(sql.SQL("CREATE SCHEMA {}").format(name))
+        connection.execute(TABLE)
+        _refuse_the_future(connection, part, newest, database.place)
+        for migration in migrations:
+            done += _apply(connection, part, migration)
     return done
+
+
+def pending(database: Database, part: str, migrations: Sequence[Migration]) -> list[Migration]:
+    """The migrations that a part lacks; where it has tables, they are tried, and undone."""
+    with database.connect() as connection, translated(database.place):
+        reached = version(connection, part)
+        missing = [each for each in migrations if each.number > reached]
+        try:
+            if reached and missing:
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+                dry_run(connection, part, migrations)
+        finally:
+            connection.rollback()
+    return missing
 
 
 def dry_run(connection: Connection, part: str, migrations: Sequence[Migration]) -> list[str]:

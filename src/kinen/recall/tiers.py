@@ -13,6 +13,7 @@ from typing import Any
 from kinen.characters import visible, visible_line
 from kinen.errors import QueryError
 from kinen.ids import SHORT_SESSION, short_id
+from kinen.journal.authors import Colleague, signature
 from kinen.model.journal import Digest, Dropped, Item, Recall
 from kinen.model.records import Hit, Record
 from kinen.text import estimate, squeezed
@@ -78,9 +79,14 @@ def priced(entry: Item) -> Item:
 
 
 def author_of(record: Record) -> str:
-    """Who wrote a record: the author of a commit, a colleague; empty for one's own, and files."""
+    """Who wrote a record: the author of a commit, a colleague; empty for one's own, and files.
+
+    Of a memory that several edited at the same time, all of them.
+    """
     metadata = record.metadata or {}
-    return str(metadata.get("by") or (record.kind == "commit" and metadata.get("author")) or "")
+    if metadata.get("by") and not metadata.get("edited"):
+        return Colleague.on(metadata["by"], metadata.get("machine", ""))
+    return str(metadata.get("edited") or (record.kind == "commit" and metadata.get("author")) or "")
 
 
 def cited(
@@ -98,7 +104,7 @@ def cited(
     """
     name = short_id(ref)
     label = f"{space}: {name}" if space else name
-    author = f"by {by}" if by else ""
+    author = signature(by).strip()
     about = [f"[{label}]", at[:10], author, f"in {session[:SHORT_SESSION]}" if session else ""]
     link = f", later: [{short_id(later)}]" if later else ""
     return visible_line(" ".join(filter(None, about)) + link + also(copies))

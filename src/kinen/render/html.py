@@ -17,6 +17,7 @@ from markupsafe import Markup
 from kinen.characters import visible, visible_line
 from kinen.ids import short_id
 from kinen.journal import events
+from kinen.journal.authors import signature
 from kinen.journal.timeline import first_sentence
 from kinen.model.records import KINDS, Vote
 from kinen.recall.tiers import HEADINGS
@@ -135,6 +136,7 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
     )
     environment.filters.update(
+        signature=signature,
         ago=ago,
         day=day,
         code=markdown.code_line,

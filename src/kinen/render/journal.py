@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from kinen.transfer.bundle import Loaded
 
 _TIMES = ("ts", "opened_at", "closed_at", "created_at", "expires_at", "forgotten_at")
-_NAMES = ("by", "successor_by")
-"""Fields that only entries of a team have."""
+_NAMES = ("by", "successor_by", "question", "edits")
+"""Fields that only entries of a team and edited memories have."""
 WIDTH = 100
 CHECKPOINT_DETAILS = (
     "type tags context decision alternatives impact evidence symbols next confidence unknowns plan"
@@ -47,8 +47,13 @@ def entry_json(entry: Any) -> dict[str, Any]:
     Names of colleagues are there only where they have a part in it.
     """
     values = entry._asdict()
+    also = values.pop("also", ())
     fields: dict[str, Any] = {"ref": entry.ref}
     fields |= {name: value for name in _NAMES if (value := values.pop(name, ""))}
+    if also:
+        fields["also"] = [
+            {"ref": each.ref, "by": each.by, "content": each.content} for each in also
+        ]
     for name, value in values.items():
         if name in _TIMES:
             fields["at" if name == "ts" else name] = iso(value / 1000) if value else None
@@ -255,6 +260,7 @@ def learned_text(memory: Learned, style: Style = PLAIN, *, sources: bool = False
     newer = f"memory:{memory.superseded_by}" if memory.superseded_by else ""
     text = memory.content + signature(memory.by) + _superseded(memory, newer)
     lines = [f"{style('path', memory.ref)}  {kind}  {text}"]
+    lines += [f"    {line}" for line in _open_questions(memory)]
     if sources:
         lines += [f"    {ref}" for ref in memory.derived_from]
     return "\n".join(lines)
@@ -275,9 +281,29 @@ def memories_table(
         newer = names.get(f"memory:{memory.superseded_by}", memory.superseded_by)
         text = first_words(memory.content) + signature(memory.by)
         text = f"{_superseded(memory, newer)} {text}".lstrip()
+        if memory.also or memory.question:
+            others = "also edited by " + ", ".join(dict.fromkeys(each.by for each in memory.also))
+            text = f"({memory.question or others}: `memories show`) {text}"
         return names.get(memory.ref, memory.ref), memory.type, text
 
     return screen.by_day(pairs, lambda pair: pair[0].created_at / 1000, cells)
+
+
+def _open_questions(memory: Learned) -> list[str]:
+    """What a person has to decide of a memory: edits at the same time, forgotten while edited."""
+    ref = memory.ref
+    lines = [f"also edited by {other.by}: {other.content}  {other.ref}" for other in memory.also]
+    if lines:
+        lines.append(
+            f"`kinen memories merge {ref}` keeps these words,"
+            f" `kinen memories restore {memory.also[0].ref}` the others"
+        )
+    if memory.question:
+        lines.append(
+            f"{memory.question}: `kinen memories restore {ref}` keeps it,"
+            f" `kinen memories forget {ref}` forgets it"
+        )
+    return [visible_line(line) for line in lines]
 
 
 def _superseded(memory: Learned, newer: str) -> str:

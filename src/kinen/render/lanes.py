@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
+from kinen.journal.authors import signature
 from kinen.journal.timeline import SessionOverview
 from kinen.model.tuples import NamedTuple
 from kinen.render.heat import Period
@@ -101,7 +102,7 @@ def lanes(
             y += ROW + GAP
     by_name: dict[str, list[tuple[float, float, SessionOverview, str]]] = {}
     for start, end, session, url in sorted(spans, key=lambda span: span[2].started):
-        who = f"{session.agent or 'by hand'} {session.by}".strip()
+        who = f"{session.agent or 'by hand'}{signature(session.by)}"
         by_name.setdefault(who, []).append((start, end, session, url))
     for name, group in sorted(by_name.items(), key=lambda pair: (-len(pair[1]), pair[0])):
         ends: list[float] = []

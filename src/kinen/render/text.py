@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kinen.characters import visible_line
 from kinen.ids import SHORT_SESSION, short_id
+from kinen.journal.authors import Colleague, signature
 from kinen.model.late import re
 from kinen.paths import openable
 from kinen.recall.floor import strength_word
@@ -286,10 +287,12 @@ def _passage_lines(hit: Hit) -> list[str]:
 def colleague(record: Record) -> str:
     """The colleague who wrote an entry, with the agent; empty for one's own."""
     metadata = record.metadata or {}
+    if metadata.get("edited"):
+        return f" by {metadata['edited']}"
     if not metadata.get("by"):
         return ""
-    agent = f" ({metadata['agent']})" if metadata.get("agent") else ""
-    return f" by {metadata['by']}{agent}"
+    author = Colleague.on(metadata["by"], metadata.get("machine", ""))
+    return signature(author, metadata.get("agent", ""))
 
 
 def hit_lines(hit: Hit, query_terms: Sequence[str], style: Style = PLAIN) -> list[str]:
@@ -409,7 +412,7 @@ def record_text(record: Record, chunks: Sequence[Chunk], style: Style = PLAIN) -
         lines.append(f"at {record.at}")
     if record.kind == "commit":
         lines.append(f"by {metadata.get('author', '')} <{metadata.get('email', '')}>")
-    elif metadata.get("by"):
+    elif metadata.get("edited") or metadata.get("by"):
         lines.append(colleague(record).strip())
     if metadata.get("alive") is False:
         lines.append("deleted")

@@ -62,7 +62,7 @@ def lines(
             "SELECT at, person, token, action, space, entries, status, refs, changed"
             " FROM kinen.team_audit WHERE at > now() - %(days)s * interval '1 day'"
             " AND %(person)s IN ('', person) AND %(space)s IN ('', space)"
-            " ORDER BY at DESC LIMIT %(limit)s",
+            " ORDER BY at DESC LIMIT nullif(%(limit)s, 0)",
             {"person": person, "space": space, "days": days, "limit": limit},
         ).fetchall()
     return [Line(*row) for row in rows]
@@ -74,6 +74,15 @@ def forget_before(database: Database, days: int) -> int:
         return connection.execute(
             "DELETE FROM kinen.team_audit WHERE at < now() - %s * interval '1 day'", (days,)
         ).rowcount
+
+
+def entry_count(database: Database, space: str) -> int:
+    """How many entries a space has, those that were erased included."""
+    with database.statement() as connection:
+        row = connection.execute(
+            "SELECT count(*) FROM kinen.team_entry WHERE space = %s", (space,)
+        ).fetchone()
+    return int(row[0]) if row else 0
 
 
 def spaces(database: Database) -> tuple[str, ...]:

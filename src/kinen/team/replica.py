@@ -16,7 +16,7 @@ from typing import Any
 from kinen import __version__
 from kinen.characters import visible_line
 from kinen.errors import InvalidEntry
-from kinen.journal import erase
+from kinen.journal import edits, erase
 from kinen.journal.authors import ARRIVED
 from kinen.model.team import ERASED, WITHDRAWN, Stamp, Version
 from kinen.model.tuples import NamedTuple
@@ -57,7 +57,7 @@ HERE: Stamp = (0, "")
 """The stamp of a value that is this machine's alone: a colleague's entry was changed here."""
 READER = digest([__version__, {noun: sorted(names) for noun, names in KNOWN.items()}])
 """What decides which entries can be taken over: this kinen and the fields that it knows."""
-TIMES = {"capsule": ("openedAt", "closedAt")}
+TIMES = {"capsule": ("openedAt", "closedAt"), "memory": ("createdAt",)}
 """The fields that order what an agent is told."""
 MOST_UNREAD = 10_000
 _KNOWN_STATE = f"SELECT 1 FROM meta WHERE key = '{META}'"
@@ -500,6 +500,8 @@ class Replica:
                 merged = True
                 count += self._merge(clean, state.machine)
             count += self._add(new)
+            if any(clean.noun in ("memory", "suppressed") for clean in valid):
+                edits.settle(self._db)
             if scanned and not merged:
                 state.seen = self._newest()
             state.cursor = max(state.cursor, cursor)

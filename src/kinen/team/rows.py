@@ -10,7 +10,7 @@ from typing import Any
 
 from kinen.characters import visible_line
 from kinen.errors import InvalidEntry
-from kinen.journal import erase
+from kinen.journal import edits, erase
 from kinen.journal.schema import LATEST
 from kinen.model.kinds import REDACTED
 from kinen.model.team import WITHDRAWN, Version
@@ -45,6 +45,7 @@ LARGEST = 8 << 20
 _SELECT = {
     noun: f"SELECT {', '.join(section.columns)}{', forgotten_at' if section.forgettable else ''}"
     f" FROM {section.table} WHERE {section.key.column} = ?"
+    f"{' AND NOT replaced' if noun == 'suppressed' else ''}"
     for noun, section in SECTION.items()
 }
 
@@ -229,7 +230,7 @@ def _extra(db: sqlite3.Connection, noun: str, id_: str) -> dict[str, Any]:
 
 def hide(db: sqlite3.Connection, ref: str, now: int) -> None:
     """Show a record of this machine no more."""
-    db.execute("INSERT OR IGNORE INTO suppressed VALUES (?, ?)", (ref, now))
+    edits.mark(db, [ref], now)
 
 
 def _bury(db: sqlite3.Connection, version: Version) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 from dataclasses import dataclass, field
 
 META = "team"
 """The key of the state in the journal's table `meta`."""
 META_LATER = "team.later"
+HOST = 20
+"""Characters of a host name that colleagues see."""
 
 
 @dataclass(slots=True)
@@ -38,11 +41,19 @@ LATER = ("epoch", "unread", "reader")
 """Fields of an entry of their own in `meta`: a kinen without them still reads the other one."""
 
 
+def new_machine() -> str:
+    """A name for a machine that no other has: its host name, and something random."""
+    import platform
+
+    host = re.sub(r"[^a-z0-9]+", "-", platform.node().partition(".")[0].lower())[:HOST].strip("-")
+    return f"{host or 'machine'}-{os.urandom(4).hex()}"
+
+
 def read_state(db: sqlite3.Connection) -> State:
     """How far a journal is; a new state for one that has never been shared."""
     row = db.execute("SELECT value FROM meta WHERE key = ?", (META,)).fetchone()
     if row is None:
-        return State(os.urandom(8).hex())
+        return State(new_machine())
     values = json.loads(row[0])
     more = db.execute("SELECT value FROM meta WHERE key = ?", (META_LATER,)).fetchone()
     values |= json.loads(more[0]) if more else {}

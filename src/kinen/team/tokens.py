@@ -84,6 +84,22 @@ def revoke(database: Database, id_: str) -> None:
         raise NotFound(f"no valid token {id_!r}", "`kinen team token list` shows them")
 
 
+def rotate(database: Database, id_: str, days: int, keep_hours: int) -> tuple[str, Token]:
+    """A new token with the rights of another one, which ends after some hours, or at once."""
+    old = next((token for token in tokens(database) if token.id == id_), None)
+    if old is None or old.revoked_at:
+        raise NotFound(f"no valid token {id_!r}", "`kinen team token list` shows them")
+    new = create(database, old.person, old.spaces, old.rights, days)
+    if not keep_hours:
+        revoke(database, id_)
+    with database.transaction() as connection:
+        connection.execute(
+            "UPDATE kinen.team_token SET expires_at = least(expires_at, now() + %s) WHERE id = %s",
+            (timedelta(hours=keep_hours), id_),
+        )
+    return new
+
+
 def verify(database: Database, text: str) -> Token | None:
     """What a token allows; None for one that is wrong, expired or revoked."""
     prefix, _, rest = text.partition("_")

@@ -22,9 +22,11 @@ from typing import IO, TYPE_CHECKING, Any, Literal, cast
 
 from kinen.errors import StoreError, UnsafeFile
 from kinen.ids import ulid
+from kinen.journal import edits
 from kinen.journal.selection import Filter, Selection
 from kinen.privacy.masking import VERSION as MASKING
 from kinen.storage import private, regular
+from kinen.storage.database import writing
 from kinen.text import plural
 from kinen.transfer import stream
 from kinen.transfer.intake import Conflict, Intake, Loaded
@@ -209,7 +211,11 @@ def load(
     members = stream.members(file)
     if documents:
         members = _apart(members, documents)
-    return intake.take(members, dry_run=dry_run)
+    loaded = intake.take(members, dry_run=dry_run)
+    if not dry_run:
+        with writing(db):
+            edits.settle(db)
+    return loaded
 
 
 def _apart(

@@ -355,6 +355,7 @@ SECTIONS = (
             Field("supersededBy", "superseded_by", OPTIONAL_ID, ""),
             _SCOPE_IDS,
             _REDACTED,
+            Field("edits", "edits", OPTIONAL_ID, ""),
         ),
     ),
     Section("suppressed", "suppressed", (Field("ref", "ref", REF), Field("at", "at", TIME))),

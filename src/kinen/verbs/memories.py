@@ -22,6 +22,13 @@ EMPTY = "no memories yet: `kinen memories draw` draws them from sessions, files 
 
 
 @dataclass(frozen=True, slots=True)
+class OtherVersion(Result):
+    ref: str
+    by: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryDetails(PartialResult):
     ref: str
     id: str
@@ -42,6 +49,12 @@ class MemoryDetails(PartialResult):
     """the colleague who wrote it"""
     successor_by: str = ""
     """the colleague who wrote the one that superseded it"""
+    edits: str = ""
+    """the id of the memory whose wording it replaced"""
+    also: list[OtherVersion] = field(default_factory=list)
+    """other versions, which somebody wrote at the same time"""
+    question: str = ""
+    """who forgot it while it was edited: restore keeps it, forget forgets it"""
     capsule: str = ""
     files: list[str] = field(default_factory=list)
     symbols: list[str] = field(default_factory=list)

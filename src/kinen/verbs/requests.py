@@ -267,7 +267,7 @@ def _entry(kind: Any, name: str, more: dict[str, Any]) -> Any:
             fields |= dict.fromkeys(journal.Scope._fields, str)
         elif key == "ts" or key.endswith("_at"):
             fields["at" if key == "ts" else key] = str | None
-        elif key not in ("by", "successor_by"):
+        elif key not in ("by", "successor_by", "question", "edits", "also"):
             shapes: dict[Any, Any] = {tuple: list[str], None: value}
             fields[key] = shapes.get(get_origin(value), dict[str, Any])
     return _model(name, tuple((fields | more).items()))

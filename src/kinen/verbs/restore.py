@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kinen.characters import visible_line
 from kinen.errors import QueryError
 from kinen.ids import short_id
+from kinen.journal.authors import signature
 from kinen.verbs.params import limit, offset, param
 from kinen.verbs.verb import Result, Verb, View, next_offset
 
@@ -115,7 +116,7 @@ class Restore(Verb):
             return "\n".join(map(visible_line, result.diff.splitlines()))
         rows = []
         for number, row in enumerate(result.versions, self.offset + 1):
-            who = ", ".join(filter(None, (row.agent, row.by and f"by {row.by}", row.origin)))
+            who = ", ".join(filter(None, (row.agent, signature(row.by).strip(), row.origin)))
             size = f"{row.lines:,} {'line' if row.lines == 1 else 'lines'}"
             extent = size if row.whole else f"partial: {size}"
             same = f", as in {short_id(row.commit)}" if row.commit else ""

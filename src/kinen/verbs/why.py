@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kinen.characters import visible, visible_line
 from kinen.ids import short_id
+from kinen.journal.authors import signature
 from kinen.model.kinds import MODELS
 from kinen.render.screen import when
 from kinen.render.sessions import changed_line
@@ -289,7 +290,7 @@ def _session(row: SessionOfCommit, view: View) -> Iterator[str]:
         "?" if row.step and not row.certain else ""
     )
     name = short_id(row.ref) if row.ref else row.session
-    parts = (row.agent, row.by and f"by {row.by}", row.origin and f"from {row.origin}", how)
+    parts = (row.agent, signature(row.by).strip(), row.origin and f"from {row.origin}", how)
     about = ", ".join(filter(None, parts))
     yield f"  session {view.style('path', visible_line(name))}  {visible_line(about)}"
     for label, text in (("asked", row.request), ("said", row.reply)):

@@ -71,16 +71,15 @@ def edit_memory(memory: Memory, visit: Visit) -> Change:
 
 def unedit_memory(memory: Memory, visit: Visit) -> Change:
     """Hide the new wording and show the former one."""
-    new = memory.consolidation.get(visit.fields.get("ref"))
     old = memory.consolidation.restore(visit.fields.get("other"))
-    memory.consolidation.hide(new.ref)
     return _done(visit, "restored", old.ref)
 
 
 def merge_memory(memory: Memory, visit: Visit) -> Change:
     merged = memory.consolidation.get(visit.fields.get("ref"))
-    memory.consolidation.merge(merged.ref, visit.fields.get("other"))
-    return _done(visit, "merged", merged.ref, "restore")
+    other = visit.fields.get("other")
+    memory.consolidation.merge(merged.ref, other)
+    return _done(visit, "merged", merged.ref, "restore" if other else "")
 
 
 def supersede_memory(memory: Memory, visit: Visit) -> Change:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.journal import queries
 from kinen.journal.authors import team_author, team_person
+from kinen.journal.edits import Question, questions
 from kinen.journal.mark import last_erasure, mark, snapshot
 from kinen.journal.queries import Mark
 from kinen.model.documents import Change, Delta, Document, Part, State
@@ -53,6 +54,7 @@ class Entries:
         self._db: sqlite3.Connection
         self._hidden: set[str] = set()
         self._person = ""
+        self._questions: dict[str, Question] = {}
 
     def delta(self, states: Mapping[str, State]) -> Delta:
         """What was written or changed since the mark; everything if that is of another journal."""
@@ -72,6 +74,7 @@ class Entries:
             return Delta(0, iter(()))
         self._hidden = queries.suppressed(self._db)
         self._person = team_person(self._db)
+        self._questions = questions(self._db)
         changed = queries.changed(self._db, since, until)
         total = until.added - since.added + len(changed)
         changes = self._changes(states, since, until, changed)
@@ -176,7 +179,7 @@ class Entries:
             "branch": observation.branch,
             "head": observation.head,
             "files": list(observation.files),
-            "by": self._by(observation.ref),
+            **self._by(observation.ref),
             "parent": f"capsule:{observation.capsule}" if observation.capsule else "",
         }
         session = observation.scope.session
@@ -192,7 +195,7 @@ class Entries:
             "status": capsule.status,
             "reason": capsule.reason,
             "type": capsule.type,
-            "by": self._by(capsule.ref),
+            **self._by(capsule.ref),
             "closed_at": iso(capsule.closed_at / 1000) if capsule.closed_at else "",
             "parent": f"capsule:{capsule.parent}" if capsule.parent else "",
         }
@@ -206,7 +209,7 @@ class Entries:
         metadata = {
             **(_scope(capsule.scope) if capsule else {}),
             "parent": f"capsule:{summary.capsule}",
-            "by": self._by(summary.ref),
+            **self._by(summary.ref),
             "confidence": summary.confidence,
         }
         session = capsule.scope.session if capsule else ""
@@ -220,7 +223,7 @@ class Entries:
         metadata = {
             **_scope(pin.scope),
             "parent": pin.target,
-            "by": self._by(pin.ref),
+            **self._by(pin.ref),
             "expires_at": iso(pin.expires_at / 1000) if pin.expires_at else "",
         }
         record = _record(pin.ref, "", pin.created_at, pin.scope.session, metadata)
@@ -230,13 +233,15 @@ class Entries:
         from kinen.journal.memories import origin  # memories are rarely new in a search
 
         evidence = origin(self._db, memory)
+        question = self._questions.get(memory.ref)
         metadata = {
             **_scope(memory.scope),
             "type": memory.type,
             "confidence": memory.confidence,
             "derived_from": list(memory.derived_from),
             "superseded_by": memory.superseded_by,
-            "by": self._by(memory.ref),
+            **self._by(memory.ref),
+            "edited": f"{question.author}, {question}" if question else "",
             "files": list(evidence.files),
             "symbols": list(evidence.symbols),
             "event": memory.type,
@@ -247,9 +252,10 @@ class Entries:
         text = "" if memory.redacted else memory.content
         return Document(record, self._chunks(memory.ref, text))
 
-    def _by(self, ref: str) -> str:
-        """The colleague who wrote an entry; empty for one's own, and without a team."""
-        return team_author(self._db, ref, self._person) if self._person else ""
+    def _by(self, ref: str) -> dict[str, str]:
+        """The colleague who wrote an entry, and the machine; none for one's own."""
+        author = team_author(self._db, ref, self._person) if self._person else None
+        return {"by": str(author), "machine": author.machine} if author else {}
 
     def _chunks(self, ref: str, text: str) -> tuple[Chunk, ...]:
         if len(text) <= self._size and text.strip():
