@@ -2,13 +2,7 @@
 import { fetchPage } from "./pages.js";
 
 const ENTRIES = 12;
-const dialog = document.createElement("dialog");
-dialog.setAttribute("aria-label", "Go to or do");
-dialog.innerHTML =
-  '<input type="search" role="combobox" aria-expanded="true" aria-controls="palette" aria-label="Go to or do"' +
-  ' autocomplete="off" spellcheck="false" placeholder="Page, session, file, memory or action">' +
-  '<ul id="palette" role="listbox" aria-label="Entries"></ul>';
-document.body.append(dialog);
+const dialog = document.getElementById("palette-box");
 const [box, list] = dialog.children;
 let controller = new AbortController();
 let timer = 0;
