@@ -304,10 +304,8 @@ def test_addresses_of_earlier_versions_lead_on(site: Site, page: str) -> None:
 def test_every_page_has_the_search_box_and_five_words(site: Site) -> None:
     page = tree(site.page("health"))
     assert texts(page, "nav a") == ["Today", "Sessions", "Knowledge", "Code", "Told"]
-    assert (
-        page.css_first(".find input[name=q]").attributes["aria-keyshortcuts"]
-        == "/ Control+K Meta+K"
-    )
+    keys = page.css_first(".find input[name=q]").attributes["aria-keyshortcuts"] or ""
+    assert keys.split() == ["/", "Control+K", "Meta+K"]
     assert (page.css_first("a.health").attributes["href"] or "").endswith("/health")
 
 

@@ -47,6 +47,7 @@ document.addEventListener("keydown", (event) => {
 document.addEventListener("keydown", (event) => {
   if (event.key === "?" && !typing(event)) document.getElementById("keys")?.showModal();
 });
+document.querySelector("#keys button")?.addEventListener("click", () => document.getElementById("keys").close());
 
 // The switch goes from what the system has to its opposite, and back.
 document.querySelector(".theme")?.addEventListener("click", () => {

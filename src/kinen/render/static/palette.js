@@ -2,24 +2,10 @@
 import { fetchPage } from "./pages.js";
 
 const ENTRIES = 12;
-const dialog = document.createElement("dialog");
-dialog.setAttribute("aria-label", "Go to or do");
-const box = build("input", {
-  type: "search", role: "combobox", "aria-expanded": "true", "aria-controls": "palette",
-  "aria-label": "Go to or do", autocomplete: "off", spellcheck: "false",
-  placeholder: "Page, session, file, memory or action",
-});
-const list = build("ul", { id: "palette", role: "listbox", "aria-label": "Entries" });
-dialog.append(box, list);
-document.body.append(dialog);
+const dialog = document.getElementById("palette-box");
+const [box, list] = dialog.children;
 let controller = new AbortController();
 let timer = 0;
-
-function build(tag, attributes) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  return made;
-}
 
 /** What the page itself offers: its links to pages and spaces, its buttons. */
 function offered() {
