@@ -253,7 +253,8 @@ class Why:
         except GitError as error:
             if not self._git.place()[0].partial:
                 raise
-            rows, moved, around = [], [], []
+            rows = []
+            moved = []
             notes: tuple[str, ...] = (f"{error.message}: {error.hint}",)
             edited = edited or self._edited(relative, current[first - 1 : last])
             revisions = self._git.history(relative)[: -NAMING - 1 : -1]
