@@ -256,7 +256,6 @@ class Why:
                 raise
             rows = []
             moved = []
-            around = []
             notes: tuple[str, ...] = (f"{error.message}: {error.hint}",)
             edited = edited or self._edited(relative, current[first - 1 : last])
             revisions = self._git.history(relative)[: -NAMING - 1 : -1]
