@@ -144,7 +144,6 @@ def test_at_rest_it_gives_its_memory_back_and_loads_the_model_for_the_next_quest
         assert "onnxruntime" not in Path(f"/proc/{pid}/maps").read_text()
     answer = json.loads(kinen("search", "--semantic", "--json", "who fixed the beacon").out)
     assert answer["results"][0]["source"]["path"] == "lamp.md"
-    until(lambda: daemon.log().count("starts again at rest") == 2)
 
 
 def test_who_does_not_want_one_gets_none(space: Path, home: Path, kinen: Any) -> None:
