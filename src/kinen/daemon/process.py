@@ -178,8 +178,6 @@ class Daemon:
         from kinen.http.space import Hub
         from kinen.memory.pool import MemoryPool
 
-        if not self._rested:
-            threading.Thread(target=self._load_model, daemon=True).start()
         self._hub = Hub()
         self._pool = pool = MemoryPool(self._open_scheduled)
         self._access = access = Access(self._token, self._port)
@@ -208,6 +206,8 @@ class Daemon:
         if self._idle:
             loop.call_later(self._idle_left(), self._end_if_idle, loop)
         self._await_rest()
+        if not self._rested:
+            threading.Thread(target=self._load_model, daemon=True).start()
         self._scheduler.watch.watch((self.home, (self.home,), self._of_home, self._of_home))
         self._scheduler.start()
         self._schedule_spaces()
@@ -345,6 +345,8 @@ class Daemon:
             )
         except Exception as error:
             log.warning("the model: %s", error)
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._await_rest)
 
     def _with_home(self, changed: Any) -> Any:
         """The callback of the watcher: changes of the home itself are about all spaces.
