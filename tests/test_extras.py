@@ -36,7 +36,7 @@ OPTIONAL = (
     "uvicorn",
     "watchfiles",
 )
-TEAM_DATABASE = ("audit", "members", "postgres", "roles", "schema", "tokens")
+TEAM_DATABASE = ("admin", "audit", "members", "postgres", "roles", "schema", "tokens")
 SERVERS = (
     *(f"kinen.team.{name}" for name in TEAM_DATABASE),
     *(

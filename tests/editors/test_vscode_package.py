@@ -95,7 +95,9 @@ def test_nothing_leaves_the_machine_and_content_runs_nothing() -> None:
         assert not re.search(
             r"isTrusted = true|supportHtml = true|enableCommandUris: true|eval\(", text
         )
-        assert not re.search(r"command:\w+\.|shell: true|\bexec\(['\"`]", text)
+        # A link in a hover may do one thing.
+        words = text.replace("command:kinen.openSession?", "")
+        assert not re.search(r"command:\w+\.|shell: true|\bexec\(['\"`]", words)
     starters = {path.name for path, text in SOURCES.items() if "node:child_process" in text}
     assert starters == {"process.ts"}
 

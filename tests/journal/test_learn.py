@@ -123,7 +123,7 @@ def test_memories_travel_in_a_bundle_and_stay_hidden_there(
 ) -> None:
     old, new = drawn("Use Redis for sessions"), drawn("Use PostgreSQL for sessions", "commit:ä")
     learn(journal.db, [old._replace(superseded_by=new.id), new])
-    suppress(journal, old.ref, T)
+    suppress(journal, [old.ref], T)
     text = bundle(journal.db)
     with closing(Journal(str(tmp_path / "other"), [str(tmp_path / "spool" / "b")])) as other:
         load(other.db, io.BytesIO(text.encode()))
@@ -144,7 +144,7 @@ def test_a_hidden_memory_is_found_no_more_until_it_is_shown_again(space: Path) -
         query = Query("zeppelin")
         memory.sync(embed=False)
         assert [hit.record.ref for hit in memory.search(query)] == [drawing.ref]
-        suppress(journal, drawing.ref, T)
+        suppress(journal, [drawing.ref], T)
         assert list(memory.search(query)) == []
         assert memories(journal.db) == []
         memory.sync(embed=False, rebuild=True)
@@ -157,7 +157,7 @@ def test_a_hidden_memory_is_found_no_more_until_it_is_shown_again(space: Path) -
 def test_what_a_hidden_memory_says_is_not_learned_under_another_name(journal: Journal) -> None:
     drawing = drawn()
     learn(journal.db, [drawing])
-    suppress(journal, drawing.ref, T)
+    suppress(journal, [drawing.ref], T)
     at = "2026-03-01T10:00:00.000Z"
     message = Finding("decision", "Sessions are stored in PostgreSQL", 0.9, ("commit:abc",), at)
     learn(journal.db, fold([message], memories(journal.db, everything=True)).learned)

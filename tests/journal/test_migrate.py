@@ -185,7 +185,7 @@ def test_what_was_in_the_provenance_can_be_asked_by_column(first: Path, data: Pa
     killed = subprocess.run([sys.executable, "-c", DIES, str(first)], check=False)
     assert killed.returncode == 9
     with closing(sqlite3.connect(first)) as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (SCHEMA - 1,)
+        assert db.execute("PRAGMA user_version").fetchone() == (7,)
     asked = "SELECT role, command, exit_code FROM observations WHERE id = ?"
     with closing(at(data)) as journal:
         rows = [journal.db.execute(asked, (id_,)).fetchone() for id_ in "abc"]

@@ -215,7 +215,7 @@ def as_the_team(own: Version, team: Version, name: str) -> Version:
 
 def hide(machine: Machine, ref: str, *, show: bool) -> None:
     if not show:
-        erase.suppress(machine.journal, ref, machine.now())
+        erase.suppress(machine.journal, [ref], machine.now())
     elif ref in queries.suppressed(machine.db):
         erase.unsuppress(machine.journal, ref)
 

@@ -109,12 +109,13 @@ def revisions(
 
 def changed_after(db: sqlite3.Connection, paths: Iterable[str], at: str) -> list[str]:
     """The files that a commit after a time changed, by the paths that they have now."""
-    sql = (
-        f"SELECT MAX(c.at) > ? FROM ({TOUCHED.format('?2')}) t JOIN commits c ON c.id = t.commit_id"
-    )
+    touched = TOUCHED.format(":file")
+    sql = f"SELECT MAX(c.at) > :at FROM ({touched}) t JOIN commits c ON c.id = t.commit_id"
     files = dict.fromkeys(file_at(db, path) for path in paths)
     return sorted(
-        path_of(db, file) for file in files if file and db.execute(sql, (at, file)).fetchone()[0]
+        path_of(db, file)
+        for file in files
+        if file and db.execute(sql, {"at": at, "file": file}).fetchone()[0]
     )
 
 

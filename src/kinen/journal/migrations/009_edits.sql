@@ -1,7 +1,7 @@
 -- The memory whose wording a memory replaced: edits of one memory are versions of it.
 ALTER TABLE memories ADD COLUMN edits TEXT NOT NULL DEFAULT '';
-UPDATE memories SET edits = IFNULL((SELECT json_extract(value, '$.edits') FROM meta
-  WHERE key = 'team.extra memory:' || memories.id), '') WHERE forgotten_at = 0;
+UPDATE memories SET edits = IFNULL(json_extract(meta.value, '$.edits'), '') FROM meta
+  WHERE meta.key = 'team.extra memory:' || memories.id AND forgotten_at = 0;
 CREATE INDEX memories_edits ON memories(edits) WHERE edits != '';
 -- 1 if a ref is hidden only because another version of it is the one that is shown: this is
 -- computed from the edits (journal/edits.py), and neither shared nor exported.
