@@ -483,7 +483,7 @@ def test_a_bundle_may_come_through_a_pipe(space: Path, run: Callable[..., Ended]
     )
     writer.start()
     result = run("import", str(fifo), "--dry-run")
-    assert (result.code, result.out) == (0, "would skip 1 observation\n")
+    assert (result.code, result.out) == (0, "would skip 1 event\n")
     writer.join()
 
 

@@ -246,7 +246,7 @@ def test_a_session_that_is_resumed_goes_on_in_its_capsule(space: Path, hook: Hoo
     with Memory.open(space) as memory:
         (after,) = memory.journal.entries("summaries")[0]
         assert after.capsule == before.capsule
-        assert "3 observations" in after.content
+        assert "3 events" in after.content
         assert memory.index.check() == ""
 
 

@@ -186,12 +186,12 @@ def test_an_export_imported_into_an_empty_home_exports_the_same_but_for_its_seal
     assert kinen("export", path, "--format", form, **fixed).code == 0
     ran = kinen("import", path, **there)
     assert ran.code == 0, ran.err
-    assert "2 observations" in ran.out
+    assert "2 events" in ran.out
     again = kinen("export", "--format", form, **fixed, **there)
     seal = re.compile('"digest": "[0-9a-f]{64}"')  # made with a key of the home
     assert seal.subn("", again.out) == seal.subn("", Path(path).read_text(encoding="utf-8"))
     piped = kinen("import", "-", stdin=again.out, **there)
-    assert "skipped 2 observations" in piped.out
+    assert "skipped 2 events" in piped.out
     result = kinen("search", "--fulltext", "second", **there)
     assert result.code == 0
 
@@ -207,9 +207,7 @@ def test_an_import_is_whole_or_nothing_and_says_what_it_would_do(kinen, tmp_path
     ran = kinen("import", str(bundle), "--on-conflict", "error")
     assert ran.code == 2
     assert len(ran.err.strip().splitlines()) == 1
-    assert (
-        "replaced 1 observation" in kinen("import", str(bundle), "--on-conflict", "overwrite").out
-    )
+    assert "replaced 1 event" in kinen("import", str(bundle), "--on-conflict", "overwrite").out
     text = bundle.read_text()
     bundle.write_text(text[: len(text) // 2])
     assert kinen("import", str(bundle), **other).code == 2
@@ -246,7 +244,7 @@ def test_a_journal_of_a_newer_kinen_is_refused_and_not_touched(kinen, home: Path
 def test_doctor_tells_of_the_journal_and_of_what_waits(kinen, home: Path) -> None:
     ref(kinen("log", "one"))
     kinen("index")
-    assert "1 observation in" in kinen("doctor").out
+    assert "1 event in" in kinen("doctor").out
     (data,) = (home / "kinen" / "spaces").iterdir()
     spool = home / "kinen" / "spool" / data.name
     spool.mkdir()

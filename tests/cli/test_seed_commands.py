@@ -274,4 +274,4 @@ def test_the_log_level_debug_tells_what_a_command_does(space: Path, repository) 
 def test_a_bundle_from_a_pipe_is_not_called_changed(ask, space: Path) -> None:
     ask("log", "We keep Postgres", "--session", "s1")
     run = in_shell("kinen export --session s1 | kinen import", space)
-    assert (run.stdout, run.stderr) == ("skipped 1 observation\n", "")
+    assert (run.stdout, run.stderr) == ("skipped 1 event\n", "")

@@ -25,7 +25,7 @@ def session(folder: Path, name: str, cwd: Path) -> Path:
 
 def test_a_path_takes_what_is_in_it_and_a_file_is_still_a_bundle(kinen, tmp_path) -> None:
     path = session(tmp_path / "there", "other", Path("/somewhere/else"))
-    assert kinen("import", "transcripts", str(path)).out.startswith("added 2 observations")
+    assert kinen("import", "transcripts", str(path)).out.startswith("added 2 events")
     bundle = tmp_path / "bundle.json"
     kinen("export", str(bundle))
     assert kinen("import", str(bundle), "--dry-run").out.startswith("would skip 2")

@@ -306,7 +306,7 @@ def test_the_database_in_the_home_or_of_the_variable_is_offered(
     with Memory.open(space) as memory:
         assert memory.transfer.offers() == []
         path = database(home / ".kindling/kindling.db")
-        counts = "3 observations, 2 capsules, 1 summary, 1 pin"
+        counts = "3 events, 2 sessions, 1 summary, 1 pin"
         assert memory.transfer.offers() == [f"{path}: {counts} to import: kinen import {path}"]
         memory.transfer.load(path)
         assert memory.transfer.offers() == []

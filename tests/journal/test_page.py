@@ -251,7 +251,7 @@ def test_a_page_is_read_from_a_pipe_and_from_an_archive(
     for number, words in enumerate([["-"], [str(tmp_path / "a.html.gz")]]):
         other = other_space(tmp_path, f"other{number}")
         run = kinen("import", *words, cwd=other, stdin=text)
-        assert (run.code, run.out) == (0, "added 1 observation\n"), run.err
+        assert (run.code, run.out) == (0, "added 1 event\n"), run.err
     windows = tmp_path / "b.html"
     windows.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
     assert kinen("import", str(windows), cwd=other_space(tmp_path, "windows")).code == 0

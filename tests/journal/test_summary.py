@@ -56,7 +56,7 @@ def test_a_session_reads_like_this() -> None:
     )
     assert text == (
         "**Intent**: survive a truncated header\n"
-        "7 observations, 2026-03-01T10:00Z to 2026-03-01T10:06Z\n"
+        "7 events, 2026-03-01T10:00Z to 2026-03-01T10:06Z\n"
         "\n"
         "**Outcome**: Lint is still open.\n"
         "\n"

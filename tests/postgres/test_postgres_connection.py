@@ -8,7 +8,7 @@ import pytest
 
 from kinen.errors import Busy, KinenError, StoreError
 from kinen.postgres.connection import Database, is_address, place
-from kinen.postgres.migrations import Migration, migrate, version
+from kinen.postgres.migrations import Migration, migrate
 from kinen.postgres.schema import require_vectors
 
 SECRET = "hunter2"
@@ -70,16 +70,19 @@ def test_transactions_end_whole_or_not_at_all(postgres_url: str) -> None:
             connection.execute("SELECT pg_sleep(60)")
 
 
-def test_migrations_run_once_and_refuse_the_future(postgres_url: str) -> None:
+def test_migrations_run_all_or_none_and_refuse_the_future(postgres_url: str) -> None:
     with Database(postgres_url) as database:
         broken = (*STEPS, Migration(3, "half", "CREATE TABLE kinen.cup (); SELECT 1 / 0"))
         with pytest.raises(StoreError, match="division by zero"):
             migrate(database, "tea", broken)
         with database.transaction() as connection:
-            assert version(connection, "tea") == 2
-            assert connection.execute("SELECT to_regclass('kinen.cup')").fetchone() == (None,)
-            assert connection.execute("SELECT leaf FROM kinen.tea").fetchall() == [("100% green",)]
+            for table in ("tea", "cup"):
+                sql = f"SELECT to_regclass('kinen.{table}')"
+                assert connection.execute(sql).fetchone() == (None,)
+        assert migrate(database, "tea", STEPS) == 2
         assert migrate(database, "tea", STEPS) == 0
+        with database.transaction() as connection:
+            assert connection.execute("SELECT leaf FROM kinen.tea").fetchall() == [("100% green",)]
         assert migrate(database, "other", STEPS[1:]) == 1
         with pytest.raises(StoreError, match="written by a newer kinen"):
             migrate(database, "tea", STEPS[:1])

@@ -190,7 +190,7 @@ def test_importing_again_adds_nothing_and_a_session_that_grew_only_what_is_new(
     assert [entry.content for entry in seen[-2:]] == ["and the voucher?", "$ ls\ncart.py"]
     assert capsule.closed_at == seen[-1].ts
     assert len(summaries) == 1
-    assert "12 observations" in summaries[0].content
+    assert "12 events" in summaries[0].content
 
 
 def test_a_dry_run_counts_and_leaves_the_journal_as_it_was(memory, tmp_path) -> None:

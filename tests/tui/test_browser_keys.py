@@ -288,7 +288,7 @@ def test_an_entry_is_erased_after_a_question_alone(browse: Any, filled: Path) ->
             while not isinstance(screen.app.screen, Choice):
                 await screen.pilot.pause()
             assert "This goes for good" in screen.text
-            assert "1 observation" in screen.text
+            assert "1 event" in screen.text
             await screen.press(*answer)
             assert (session in screen.refs) == left
 

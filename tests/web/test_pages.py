@@ -382,7 +382,7 @@ def test_a_session_is_shared_as_one_page(site: Site, session: str) -> None:
 
 def test_a_session_is_erased_after_a_preview(site: Site, session: str) -> None:
     preview = tree(site.page("erase", ref=f"capsule:{session}"))
-    assert "3 observations" in texts(preview, "main li")
+    assert "3 events" in texts(preview, "main li")
     assert "cannot be undone" in preview.css_first("main").text()
     assert "1 failed" in site.page("session", id=session, only="all")
     assert site.post("erase/forget", token="wrong", ref=f"capsule:{session}").status_code == 403

@@ -74,7 +74,7 @@ MIDDLE_FILES = 3
 FILES = 12
 COMMANDS = 10
 COMMITS = 3
-SPAN = re.compile(r"\d[\d,]* observations?(?:, \d{4}-|$)")
+SPAN = re.compile(r"\d[\d,]* (?:event|observation)s?(?:, \d{4}-|$)")
 LABEL = re.compile(
     r"\*\*(Intent|Outcome|Next|State|Earlier|Decided|Learned|Unresolved|Files|Commands)\*\*:? ?"
 )
@@ -515,7 +515,7 @@ def _mark(run: Run) -> str:
 
 def _span(account: Account) -> Line:
     """How much there was and when, where the clock of whoever recorded it makes sense."""
-    text = f"{account.count:,} observation" + ("s" if account.count > 1 else "")
+    text = f"{account.count:,} event" + ("s" if account.count > 1 else "")
     assert account.first
     assert account.last
     sources = (account.first, account.last)

@@ -38,8 +38,13 @@ _MARKS = lazy_pattern(r"\*\*|`|^\s*(?:#{1,6}|>|[-*+]) |(?<!\S)#{1,6} ")
 """Marks of bold text, code, headings, quotes and items."""
 
 
+NOUNS = {"observations": "events", "capsules": "sessions"}
+"""What people read in place of the names that JSON and refs have (docs/vocabulary.md)."""
+
+
 def counted(count: int, plural: str) -> str:
     """A count with its noun: `1 summary`, `1,200 summaries`."""
+    plural = NOUNS.get(plural, plural)
     if count != 1:
         return f"{count:,} {plural}"
     return f"1 {plural[:-3]}y" if plural.endswith("ies") else f"1 {plural[:-1]}"
