@@ -9,7 +9,8 @@ lines of the code that it changes, and where it only adds some, the two around t
 lines: lines of files at HEAD whose commit names its session by a trailer. The trailers are taken
 away; right is the session, and the turn in which its transcript last wrote the line. Invented is an
 edit that is named for a line which the transcript does not have.
-speed: the CPU time of a cold `kinen why FILE:LINE` against `git blame` of the file, in turns.
+speed: the CPU time of a cold `kinen why FILE:LINE` against `git blame -w -M -C` of the file, in
+turns, with that of a plain `git blame` and of Python that does nothing.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import json
 import os
 import random
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -235,6 +237,7 @@ def speed(source: str, times: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as created:
         root = clone(source, Path(created))
         env = {**os.environ, "KINEN_HOME": str(Path(created) / "home")}
+        env.pop("PYTHONDONTWRITEBYTECODE", None)
         process([KINEN, "index", "--no-embed"], cwd=root, env=env)
         rows = [row.split(None, 4) for row in git(root, "ls-tree", "-r", "-l", "HEAD").splitlines()]
         sizes = {row[4]: int(row[3]) for row in rows if row[3].isdigit()}
@@ -244,13 +247,13 @@ def speed(source: str, times: int) -> dict[str, Any]:
             if "\0" in text or not path.endswith(SOURCE):
                 continue
             place = f"{path}:{max(1, text.count(chr(10)) // 2)}"
-            results[place] = cpu_turns(
-                [KINEN, "why", place],
-                ["git", "blame", "HEAD", "--", path],
-                times,
-                cwd=root,
-                env=env,
-            )
+            commands = {
+                "why_ms": [KINEN, "why", place],
+                "blame_ms": ["git", "blame", "-w", "-M", "-C", "HEAD", "--", path],
+                "plain_blame_ms": ["git", "blame", "HEAD", "--", path],
+                "python_ms": [sys.executable, "-c", "pass"],
+            }
+            results[place] = cpu_turns(commands, times, cwd=root, env=env)
             print(place, results[place])
             if len(results) == LARGEST:
                 break
@@ -258,19 +261,20 @@ def speed(source: str, times: int) -> dict[str, Any]:
     return {"files": results, "median ratio": statistics.median(ratios), "worst": max(ratios)}
 
 
-def cpu_turns(ours: list[str], theirs: list[str], times: int, **options: Any) -> dict[str, float]:
-    """Medians of the CPU time of two commands that take turns: other work does not change it."""
-    pairs = [(cpu(ours, **options), cpu(theirs, **options)) for _ in range(times)]
-    mine, plain = (statistics.median(column) for column in zip(*pairs, strict=True))
-    return {"why_ms": mine * 1e3, "git_ms": plain * 1e3, "ratio": mine / plain}
+def cpu_turns(commands: dict[str, list[str]], times: int, **options: Any) -> dict[str, float]:
+    """Medians of the CPU time of commands that take turns: other work does not change it."""
+    rounds = [{name: cpu(row, **options) for name, row in commands.items()} for _ in range(times)]
+    medians = {name: statistics.median(row[name] for row in rounds) for name in commands}
+    return {**medians, "ratio": medians["why_ms"] / medians["blame_ms"]}
 
 
 def cpu(command: list[str], **options: Any) -> float:
-    before = os.times()
+    """Milliseconds of a process and of those that it started."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, capture_output=True, check=False, **options)
-    after = os.times()
-    spent = (after.children_user, after.children_system)
-    return sum(spent) - before.children_user - before.children_system
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return round(spent * 1e3, 1)
 
 
 def main() -> None:

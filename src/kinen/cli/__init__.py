@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 FAST = {"log": 1, "mcp": 0}
 """Commands that must start fast, with the words that they take."""
-QUICK = {"search": "Search", "recall": "Recall"}
-"""Verbs that must start fast: their classes in `kinen.verbs.search`."""
+QUICK = {"search": "search:Search", "recall": "search:Recall", "why": "why:Why"}
+"""Verbs that must start fast: their classes in `kinen.verbs`."""
 ALIASES = {"query": "search"}
 """Other names of commands."""
 
@@ -114,18 +114,27 @@ def _plain(words: list[str]) -> list[str]:
 def _run_fast(words: list[str]) -> int | None:
     """Run a plain command line of a fast command; None leaves it to click."""
     _without_garbage_collection()
-    from kinen.verbs.params import read
+    from kinen.verbs.params import JSON, SPACE, read
 
     name = words[0]
-    module: Any = __import__(
-        "kinen.verbs.search" if name in QUICK else f"kinen.cli.{name}", fromlist=["OPTIONS"]
-    )
-    verb = getattr(module, QUICK[name]) if name in QUICK else None
-    parsed = read(words[1:], verb.params if verb else module.OPTIONS)
+    file, _, attribute = QUICK.get(name, name).partition(":")
+    folder = "verbs" if name in QUICK else "cli"
+    module: Any = __import__(f"kinen.{folder}.{file}", fromlist=["OPTIONS"])
+    verb = getattr(module, attribute) if attribute else None
+    rows = verb.params if verb else module.OPTIONS
+    if verb and not verb.quick:
+        rows = {**rows, "space": SPACE, "as_json": JSON}
+    parsed = read(words[1:], rows)
     if parsed is None:
         return None
     arguments, values = parsed
     try:
+        if verb and not verb.quick:
+            if len(arguments) != 1:
+                return None
+            from kinen.cli.answer import run_alone
+
+            return run_alone(verb, arguments, values)
         if verb:
             if verb.params["query"].required and not arguments:
                 return None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from kinen.memory import Memory
     from kinen.verbs.search import Recall, Search
-    from kinen.verbs.verb import Output
+    from kinen.verbs.verb import Output, Verb
 
     Answer = tuple[int, str, list[str]]
     """The exit code, the text to print, and remarks."""
@@ -53,6 +53,75 @@ def run(verb: type[Search | Recall], words: list[str], values: dict[str, Any]) -
     elif text:
         print_rendered(text)
     return code
+
+
+def run_alone(verb: type[Verb], words: list[str], values: dict[str, Any]) -> int:
+    """Run a verb of one argument that this process answers, without click."""
+    space = values.pop("space")
+    as_json = values.pop("as_json")
+    argument = next(key for key, row in verb.params.items() if not row.names)
+    with opened(space) as memory:
+        output = rendered(verb(**values, **{argument: words[0]}).answer(memory), memory)
+    return emit(output, as_json)
+
+
+def opened(space: str | None) -> Memory:
+    """The memory of a space, which says so if it has to be indexed first."""
+    from kinen.memory.memory import Memory
+
+    memory = Memory.open(space=space)
+    show_work(memory)
+    return memory
+
+
+def opener(memory: Memory) -> Callable[[str], str]:
+    """A function that turns a path of the space into one that opens from the working folder."""
+    from kinen.paths import openable
+
+    root = memory.space.root
+    folder = os.getcwd()
+    return lambda path: openable(root, path, folder)
+
+
+def rendered(output: Output, memory: Memory) -> Output:
+    """An output with its text, while the memory is open."""
+    from kinen.cli.run import screen
+    from kinen.verbs.verb import View
+
+    view = View(screen(), opener(memory))
+    paths = [view.place(path) for path in output.paths]
+    output = output._replace(text=output.rendered(view), paths=paths)
+    warn(memory)
+    return output
+
+
+def warn(memory: Memory) -> None:
+    """Print what is wrong with the configuration of a space but stops nothing; once."""
+    from kinen.cli.run import note
+
+    for warning in memory.core.untold("config", memory.config.warnings):
+        note(warning)
+
+
+def emit(output: Output, as_json: bool) -> int:
+    """Print the result of a command and return the exit code."""
+    from kinen.cli.run import FOUND, NOTHING, note, screen
+
+    if as_json:
+        from kinen.render.json import to_json
+
+        print(to_json(output.data))
+    else:
+        from kinen.verbs.verb import View
+
+        text = output.rendered(View(screen()))
+        if output.raw is not None:
+            write_raw(output.raw)
+        elif text:
+            print(text)
+        for remark in output.notes:
+            note(remark)
+    return FOUND if output.found else NOTHING
 
 
 def _print_lines(answer: str, code: int, *, files: bool) -> int:

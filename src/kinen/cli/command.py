@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os.path import lexists
 from typing import Any
 
@@ -15,21 +13,18 @@ import click
 from click.core import ParameterSource
 
 from kinen.characters import visible_line
-from kinen.cli.answer import show_work
+from kinen.cli.answer import emit, opened, opener, rendered
 from kinen.cli.complete import FileName
 from kinen.cli.output import file_name, write_raw
-from kinen.cli.run import FOUND, NOTHING, note, screen
 from kinen.errors import QueryError
 from kinen.memory import Memory
 from kinen.model.records import Record
-from kinen.paths import openable
-from kinen.render.json import to_json
 from kinen.render.text import counted
 from kinen.space.find import is_several
 from kinen.text import nearest
 from kinen.verbs import params as shared
 from kinen.verbs.params import Param, begin, items
-from kinen.verbs.verb import Output, View
+from kinen.verbs.verb import Output
 
 NAMED = 3
 """Spaces that a remark names."""
@@ -248,13 +243,6 @@ json_option = options(as_json=shared.JSON)
 dry_run_option = options(dry_run=shared.DRY_RUN)
 
 
-def opener(memory: Memory) -> Callable[[str], str]:
-    """A function that turns a path of the space into one that opens from the working folder."""
-    root = memory.space.root
-    folder = os.getcwd()
-    return lambda path: openable(root, path, folder)
-
-
 def openable_records(memory: Memory, records: Iterable[Record]) -> list[Record]:
     """Records for a reader: their paths can be opened from the working folder."""
     openable_path = opener(memory)
@@ -262,21 +250,6 @@ def openable_records(memory: Memory, records: Iterable[Record]) -> list[Record]:
         record._replace(path=openable_path(record.path)) if record.path else record
         for record in records
     ]
-
-
-def emit(output: Output, as_json: bool) -> int:
-    """Print the result of a command and return the exit code."""
-    if as_json:
-        print(to_json(output.data))
-    else:
-        text = output.rendered(View(screen()))
-        if output.raw is not None:
-            write_raw(output.raw)
-        elif text:
-            print(text)
-        for remark in output.notes:
-            note(remark)
-    return FOUND if output.found else NOTHING
 
 
 def json_command(function: Callable[..., Output]) -> Callable[..., int]:
@@ -288,14 +261,6 @@ def json_command(function: Callable[..., Output]) -> Callable[..., int]:
         return emit(function(*args, **options), as_json)
 
     return run
-
-
-@contextlib.contextmanager
-def opened(space: str | None) -> Iterator[Memory]:
-    """The memory of a space, which says so if it has to be indexed first."""
-    with Memory.open(space=space) as memory:
-        show_work(memory)
-        yield memory
 
 
 def spaces_command(function: Callable[..., Output]) -> Callable[..., int]:
@@ -353,21 +318,6 @@ def shortened(names: Sequence[str]) -> str:
 
 def _value(output: Output) -> dict[str, Any]:
     return output.data if isinstance(output.data, dict) else {"value": output.data}
-
-
-def rendered(output: Output, memory: Memory) -> Output:
-    """An output with its text, while the memory is open."""
-    view = View(screen(), opener(memory))
-    paths = [view.place(path) for path in output.paths]
-    output = output._replace(text=output.rendered(view), paths=paths)
-    warn(memory)
-    return output
-
-
-def warn(memory: Memory) -> None:
-    """Print what is wrong with the configuration of a space but stops nothing; once."""
-    for warning in memory.core.untold("config", memory.config.warnings):
-        note(warning)
 
 
 def memory_command(function: Callable[..., Output]) -> Callable[..., int]:

@@ -10,7 +10,8 @@ import click
 
 from kinen import paths
 from kinen.characters import visible_line
-from kinen.cli.command import emit, group, json_option, options, space_option, spaces_option, warn
+from kinen.cli.answer import emit, warn
+from kinen.cli.command import group, json_option, options, space_option, spaces_option
 from kinen.cli.run import ERROR, bar, colours, fail, note
 from kinen.cli.verbs import command
 from kinen.errors import Busy, KinenError

@@ -6,13 +6,13 @@ from kinen.errors import Ambiguous, NotFound
 from kinen.memory import Memory
 from kinen.render.journal import consolidated_json, consolidated_text
 from kinen.render.sessions import (
-    changed_line,
     resume_command,
     session_json,
     sessions_text,
     timeline_json,
     timeline_text,
 )
+from kinen.render.text import changed_line
 from kinen.text import spelled
 from kinen.verbs.params import AGENT, REPO, SINCE, UNTIL, USER, flag, limit, option, param, words
 from kinen.verbs.verb import Output, group, listing, moment, verb

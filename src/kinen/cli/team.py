@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kinen.characters import visible_line
+from kinen.cli.answer import emit, opened
 from kinen.cli.command import (
-    emit,
     group,
     json_command,
     json_option,
     memory_command,
-    opened,
     options,
     space_option,
 )

@@ -14,6 +14,7 @@ from kinen.model.documents import Companion, Revision
 from kinen.model.records import Query, Record
 from kinen.recall.authorship import AROUND
 from kinen.space import gitcommand
+from kinen.space.repository import find
 from kinen.storage import atomic, regular
 from kinen.text import epoch, iso, now, spelled
 
@@ -49,16 +50,16 @@ class Git:
     def _log_and_settings(self) -> tuple[Log, Settings]:
         past = self._index.sources.log()
         if past is None:
-            raise GitError(
-                f"no git repository around {self._core.space.root}", "`git init` makes one"
-            )
+            raise self._no_repository()
         return past
 
-    def _up_to_date(self) -> tuple[Log, Settings]:
-        """The repository and its rules, with the index up to date."""
-        past = self._log_and_settings()
+    def _no_repository(self) -> GitError:
+        return GitError(f"no git repository around {self._core.space.root}", "`git init` makes one")
+
+    def _up_to_date(self) -> None:
+        """Bring the index up to date; raises where there is no repository."""
+        self._repository()
         self._index.prepare()
-        return past
 
     def files(
         self,
@@ -76,21 +77,25 @@ class Git:
         """
         if limit < 0 or offset < 0:
             raise QueryError("limit and offset cannot be negative")
-        log, _ = self._up_to_date()
+        self._up_to_date()
         criteria = past.FileFilter(
             tuple(storable(tag).lstrip("#").lower() for tag in tags),
             deleted,
             source_only,
-            frozenset() if ignored else frozenset(log.ignored()),
+            frozenset() if ignored else frozenset(self._log_and_settings()[0].ignored()),
         )
         files = past.files(self._core.reader.db, criteria)
         return files[offset : offset + limit if limit else None], len(files)
 
-    def history(self, path: str | os.PathLike[str]) -> list[Revision]:
-        """The revisions of a file, oldest first, across renames, with its tags after each."""
-        _, settings = self._up_to_date()
+    def history(self, path: str | os.PathLike[str], *, tags: bool = True) -> list[Revision]:
+        """The revisions of a file, oldest first, across renames, with its tags after each.
+
+        Without `tags`, tags by rules are not looked for.
+        """
+        self._up_to_date()
         file = self._tracked(os.fspath(path))
-        return past.revisions(self._core.reader.db, file, settings.derived)
+        derived = self._log_and_settings()[1].derived if tags else lambda _: ()
+        return past.revisions(self._core.reader.db, file, derived)
 
     def patch(self, revision: Revision) -> str:
         """What a commit changed in a file, as git's unified diff."""
@@ -206,12 +211,14 @@ class Git:
 
     def tag(self, path: str | os.PathLike[str], ops: Sequence[str]) -> tuple[str, ...]:
         """Tag a file by hand, `+a` or `-b`; returns all its tags. A rebuild preserves them."""
-        log, _ = self._up_to_date()
+        self._up_to_date()
         operations = [_operation(op) for op in ops]
         if not operations:
             raise QueryError("nothing to tag with", "give +tag or -tag")
         name = past.path_of(self._core.reader.db, self._tracked(os.fspath(path)))
-        self._core.store.tag(name, operations, log.head(), round(now() * 1000))
+        self._core.store.tag(
+            name, operations, self._log_and_settings()[0].head(), round(now() * 1000)
+        )
         self._index.follow_history(wait=600)
         record = self._core.reader.record(f"file:{name}")
         return record.tags if record else ()
@@ -246,12 +253,19 @@ class Git:
         return gitcommand.text(git, "rev-list", "-1", f"--before={at}", "HEAD", "--").strip()
 
     def _repository(self) -> Repository:
-        log, _ = self._log_and_settings()
-        return log.repository(self._core.worktree or self._core.space.root)
+        return self.place()[0]
 
     def place(self) -> tuple[Repository, str]:
-        """The repository, and the folder of the space in it: empty, or ending in a slash."""
-        return self._repository(), self._log_and_settings()[0].prefix
+        """The repository, and the folder of the space in it: empty, or ending in a slash.
+
+        It is that of the working tree, which may be another one of the repository of the space.
+        """
+        root = self._core.space.root
+        git = find(root)
+        if git is None:
+            raise self._no_repository()
+        tree = self._core.worktree
+        return (find(os.path.realpath(tree)) if tree else None) or git, git.prefix(root)
 
     @property
     def shallow(self) -> bool:
@@ -263,9 +277,8 @@ class Git:
         from kinen.sources.git.contents import Contents
 
         if self._contents is None:
-            log, _ = self._log_and_settings()
             limit = self._core.config.index.max_file_mb << 20
-            self._contents = Contents(log, self._repository(), limit)
+            self._contents = Contents(*self.place(), limit)
         return self._contents
 
     def relative(self, path: str) -> str:

@@ -105,8 +105,8 @@ class Sources:
     def traces(self, hidden: Hidden) -> Traces:
         """Sessions that travel with the repository, without those that the journal has."""
         from kinen.journal.queries import sessions
-        from kinen.sources.git.log import find
         from kinen.sources.traces.documents import Traces
+        from kinen.space.repository import find
 
         settings = self._core.config.index
         return Traces(
@@ -145,8 +145,9 @@ class Sources:
         With the last indexed commit, git starts at once to list the commits after it.
         """
         from kinen.index.git.commits import Hand, Settings
-        from kinen.sources.git.log import Log, find
+        from kinen.sources.git.log import Log
         from kinen.sources.git.tagging import Tagger
+        from kinen.space.repository import find
 
         git = find(self._core.space.root)
         if git is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kinen.errors import Ambiguous
@@ -122,6 +121,8 @@ class Traces:
             tally[kind] = tally.get(kind, 0) + 1
         overview = self._overview(record, tally)
         if parts.get("outcome"):
+            from dataclasses import replace
+
             overview = replace(overview, outcome=first_sentence(parts["outcome"]))
         return SessionTimeline(overview, tuple(steps(observations)), parts, ())
 

@@ -199,6 +199,9 @@ class Why:
 
         A sentence without a source is left out. Nothing without a model.
         """
+        order = self._core.config.distill.order if distiller == "configured" else (distiller,)
+        if {*order} <= {"extract", "none"}:
+            return [], ()
         from kinen.memory.recall import digest_of
         from kinen.model.journal import Digest, Passage
         from kinen.recall.answer import cited_sentences
@@ -258,7 +261,7 @@ class Why:
             moved = []
             notes: tuple[str, ...] = (f"{error.message}: {error.hint}",)
             edited = edited or self._edited(relative, current[first - 1 : last])
-            revisions = self._git.history(relative)[: -NAMING - 1 : -1]
+            revisions = self._git.history(relative, tags=False)[: -NAMING - 1 : -1]
             beside = tuple((row.ref, row.at, row.subject) for row in revisions)
         else:
             notes = self._notes(current, rows)
@@ -806,7 +809,7 @@ class Why:
     def _reverted(self, path: str) -> tuple[tuple[str, str, str], ...]:
         """What was tried in a file and taken back."""
         try:
-            revisions = self._git.history(path)
+            revisions = self._git.history(path, tags=False)
         except NotFound:
             return ()
         by_sha = {row.ref.partition(":")[2]: row for row in revisions}

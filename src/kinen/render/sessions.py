@@ -41,8 +41,6 @@ FILES = 12
 """Files that are named."""
 STRIP = 2_000
 """Steps in the strip of marks."""
-SOME = 5
-"""Files named of those that changed since."""
 FILTERED = 100
 """Maximum number of steps shown with a filter."""
 WRAP = 92
@@ -220,14 +218,6 @@ def duration(seconds: int) -> str:
     if minutes < 24 * 60:
         return f"{minutes // 60}h {minutes % 60:02}m"
     return f"{minutes // 1440}d {minutes % 1440 // 60}h"
-
-
-def changed_line(changed: Sequence[str], edited: int) -> str:
-    """How many of the files that a session edited are different now, with their names."""
-    if not changed:
-        return ""
-    names = ", ".join([*map(visible_line, changed[:SOME]), *(["…"] if changed[SOME:] else [])])
-    return f"{len(changed):,} of {counted(edited, 'files')} of this session changed since: {names}"
 
 
 def timeline_json(

@@ -27,6 +27,8 @@ LINE_WIDTH = 640
 SHORT_COMMIT = len("commit:") + 12
 TITLE = 160
 """Maximum number of characters of a title, on the widest screen."""
+SOME = 5
+"""Files named of those that changed since."""
 WORDS = 4 * TITLE
 """Characters of a text in which its first words are looked for."""
 OUTCOME = "**Outcome**: "
@@ -488,3 +490,11 @@ def report_text(report: Report) -> str:
 def size_text(count: int) -> str:
     """A number of bytes for people."""
     return f"{count / 1e6:,.1f} MB"
+
+
+def changed_line(changed: Sequence[str], edited: int) -> str:
+    """How many of the files that a session edited are different now, with their names."""
+    if not changed:
+        return ""
+    names = ", ".join([*map(visible_line, changed[:SOME]), *(["…"] if changed[SOME:] else [])])
+    return f"{len(changed):,} of {counted(edited, 'files')} of this session changed since: {names}"

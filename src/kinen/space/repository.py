@@ -71,6 +71,11 @@ class Git(NamedTuple):
             return folder
         return os.path.normpath(os.path.join(self.top, os.path.relpath(folder, self.main)))
 
+    def prefix(self, folder: str) -> str:
+        """A folder in the working tree as its paths begin: empty, or ending in a slash."""
+        inside = os.path.relpath(os.path.realpath(folder), os.path.realpath(self.top))
+        return "" if inside == "." else f"{inside.replace(os.sep, '/')}/"
+
     @property
     def deep(self) -> bool:
         """Whether there is a commit, and the history is complete."""
@@ -130,6 +135,12 @@ def git_above(start: str) -> Git | None:
         if link:
             return Git(top, "", "", {})
     return None
+
+
+def find(root: str) -> Git | None:
+    """The repository around a folder; None if there is none, or only an empty `.git`."""
+    git = git_above(root)
+    return git if git is not None and git.folder else None
 
 
 def _stalls(git: Git) -> bool:

@@ -1,4 +1,4 @@
-"""`ask` and `related`, and the results of `search` and `recall`."""
+"""`ask` and `related`, and the results of `search`, `recall` and `why`."""
 
 from __future__ import annotations
 
@@ -263,6 +263,106 @@ class Recalled(Result):
     items: list[RecallItem] = field(default_factory=list)
     dropped: list[DroppedItem] = field(default_factory=list)
     digest: DigestOfRecall | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOfCommit(Result):
+    ref: str
+    session: str
+    agent: str
+    step: str
+    """how it is known: trace, seen, content, lines or fits"""
+    certain: bool
+    lines: int
+    """lines of the commit that it wrote"""
+    total: int
+    request: str
+    """what the user asked for before the edit"""
+    reply: str
+    """what the agent said about it"""
+    edit: str
+    """ref of the edit"""
+    at: str
+    by: str = ""
+    origin: str = ""
+    """where the session was read from, if not recorded here"""
+    changed_since: list[str] = field(default_factory=list)
+    """files that it edited and later commits changed"""
+    edited: int = 0
+    """how many files it edited"""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitOfLine(Result):
+    ref: str
+    at: str
+    author: str
+    subject: str
+    message: str
+    path: str
+    """the file's path then"""
+    lines: list[int]
+    """lines that come from it, as they are numbered now"""
+    text: str
+    """the line after it, where it changed since"""
+    sessions: list[SessionOfCommit] = field(default_factory=list)
+    issues: list[str] = field(default_factory=list)
+    reverted_by: str = ""
+    moved: bool = False
+    """whether it only moved or copied the lines here from another file"""
+
+
+@dataclass(frozen=True, slots=True)
+class Mentioned(Result):
+    ref: str
+    at: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undone(Result):
+    ref: str
+    subject: str
+    by: str
+    """ref of the commit that took it back"""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesWith(Result):
+    path: str
+    commits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence(Result):
+    text: str
+    refs: list[str]
+    """what it rests on"""
+
+
+@dataclass(frozen=True, slots=True)
+class Reasons(Result):
+    target: str
+    reason: str
+    """the shortest answer: what was asked for, else what the commit says; empty if unknown"""
+    text: str
+    """the lines, or the memory"""
+    commits: list[CommitOfLine]
+    """those that the lines come from, the latest first, then what these lines were before"""
+    uncommitted: list[int]
+    """lines that no commit has"""
+    edited: SessionOfCommit | None
+    """the session that last edited them, or that a memory was drawn from"""
+    memories: list[Mentioned]
+    """what names the file or symbol; of a memory its sources"""
+    reverted: list[Undone]
+    """commits of the file that were taken back"""
+    changes_with: list[ChangesWith]
+    beside: list[Mentioned] = field(default_factory=list)
+    """other commits of the three lines before and after; of the file, if git cannot follow these"""
+    paragraph: list[Sentence] = field(default_factory=list)
+    """what a model wrote about it; empty without one"""
     notes: list[str] = field(default_factory=list)
 
 

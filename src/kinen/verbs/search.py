@@ -397,7 +397,7 @@ class Search(Verb):
     def answer(self, memory: Memory) -> Output:
         hits = memory.search(self.query_in(memory))
         if self.verbose:
-            from kinen.render.sessions import changed_line
+            from kinen.render.text import changed_line
 
             sessions: dict[str, str] = {}
             for record in (hit.record for hit in hits):

@@ -1,23 +1,25 @@
-"""`why`: the reason for a line, a symbol, a commit or a memory."""
+"""`why`: the reason for a line, a symbol, a commit or a memory.
+
+Its command starts without click: the types of the result are in `kinen.verbs.answers`.
+"""
 
 from __future__ import annotations
-
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from textwrap import wrap
-from typing import TYPE_CHECKING
 
 from kinen.characters import visible, visible_line
 from kinen.ids import short_id
 from kinen.journal.authors import signature
 from kinen.model.kinds import MODELS
 from kinen.render.screen import when
-from kinen.render.sessions import changed_line
+from kinen.render.text import changed_line
 from kinen.text import epoch, excerpt
 from kinen.verbs.params import param
-from kinen.verbs.verb import Result, Verb, View
+from kinen.verbs.verb import Output, Verb, View
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
     from kinen.memory import Memory
     from kinen.memory.why import Because, CommitBehind, SessionBehind
     from kinen.render.screen import Screen
@@ -34,117 +36,6 @@ STEPS = {
     "fits": "was at work on these files then",
 }
 """How a session is known to have written a commit, in words."""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionOfCommit(Result):
-    ref: str
-    session: str
-    agent: str
-    step: str
-    """how it is known: trace, seen, content, lines or fits"""
-    certain: bool
-    lines: int
-    """lines of the commit that it wrote"""
-    total: int
-    request: str
-    """what the user asked for before the edit"""
-    reply: str
-    """what the agent said about it"""
-    edit: str
-    """ref of the edit"""
-    at: str
-    by: str = ""
-    origin: str = ""
-    """where the session was read from, if not recorded here"""
-    changed_since: list[str] = field(default_factory=list)
-    """files that it edited and later commits changed"""
-    edited: int = 0
-    """how many files it edited"""
-
-    @classmethod
-    def of(cls, row: SessionBehind) -> SessionOfCommit:
-        return cls(**{**row._asdict(), "changed_since": list(row.changed_since)})
-
-
-@dataclass(frozen=True, slots=True)
-class CommitOfLine(Result):
-    ref: str
-    at: str
-    author: str
-    subject: str
-    message: str
-    path: str
-    """the file's path then"""
-    lines: list[int]
-    """lines that come from it, as they are numbered now"""
-    text: str
-    """the line after it, where it changed since"""
-    sessions: list[SessionOfCommit] = field(default_factory=list)
-    issues: list[str] = field(default_factory=list)
-    reverted_by: str = ""
-    moved: bool = False
-    """whether it only moved or copied the lines here from another file"""
-
-    @classmethod
-    def of(cls, row: CommitBehind) -> CommitOfLine:
-        fields = row._asdict()
-        sessions = [SessionOfCommit.of(session) for session in row.sessions]
-        lists = {"lines": list(row.lines), "issues": list(row.issues), "sessions": sessions}
-        return cls(**{**fields, **lists})
-
-
-@dataclass(frozen=True, slots=True)
-class Mentioned(Result):
-    ref: str
-    at: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Undone(Result):
-    ref: str
-    subject: str
-    by: str
-    """ref of the commit that took it back"""
-
-
-@dataclass(frozen=True, slots=True)
-class ChangesWith(Result):
-    path: str
-    commits: int
-
-
-@dataclass(frozen=True, slots=True)
-class Sentence(Result):
-    text: str
-    refs: list[str]
-    """what it rests on"""
-
-
-@dataclass(frozen=True, slots=True)
-class Reasons(Result):
-    target: str
-    reason: str
-    """the shortest answer: what was asked for, else what the commit says; empty if unknown"""
-    text: str
-    """the lines, or the memory"""
-    commits: list[CommitOfLine]
-    """those that the lines come from, the latest first, then what these lines were before"""
-    uncommitted: list[int]
-    """lines that no commit has"""
-    edited: SessionOfCommit | None
-    """the session that last edited them, or that a memory was drawn from"""
-    memories: list[Mentioned]
-    """what names the file or symbol; of a memory its sources"""
-    reverted: list[Undone]
-    """commits of the file that were taken back"""
-    changes_with: list[ChangesWith]
-    beside: list[Mentioned] = field(default_factory=list)
-    """other commits of the three lines before and after; of the file, if git cannot follow these"""
-    paragraph: list[Sentence] = field(default_factory=list)
-    """what a model wrote about it; empty without one"""
-    notes: list[str] = field(default_factory=list)
 
 
 class Why(Verb):
@@ -165,7 +56,7 @@ class Why(Verb):
       kinen why 3f2a91c --json | jq -r '.commits[].sessions[].request'
     """
 
-    result = Reasons
+    result = "kinen.verbs.answers:Reasons"
     route = "why"
     tool = "kinen_why"
     title = "Why a line is there"
@@ -189,58 +80,79 @@ class Why(Verb):
         unlisted=True,
     )
 
-    def run(self, memory: Memory) -> Reasons:
+    def answer(self, memory: Memory) -> Output:
         because = memory.reasons.why(self.target)
         paragraph, remarks = memory.reasons.paragraph(because, self.distiller or "configured")
-        return Reasons(
-            target=because.target,
-            reason=reason(because),
-            text=because.text,
-            commits=[CommitOfLine.of(row) for row in because.commits],
-            uncommitted=list(because.uncommitted),
-            edited=SessionOfCommit.of(because.edited) if because.edited else None,
-            memories=[Mentioned(*row) for row in because.memories],
-            reverted=[Undone(*row) for row in because.reverted],
-            changes_with=[ChangesWith(*row) for row in because.together],
-            beside=[Mentioned(*row) for row in because.beside],
-            paragraph=[Sentence(text, list(refs)) for text, refs in paragraph],
-            notes=[*because.notes, *remarks],
-        )
+        because = because._replace(notes=(*because.notes, *remarks))
+        found = any((because.commits, because.memories, because.edited, because.beside))
+        unknown = [] if found else [f"no commit and no session is known for {because.target}"]
 
-    def empty(self, result: Reasons) -> bool:
-        return not any((result.commits, result.memories, result.edited, result.beside))
+        def data() -> object:
+            mentions = ("ref", "at", "text")
+            undone = ("ref", "subject", "by")
+            return {
+                "target": because.target,
+                "reason": reason(because),
+                "text": because.text,
+                "commits": _values(because.commits),
+                "uncommitted": [*because.uncommitted],
+                "edited": _values(because.edited),
+                "memories": [_named(mentions, row) for row in because.memories],
+                "reverted": [_named(undone, row) for row in because.reverted],
+                "changes_with": [_named(("path", "commits"), row) for row in because.together],
+                "beside": [_named(mentions, row) for row in because.beside],
+                "paragraph": [_named(("text", "refs"), row) for row in paragraph],
+                "notes": [*because.notes],
+            }
 
-    def text(self, result: Reasons, view: View) -> str:
-        style = view.style
-        lines = [style("bold", visible(excerpt(result.reason, FIRST)))] if result.reason else []
-        if result.paragraph:
-            sentences = (
-                f"{row.text} [{', '.join(map(short_id, row.refs))}]" for row in result.paragraph
-            )
-            lines += ["", *wrap(visible_line(" ".join(sentences)), WIDTH), ""]
-        current = result.text.expandtabs(4).splitlines()[:10]
-        lines += [style("dim", f"  {visible_line(row)}") for row in current]
-        if result.uncommitted:
-            lines += ["", *_uncommitted(result, view.screen)]
-        elif result.edited:
-            lines += ["", *_session(result.edited, view)]
-        for commit in result.commits:
-            lines += ["", *_commit(commit, view)]
-        groups = (
-            ("names it" if result.commits else "drawn from", map(_mention, result.memories)),
-            ("beside it", map(_mention, result.beside)),
-            ("tried and taken back", map(_undone, result.reverted)),
-            ("changes with it", (f"{row.path} ({row.commits})" for row in result.changes_with)),
-        )
-        for name, rows in groups:
-            texts = [f"  {visible_line(row)}" for row in rows]
-            lines += ["", style("dim", name), *texts] if texts else []
-        return "\n".join(lines)
+        def text(view: View) -> str:
+            return "\n".join(_text(because, paragraph, view))
 
-    def notes(self, result: Reasons) -> Iterable[str]:
-        yield from result.notes
-        if self.empty(result):
-            yield f"no commit and no session is known for {result.target}"
+        return Output(data, text, found, [*because.notes, *unknown])
+
+
+def _values(row: Any) -> Any:
+    """A tuple as JSON values, one with names as an object."""
+    if isinstance(row, tuple):
+        names = getattr(row, "_fields", ())
+        return _named(names, row) if names else [_values(item) for item in row]
+    return row
+
+
+def _named(names: tuple[str, ...], row: Any) -> dict[str, Any]:
+    return {name: _values(value) for name, value in zip(names, row, strict=True)}
+
+
+def _text(
+    because: Because, paragraph: list[tuple[str, tuple[str, ...]]], view: View
+) -> Iterator[str]:
+    style = view.style
+    first = reason(because)
+    if first:
+        yield style("bold", visible(excerpt(first, FIRST)))
+    if paragraph:
+        from textwrap import wrap
+
+        sentences = (f"{text} [{', '.join(map(short_id, refs))}]" for text, refs in paragraph)
+        yield from ("", *wrap(visible_line(" ".join(sentences)), WIDTH), "")
+    for line in because.text.expandtabs(4).splitlines()[:10]:
+        yield style("dim", f"  {visible_line(line)}")
+    if because.uncommitted:
+        yield from ("", *_uncommitted(because, view.screen))
+    elif because.edited:
+        yield from ("", *_session(because.edited, view))
+    for commit in because.commits:
+        yield from ("", *_commit(commit, view))
+    groups = (
+        ("names it" if because.commits else "drawn from", map(_mention, because.memories)),
+        ("beside it", map(_mention, because.beside)),
+        ("tried and taken back", map(_undone, because.reverted)),
+        ("changes with it", (f"{path} ({count})" for path, count in because.together)),
+    )
+    for name, rows in groups:
+        texts = [f"  {visible_line(row)}" for row in rows]
+        if texts:
+            yield from ("", style("dim", name), *texts)
 
 
 def reason(because: Because) -> str:
@@ -265,7 +177,7 @@ def _trailers(paragraph: str) -> bool:
     return bool(colon) and "-" in name and " " not in name
 
 
-def _commit(row: CommitOfLine, view: View) -> Iterator[str]:
+def _commit(row: CommitBehind, view: View) -> Iterator[str]:
     style = view.style
     was = style("dim", f"  was: {visible_line(row.text.strip())}") if row.text else ""
     about = f"{row.at[:10]}  {visible_line(row.author)}"
@@ -284,7 +196,7 @@ def _commit(row: CommitOfLine, view: View) -> Iterator[str]:
         yield f"  issues: {visible_line(', '.join(row.issues))}"
 
 
-def _session(row: SessionOfCommit, view: View) -> Iterator[str]:
+def _session(row: SessionBehind, view: View) -> Iterator[str]:
     share = row.lines / row.total if row.total else 0.0
     how = STEPS.get(row.step, "").format(share=share) + (
         "?" if row.step and not row.certain else ""
@@ -300,10 +212,10 @@ def _session(row: SessionOfCommit, view: View) -> Iterator[str]:
         yield f"    {view.style('dim', changed_line(row.changed_since, row.edited))}"
 
 
-def _uncommitted(result: Reasons, screen: Screen) -> Iterator[str]:
-    count = len(result.uncommitted)
-    state = "not committed" if not result.commits else f"{count} of these lines not committed"
-    edited = result.edited
+def _uncommitted(because: Because, screen: Screen) -> Iterator[str]:
+    count = len(because.uncommitted)
+    state = "not committed" if not because.commits else f"{count} of these lines not committed"
+    edited = because.edited
     if edited is None:
         yield f"{state}; no session is known to have edited it"
         return
@@ -314,9 +226,11 @@ def _uncommitted(result: Reasons, screen: Screen) -> Iterator[str]:
         yield f"  said: {visible_line(edited.reply)}"
 
 
-def _mention(row: Mentioned) -> str:
-    return f"{short_id(row.ref)}  {row.at[:10]}  {row.text}"
+def _mention(row: tuple[str, str, str]) -> str:
+    ref, at, text = row
+    return f"{short_id(ref)}  {at[:10]}  {text}"
 
 
-def _undone(row: Undone) -> str:
-    return f"{short_id(row.ref)}  {row.subject}  by {short_id(row.by)}"
+def _undone(row: tuple[str, str, str]) -> str:
+    ref, subject, by = row
+    return f"{short_id(ref)}  {subject}  by {short_id(by)}"

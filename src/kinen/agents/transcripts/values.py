@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from kinen.errors import UnsafeFile
 from kinen.journal.schema import LATEST
@@ -90,8 +89,11 @@ def parsed_list(value: object) -> list[Any]:
 
 def uri_path(uri: str) -> str:
     """The path of a file URI, else nothing."""
-    parts = urlsplit(uri) if uri.startswith("file://") else None
-    return unquote(parts.path) if parts else ""
+    if not uri.startswith("file://"):
+        return ""
+    from urllib.parse import unquote, urlsplit
+
+    return unquote(urlsplit(uri).path)
 
 
 def read_json(path: str, most: int = LONGEST) -> object:

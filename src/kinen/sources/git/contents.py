@@ -12,14 +12,15 @@ from kinen.text import unspelled
 
 if TYPE_CHECKING:
     from kinen.recall.authorship import Patch
-    from kinen.sources.git.log import Log
 
 
 class Contents:
     """Reads files at any commit through one `git cat-file` that keeps running."""
 
-    def __init__(self, log: Log, git: Git, largest: int) -> None:
-        self._log = log
+    def __init__(self, git: Git, prefix: str, largest: int) -> None:
+        """Paths are below `prefix`, a folder of the repository."""
+        self._git = git
+        self._prefix = prefix
         self._largest = largest
         self._conversation = gitcommand.Conversation(git, "cat-file", "--batch")
 
@@ -32,13 +33,14 @@ class Contents:
             raise NotFound(f"no commit {at!r}", "give a commit, branch or tag")
         if "\n" in path:
             raise NotFound(f"names with a line break cannot be read from git: {path!r}")
-        data = self._object(_bytes(f"{at}:{self._log.prefix}{path}"), "blob")
+        data = self._object(_bytes(f"{at}:{self._prefix}{path}"), "blob")
         if data is None and "\\x" in path:
-            data = self._object(unspelled(f"{at}:{self._log.prefix}{path}"), "blob")
+            data = self._object(unspelled(f"{at}:{self._prefix}{path}"), "blob")
         if data is None:
             if self._object(_bytes(f"{at}^{{tree}}"), "tree") is None:
                 raise NotFound(f"no commit {at!r} here", "`git branch -a` and `git log` list them")
-            if self._log.is_submodule(path, at):
+            entry = gitcommand.text(self._git, "ls-tree", "-z", at, "--", self._prefix + path)
+            if entry.startswith("160000 "):
                 raise NotFound(f"{path} is a submodule", "look in that repository")
             raise NotFound(f"no file {path} at {at}", f"`kinen history {path}` shows where it was")
         if b"\0" in data[:8000]:

@@ -24,7 +24,7 @@ from kinen.sources.git.stream import RawCommit, parse, read_ahead, read_blocks, 
 from kinen.space import gitcommand
 from kinen.space.gitcommand import complaint
 from kinen.space.head import read_head
-from kinen.space.repository import Git, git_above
+from kinen.space.repository import Git, find
 from kinen.storage import regular
 from kinen.text import budget, digest, estimate
 from kinen.text.chunks import chunk_parts
@@ -83,9 +83,7 @@ class Log:
         self._begun: tuple[list[str], Iterator[RawCommit]] | None = None
         self._days: dict[int, str] = {}
         self._plain_metadata: dict[tuple[str, str, bool], str] = {}
-        top = os.path.realpath(git.top)
-        inside = os.path.relpath(os.path.realpath(root), top).replace(os.sep, "/")
-        self.prefix = "" if inside == "." else f"{inside}/"
+        self.prefix = git.prefix(root)
         self.inside = bool(self.prefix)
         self.notes: dict[str, str] = {}
         self.cuts: dict[str, str] = {}
@@ -185,20 +183,12 @@ class Log:
             "--no-relative",
             "-z",
             "-M",
-            git=self.repository(folder),
+            git=find(os.path.realpath(folder)) or self._git,
             folder=folder,
             index=os.path.abspath(index) if index else "",
         )
         names = result.stdout.decode("utf-8", "backslashreplace").split("\0")
         return [name[len(self.prefix) :] for name in names if name and name.startswith(self.prefix)]
-
-    def repository(self, folder: str) -> Git:
-        """The repository around a folder, which may be another worktree of this one."""
-        return find(os.path.realpath(folder)) or self._git
-
-    def is_submodule(self, path: str, at: str) -> bool:
-        result = self._run("ls-tree", "-z", at, "--", path, check=False)
-        return result.stdout.startswith(b"160000 ")
 
     def comment_character(self) -> str:
         """What begins the lines of a commit message that git removes."""
@@ -367,9 +357,3 @@ class Log:
         if check and result.returncode:
             raise GitError(complaint(result.stderr), "`git status` in that folder may say more")
         return result
-
-
-def find(root: str) -> Git | None:
-    """The repository around a folder; None if there is none, or only an empty `.git`."""
-    git = git_above(root)
-    return git if git is not None and git.folder else None
