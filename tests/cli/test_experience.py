@@ -362,6 +362,27 @@ def test_friction_lists_errors_of_three_sessions_with_what_helped(
     assert "passed after: ran: docker compose down  ×3" in text
 
 
+def test_friction_lists_rules_that_were_given_in_three_sessions(space: Path, kinen: Kinen) -> None:
+    rules = (
+        "No, never commit generated files.",
+        "Never commit the generated files!",
+        "Please fix the build. Never commit generated files again.",
+    )
+    with Memory.open(space, settings={"index.embedding_provider": "none"}) as memory:
+        for number, text in enumerate((*rules, "What is a generated file?")):
+            scope = {"session": f"s{number}"}
+            memory.journal.open_capsule("work", scope=scope)
+            memory.observe(text, scope=scope, provenance={"role": "user"})
+            assert not memory.experience.corrections() or number >= 2
+    (row,) = json.loads(kinen("friction", "--json").out)["corrections"]
+    assert (row["sessions"], row["memory"], row["again"]) == (3, "", 0)
+    text = kinen("friction").out
+    assert "given in 3 sessions" in text
+    assert "no memory says it" in text
+    assert kinen("memories", "add", "Never commit generated files", "--type", "lesson").code == 0
+    assert "not since" in kinen("friction").out
+
+
 def test_friction_counts_no_line_that_names_no_error(space: Path, kinen: Kinen) -> None:
     with Memory.open(space, settings={"index.embedding_provider": "none"}) as memory:
         for number in range(3):

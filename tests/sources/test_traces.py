@@ -133,6 +133,28 @@ def test_a_clone_finds_the_sessions_of_its_checkpoints(repository: Repository) -
     assert rows["summary"].metadata["writer"] == "model"
 
 
+def test_friction_counts_the_sessions_of_a_clone(
+    repository: Repository, kinen: Callable[..., Ran]
+) -> None:
+    rule = ("user", "Never commit the generated files.")
+    for number in range(3):
+        session = f"{ID[:-1]}{number}"
+        failed, passed = ({"id": f"c{n}", "name": "Bash"} for n in range(2))
+        results = {"c0": "Exit code 2\nTeaError: the pot is broken", "c1": "ok"}
+        rows = []
+        for n, call in enumerate((failed, passed)):
+            use = {**call, "type": "tool_use", "input": {"command": "make tea"}}
+            result = {"type": "tool_result", "tool_use_id": call["id"], "is_error": n == 0}
+            rows.append(("assistant", [use]))
+            rows.append(("user", [{**result, "content": results[call["id"]]}]))
+        talk = transcript(rule, *rows, session=session)
+        checkpoint(repository, f"0123456789a{number}", talk, session_id=session)
+    answer = json.loads(kinen("friction", "--json").out)
+    (error,) = answer["errors"]
+    assert (error["sessions"], len(error["helped"])) == (3, 3)
+    assert [row["sessions"] for row in answer["corrections"]] == [3]
+
+
 def test_the_journal_gets_nothing_of_them(repository: Repository) -> None:
     checkpoint(repository, "0123456789ab", TALK)
     traces(repository.root)

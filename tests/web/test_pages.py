@@ -7,9 +7,11 @@ import re
 import shutil
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
+from daemon.served import TOKEN
 from kinen.index.lock import announced
 from kinen.model.records import Query
 from web.conftest import served
@@ -42,6 +44,20 @@ def session(site: Site) -> str:
         memory.consolidation.consolidate()
         memory.sync()
         return capsule.id
+
+
+def test_the_page_of_a_line_has_the_answer_of_the_endpoint(site: Site) -> None:
+    (site.project.root / "pot.py").write_text("steam = 7\n")
+    site.project.commit("Seven cups\n\nThe kettle holds no more.")
+    headers = {"Authorization": f"Bearer {TOKEN}", "X-Kinen-Space": str(site.project.root)}
+    fields = {"target": "pot.py:1"}
+    answer = httpx.post(f"{site.origin}/v1/why", json=fields, headers=headers).json()
+    assert answer["reason"] == "Seven cups: The kettle holds no more."
+    assert answer["commits"][0]["lines"] == [1]
+    page = tree(site.page("why", **fields))
+    assert texts(page, "main strong") == [answer["reason"]]
+    (site.project.root / "pot.py").write_text("steam = 8\n")
+    assert "Not committed yet" in site.page("why", **fields)
 
 
 def test_search_shows_the_hits_of_the_command_with_their_votes(site: Site) -> None:

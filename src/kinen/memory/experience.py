@@ -8,16 +8,19 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from kinen.characters import storable
+from kinen.consolidation.claims import MOST, Claim, claim, share
 from kinen.errors import KinenError, QueryError
 from kinen.journal import events
 from kinen.journal.account import commit_subject
 from kinen.journal.queries import EntryFilter
+from kinen.memory.traces import Traces
 from kinen.model.journal import Observation
 from kinen.model.records import Hits, Query
 from kinen.recall import errors
-from kinen.recall.errors import Fix, Fixes, Friction, Outcome, normalised
+from kinen.recall.errors import Correction, Fix, Fixes, Friction, Outcome, normalised
 from kinen.recall.invocations import Invocations, fold
 from kinen.text import iso
+from kinen.text.statements import rules_of
 
 if TYPE_CHECKING:
     from kinen.memory.core import Core
@@ -52,6 +55,7 @@ class Experience:
         self._core = core
         self._index = index
         self._git = git
+        self._traces = Traces(core)
 
     def fix(self, error: str, limit: int = LIMIT) -> Fixes:
         """Earlier cases of an error: first those that were fixed for good, then the most similar.
@@ -162,9 +166,11 @@ class Experience:
 
     def _after(self, event: Observation, rows: Iterator[int]) -> Iterator[Observation]:
         """What happened in the same session after an observation."""
-        if not event.capsule:
-            return
-        stream = self._core.store.stream(event.capsule, (event.ts, event.id))
+        stream: Iterable[Observation] = ()
+        if event.provenance.get("origin"):
+            stream = self._traces.after(event)
+        elif event.capsule:
+            stream = self._core.store.stream(event.capsule, (event.ts, event.id))
         for _, later in zip(islice(rows, FOLLOWED), stream, strict=False):
             if later.id != event.id and not later.redacted:
                 yield later
@@ -187,11 +193,12 @@ class Experience:
 
     def friction(self, least: int = 3, limit: int = 10) -> tuple[list[Friction], int]:
         """Errors of at least so many sessions with what helped, and how many failures were read."""
-        store = self._core.store
-        if not store.exists:
-            return [], 0
-        chosen = EntryFilter(kinds=FAILING, limit=READ, redacted=False)
-        recorded, _ = store.entries("observations", chosen)
+        recorded: list[Observation] = []
+        if self._core.store.exists:
+            chosen = EntryFilter(kinds=FAILING, limit=READ, redacted=False)
+            recorded = self._core.store.entries("observations", chosen)[0]
+        recorded += self._observations(FAILING, traced=True)
+        recorded.sort(key=lambda event: (event.ts, event.id), reverse=True)
         failures = [event for event in recorded if events.failed(event)]
         groups = errors.recurring(failures, least)
         rows = iter(range(FOLLOWED_IN_ALL))
@@ -200,7 +207,7 @@ class Experience:
 
     def _recurrence(self, group: list[Observation], rows: Iterator[int]) -> Friction:
         """An error with what was done after its last failure in each session, where it passed."""
-        latest = {event.capsule or event.scope.session: event for event in reversed(group)}
+        latest = {errors.session_of(event): event for event in reversed(group)}
         fixes = []
         for event in sorted(latest.values(), key=lambda event: event.ts, reverse=True):
             line = errors.naming_line(events.body(event))
@@ -215,6 +222,64 @@ class Experience:
             ref=group[0].ref,
             helped=[fix for fix in fixes if fix.fixed_at],
         )
+
+    def corrections(self, least: int = 3, limit: int = 10) -> list[Correction]:
+        """Standing rules that users gave in at least so many sessions, and what is kept of them.
+
+        Rules are the same if one has most of the terms of the other, and no other ones.
+        """
+        rules = [
+            (claim(rule), rule, event)
+            for event in self._observations(("message",), "user")
+            for rule in rules_of(event.content)
+        ]
+        groups: list[list[tuple[Claim, str, Observation]]] = []
+        for row in rules:  # the newest first
+            same = (group for group in groups if share(group[0][0], row[0]) >= MOST)
+            group = next(same, None)
+            if group is None:
+                groups.append([row])
+            else:
+                group.append(row)
+        matches = []
+        memories = [
+            (row, claim(self._traces.observation(row).content))
+            for row in (self._core.reader.records(("memory",)) if rules else ())
+        ]
+        for group in groups:
+            sessions = {errors.session_of(event) for _, _, event in group}
+            if len(sessions) < least:
+                continue
+            known, rule, last = group[0]
+            kept = [row for row, held in memories if share(held, known) >= MOST]
+            memory = min(kept, key=lambda row: row.at, default=None)
+            after = {
+                errors.session_of(event)
+                for _, _, event in group
+                if memory and iso(event.ts / 1000) > memory.at
+            }
+            ref = memory.ref if memory else ""
+            first = group[-1][2].ts
+            matches.append(
+                Correction(rule, len(sessions), first, last.ts, last.ref, ref, len(after))
+            )
+        matches.sort(key=lambda row: (row.sessions, row.last), reverse=True)
+        return matches[: limit or None]
+
+    def _observations(
+        self, kinds: tuple[str, ...], role: str = "", *, traced: bool = False
+    ) -> list[Observation]:
+        """The newest observations in the index; `traced` are those that came with a clone."""
+        self._index.prepare()
+        records = self._core.reader.matching(Query("", kinds=("observation",), events=kinds))
+        chosen = [
+            record
+            for record in records
+            if (record.metadata or {}).get("role", "") == role
+            and (not traced or (record.metadata or {}).get("origin"))
+        ]
+        chosen.sort(key=lambda record: (record.at, record.ref), reverse=True)
+        return [self._traces.observation(record) for record in chosen[:READ]]
 
     def how(
         self, name: str, limit: int = LIMIT_INVOCATIONS, *, failed: bool = False

@@ -11,6 +11,8 @@ from kinen.model.records import Query, Record
 from kinen.text import epoch, excerpt, iso
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kinen.journal.timeline import SessionOverview, SessionTimeline
     from kinen.memory.core import Core
 
@@ -125,6 +127,14 @@ class Traces:
 
             overview = replace(overview, outcome=first_sentence(parts["outcome"]))
         return SessionTimeline(overview, tuple(steps(observations)), parts, ())
+
+    def after(self, event: Observation) -> Iterator[Observation]:
+        """What happened in the same session after an observation."""
+        parents = (str(event.provenance.get("parent", "")),)
+        records = self._core.reader.matching(Query("", kinds=("observation",), parents=parents))
+        for record in sorted(records, key=lambda row: (row.at, row.ref)):
+            if (epoch(record.at), record.ref) > (event.ts, event.ref):
+                yield self.observation(record)
 
     def observation(self, record: Record) -> Observation:
         """An observation of the index with its text."""

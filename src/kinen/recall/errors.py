@@ -325,6 +325,26 @@ class Friction(NamedTuple):
     helped: list[Fix]
 
 
+class Correction(NamedTuple):
+    """A standing rule that users gave in several sessions."""
+
+    rule: str
+    sessions: int
+    first: int
+    last: int
+    ref: str
+    """The prompt that has it, the last."""
+    memory: str
+    """The memory that says it, the oldest; empty if none does."""
+    again: int
+    """Sessions in which it was given after that."""
+
+
+def session_of(event: Observation) -> str:
+    """What an observation is a part of: its capsule, or its session."""
+    return event.capsule or str(event.provenance.get("parent") or event.scope.session)
+
+
 def recurring(failures: Iterable[Observation], least: int) -> list[list[Observation]]:
     """Failures with the same error in at least some sessions, newest first in each group.
 
@@ -343,7 +363,7 @@ def recurring(failures: Iterable[Observation], least: int) -> list[list[Observat
 
 def sessions(group: Iterable[Observation]) -> int:
     """How many sessions some events are from."""
-    return len({event.capsule or event.scope.session for event in group})
+    return len(set(map(session_of, group)))
 
 
 class Remedy(NamedTuple):

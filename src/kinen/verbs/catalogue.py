@@ -22,7 +22,12 @@ COMMANDS = (
     ),
     ("Ask", "fix", "kinen.verbs.experience:FixError", "how an error was fixed before"),
     ("Ask", "how", "kinen.verbs.experience:HowTo", "invocations of a command that worked here"),
-    ("Ask", "friction", "kinen.verbs.experience:Friction", "errors that keep coming back"),
+    (
+        "Ask",
+        "friction",
+        "kinen.verbs.experience:Friction",
+        "errors and corrections that come back",
+    ),
     ("Ask", "why", "kinen.verbs.why:Why", "why a line, a commit or a memory is there"),
     ("Ask", "show", "kinen.verbs.records:Show", "show a record, a file or a part of it"),
     ("Ask", "related", "kinen.verbs.answers:Related", "files related by link, meaning and tag"),

@@ -282,17 +282,35 @@ class Recurring(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class Correction(Result):
+    rule: str
+    """as it was last given"""
+    sessions: int
+    first: str
+    last: str
+    ref: str
+    """the prompt that has it, the last"""
+    memory: str
+    """the memory that says it; empty if none does"""
+    again: int
+    """sessions in which it was given after that"""
+
+
+@dataclass(frozen=True, slots=True)
 class Recurrences(Result):
     errors: list[Recurring]
+    corrections: list[Correction]
     read: int
     """failures that were looked at, the newest"""
 
 
 class Friction(Verb):
-    """List errors that came back in several sessions, with what helped each time.
+    """List errors and corrections that came back in several sessions, with what helped.
 
-    Errors that differ in numbers, folders, times and addresses only are one. Those of the most
-    sessions come first. Exit 1 if there are none.
+    Errors that differ in numbers, folders, times and addresses only are one. A correction is a
+    rule that a user gives in a prompt, such as `Never …` or `From now on …`; with it stands the
+    memory that says it, and how often it was given since. Those of the most sessions come first.
+    Sessions that came with a clone count, too. Exit 1 if there are none.
 
     \b
     Examples:
@@ -305,23 +323,35 @@ class Friction(Verb):
 
     sessions: int = param(
         "--sessions",
-        "fewest sessions that had the error",
+        "fewest sessions that had it",
         3,
         least=2,
         most=1000,
         metavar="N",
         example=3,
     )
-    limit: int = limit(10, "errors")
+    limit: int = limit(10, "errors, and of corrections")
 
     def run(self, memory: Memory) -> Recurrences:
         recurrences, read = memory.experience.friction(self.sessions, self.limit)
-        return Recurrences([_recurring(entry) for entry in recurrences], read)
+        corrections = [
+            Correction(
+                **{**row._asdict(), "first": iso(row.first / 1000), "last": iso(row.last / 1000)}
+            )
+            for row in memory.experience.corrections(self.sessions, self.limit)
+        ]
+        return Recurrences([_recurring(entry) for entry in recurrences], corrections, read)
+
+    def empty(self, result: Recurrences) -> bool:
+        return not (result.errors or result.corrections)
 
     def text(self, result: Recurrences, view: View) -> str:
-        return "\n\n".join(_recurring_text(entry, view) for entry in result.errors)
+        errors = [_recurring_text(entry, view) for entry in result.errors]
+        return "\n\n".join([*errors, *(_correction_text(row, view) for row in result.corrections)])
 
     def notes(self, result: Recurrences) -> Iterable[str]:
+        if result.corrections:
+            return
         if not result.read:
             yield NOT_RECORDED
         elif not result.errors:
@@ -341,6 +371,16 @@ def _recurring(entry: Recurrence) -> Recurring:
         entry.ref,
         [Fix.of(fix) for fix in entry.helped],
     )
+
+
+def _correction_text(row: Correction, view: View) -> str:
+    """A rule with what is kept of it."""
+    about = f"given in {row.sessions} sessions, {row.first[:10]} to {row.last[:10]} [{row.ref}]"
+    kept = "no memory says it"
+    if row.memory:
+        since = f"given in {counted(row.again, 'sessions')} since" if row.again else "not since"
+        kept = f"kept as {row.memory}, {since}"
+    return "\n".join([_line(row.rule), view.style("dim", f"  {about}"), f"  {kept}"])
 
 
 def _recurring_text(entry: Recurring, view: View) -> str:

@@ -171,6 +171,13 @@ def reason(because: Because) -> str:
     return ""
 
 
+def known(row: SessionBehind) -> str:
+    """How a session is known to have written a commit, in words; what is not certain ends in ?."""
+    share = row.lines / row.total if row.total else 0.0
+    how = STEPS.get(row.step, "").format(share=share)
+    return f"{how}?" if how and not row.certain else how
+
+
 def _trailers(paragraph: str) -> bool:
     """Whether a paragraph only has lines such as `Signed-off-by: …`."""
     name, colon, _ = paragraph.partition(": ")
@@ -197,12 +204,8 @@ def _commit(row: CommitBehind, view: View) -> Iterator[str]:
 
 
 def _session(row: SessionBehind, view: View) -> Iterator[str]:
-    share = row.lines / row.total if row.total else 0.0
-    how = STEPS.get(row.step, "").format(share=share) + (
-        "?" if row.step and not row.certain else ""
-    )
     name = short_id(row.ref) if row.ref else row.session
-    parts = (row.agent, signature(row.by).strip(), row.origin and f"from {row.origin}", how)
+    parts = (row.agent, signature(row.by).strip(), row.origin and f"from {row.origin}", known(row))
     about = ", ".join(filter(None, parts))
     yield f"  session {view.style('path', visible_line(name))}  {visible_line(about)}"
     for label, text in (("asked", row.request), ("said", row.reply)):

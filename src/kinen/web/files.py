@@ -19,6 +19,7 @@ from kinen.render.heat import EPOCH, Counts, Heat, Period, add, heat_map
 from kinen.render.treemap import treemap
 from kinen.sources.git.messages import readable_message
 from kinen.text import now
+from kinen.verbs.why import known, reason
 from kinen.web.page import Page, Visit
 from kinen.web.records import title_of
 
@@ -207,6 +208,5 @@ def _around(recall: Recall) -> dict[str, list[tuple[str, str]]]:
 def why_page(memory: Memory, visit: Visit) -> Page:
     """Why a line, a commit or a memory is there."""
     because = memory.reasons.why(visit.fields.get("target"))
-    return Page(
-        f"Why {because.target}", "why.html", {"because": because, "readable": readable_message}
-    )
+    values = {"because": because, "answer": reason(because), "known": known}
+    return Page(f"Why {because.target}", "why.html", {**values, "readable": readable_message})

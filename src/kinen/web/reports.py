@@ -38,6 +38,7 @@ def errors_page(memory: Memory, visit: Visit) -> Page:
         "fixes": fixes,
         "problem": problem,
         "recurring": recurring,
+        "corrections": memory.experience.corrections(LEAST),
         "read": read,
         "least": LEAST,
     }
