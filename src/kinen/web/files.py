@@ -9,7 +9,7 @@ from typing import Any
 
 from kinen.errors import GitError, NotFound, QueryError
 from kinen.journal.queries import FileEdits
-from kinen.journal.summary import parse_summary
+from kinen.journal.summary import on_one_line, parse_summary
 from kinen.memory import Memory
 from kinen.model.documents import Companion, Revision
 from kinen.model.journal import Item, Recall
@@ -199,10 +199,10 @@ def _around(
     for item in recall.items:
         if item.tier in ("commits", "files", "plan") or item.ref in listed:
             continue
-        title = title_of(memory, item.ref)
+        title = title_of(memory, item.ref).removeprefix("session: ")
         text = item.text
         if item.ref.startswith(("summary:", "capsule:")):
-            text = parse_summary(text).get("outcome", "")
+            text = on_one_line(parse_summary(text).get("outcome", ""))
         groups.setdefault(item.tier, []).append((item, title, text.removeprefix(title).strip()))
     return groups
 
