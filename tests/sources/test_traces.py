@@ -10,6 +10,7 @@ import pytest
 
 from kinen import Query
 from kinen.memory import Memory
+from kinen.memory.today import outlook
 from kinen.sources.traces import entire, notes, specstory
 from kinen.sources.traces.objects import Objects
 from kinen.space.repository import git_above
@@ -501,3 +502,26 @@ def test_a_session_start_tells_nothing_of_a_stranger(
     start = {"hook_event_name": "SessionStart", "source": "startup", "session_id": "new"}
     out = run_hook({**start, "cwd": str(repository.root)}, cwd=repository.root)
     assert "samovar" not in out
+
+
+def test_today_has_what_a_stranger_decided_and_left_and_no_agent_is_told_it(
+    repository: Repository,
+) -> None:
+    closing = (
+        "The whistle works.\n\nDecision: steam is kept at seven bar.\n\nNext: polish the valve."
+    )
+    talk = transcript(
+        ("user", "please make the samovar whistle"),
+        ("edit", ("whistle.py", "steam = valve(7)\n")),
+        ("assistant", closing),
+    )
+    checkpoint(repository, "0123456789ab", talk)
+    with Memory.open(repository.root) as memory:
+        memory.sync()
+        next_ = outlook(memory)
+        decided = memory.reports.decisions("2000-01-01", "2100-01-01")
+    assert [(point.by, "seven bar" in point.text) for point in decided] == [("Ada, Entire", True)]
+    assert [(entry.who, entry.text) for entry in next_.open] == [
+        ("Ada, Entire", "polish the valve.")
+    ]
+    assert (next_.text, next_.fitting) == ("", [])

@@ -298,7 +298,7 @@ def test_a_page_of_the_daemon_follows_what_a_hook_records(
         }
         command = [sys.executable, "-m", "kinen", "hook", "claude-code"]
         subprocess.run(command, input=json.dumps(payload), text=True, cwd=space, check=True)
-        page.wait_for_selector("main >> text=paint the shed")
+        page.wait_for_selector("main >> text=paint the shed >> visible=true")
     finally:
         browser.close()
         kinen("daemon", "stop")

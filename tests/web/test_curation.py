@@ -17,6 +17,7 @@ from kinen.consolidation.fold import rivals
 from kinen.journal import memories as learn
 from kinen.memory import Memory, checks
 from kinen.model.journal import Learned
+from kinen.model.kinds import MEMORY_TYPES
 from kinen.text import now
 from kinen.web.health import FIXES, REMOVE
 from web.demo import LABELS, fill
@@ -64,6 +65,15 @@ def test_a_contradiction_is_decided_side_by_side(site: Site) -> None:
     with site.memory() as memory:
         assert memory.consolidation.get(pair[0].ref).superseded_by == pair[1].id
     assert not tree(site.page("knowledge")).css("#rivals")
+
+
+def test_knowledge_shows_memories_of_every_type(site: Site) -> None:
+    with site.memory() as memory:
+        memory.observe("x")
+        all_types = [memory_of(f"The {name} holds", 1, name) for name in MEMORY_TYPES]
+        learn.learn(memory.core.store.db, all_types)
+    types = [node.text() for node in tree(site.page("knowledge")).css(".rows .when small")]
+    assert sorted(types) == sorted(MEMORY_TYPES)
 
 
 def test_what_would_be_drawn_next(site: Site) -> None:

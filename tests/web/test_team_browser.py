@@ -60,7 +60,7 @@ def test_a_colleague_signs_in_searches_and_signs_out(
     page.fill("input[name=q]", "kettle")
     page.keyboard.press("Enter")
     page.wait_for_selector(".hits article")
-    assert "by ada" in page.inner_text(".hits article")
+    assert "ada: we descaled the kettle" in page.inner_text(".hits article")
     page.click(".hits article h2 a")
     page.wait_for_selector("#text")
     assert "we descaled the kettle" in page.inner_text("#text")

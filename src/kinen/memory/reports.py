@@ -141,10 +141,12 @@ class Reports:
             **_in_summary(parts),
         )
 
-    def _of_clone(self, limit: int) -> Iterator[SessionReport]:
-        """The latest sessions that came with the repository."""
+    def of_clone(
+        self, limit: int = STANDUP_SESSIONS, since: str = "", until: str = ""
+    ) -> Iterator[SessionReport]:
+        """The latest sessions that came with the repository, of those that began in a time."""
         traces = Traces(self._core)
-        for overview in islice(traces.overviews(), limit):
+        for overview in islice(traces.overviews(since=since, until=until), limit):
             record = traces.named(overview.ref)
             if record is not None:
                 yield SessionReport(
@@ -167,7 +169,7 @@ class Reports:
         branch, commit, changed = git_state(self._core.worktree or self._core.space.root)
         sessions = [report for _, report in reported]
         if not since:
-            sessions += self._of_clone(SESSIONS - len(sessions))
+            sessions += self.of_clone(SESSIONS - len(sessions))
         plan = None if since else self._worklog.plan()
         commits, not_pushed = self._commit_groups(since)
         left = [] if since else by_worth(self._journal.start().entries())
@@ -196,10 +198,12 @@ class Reports:
             )[:POINTS],
         )
 
-    def decisions(self, since: str) -> tuple[Point, ...]:
-        """What was decided since then, as a standup tells it."""
+    def decisions(self, since: str, until: str) -> list[Point]:
+        """What was decided in a time: as a standup tells it, and in sessions of the repository."""
         sessions = [report for _, report in self._reported(since, STANDUP_SESSIONS)]
-        return self._decided(list(self._worklog.checkpoints(since)), sessions, since)
+        sessions += self.of_clone(since=since, until=until)
+        decided = self._decided(list(self._worklog.checkpoints(since)), sessions, since)
+        return [point for point in decided if point.at <= until]
 
     def _decided(
         self, checkpoints: Sequence[Checkpoint], sessions: Sequence[SessionReport], since: str

@@ -12,6 +12,7 @@ from kinen.model.records import Record
 from kinen.model.tuples import NamedTuple
 from kinen.render.heat import COMMITS, Counts, Period
 from kinen.render.lanes import DAYS
+from kinen.times import milliseconds
 
 MOST = 200
 """Sessions and commits of some days that are read."""
@@ -54,6 +55,7 @@ class Outlook(NamedTuple):
     """What is open, and what an agent that begins now is told."""
 
     open: list[Entry]
+    """Also what sessions of the repository left, which no agent is told."""
     text: str
     budget: int
     fitting: list[str]
@@ -67,6 +69,11 @@ def outlook(memory: Memory) -> Outlook:
     text, refs = start.brief()
     entries = start.entries()
     left = by_worth(entry for entry in entries if entry.kind in OPEN)
+    left += (
+        Entry("next", point, report.ref, report.by, milliseconds(report.at))
+        for report in memory.reports.of_clone()
+        for point in report.next
+    )
     fitting = [ref for ref in refs if cites(text, ref)]
     texts = {entry.ref: entry.text for entry in entries}
     left_out = {ref: texts.get(ref, ref) for ref in refs if ref not in fitting}

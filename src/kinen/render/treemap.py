@@ -10,7 +10,7 @@ from kinen.render.text import counted
 
 WIDTH = 400
 HEIGHT = 330
-LETTER = 7.0
+LETTER = 8.0
 """About how wide a letter is."""
 LINE = 16
 

@@ -24,6 +24,7 @@ from kinen.cli.editor import compose, edit
 from kinen.errors import KinenError
 from kinen.journal.mark import glance
 from kinen.memory import Memory
+from kinen.memory.erasing import LATER
 from kinen.paths import openable
 from kinen.render.text import counted
 from kinen.space.find import resolve_names
@@ -605,7 +606,11 @@ class Browser(App[str]):
             if await self.push_screen_wait(Choice(["Cancel", erase], question)) == erase:
                 erased = await self.ask(lambda memory: memory.journal.forget(entry.ref))
                 self.refill()
-                self.notify(f"erased {counted(len(erased.refs), 'entries')}", timeout=4)
+                done = f"erased {counted(len(erased.refs), 'entries')}"
+                if erased.waiting:
+                    self.notify(f"{done}: {erased.waiting}; {LATER}", timeout=20)
+                else:
+                    self.notify(done, timeout=4)
         except KinenError as error:
             self.say(str(error))
 

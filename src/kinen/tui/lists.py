@@ -50,8 +50,8 @@ NAME = 9
 """Columns of the name of a lane."""
 STYLE = Style(colour=True)
 NOTHING = {
-    "Decided": "nothing in these days",
-    "Open": "nothing was left open",
+    "Decided": "not stated in these days",
+    "Open": "the latest sessions name no next step",
     "Where the work went": "no file was edited by an agent in these days",
 }
 TEACH = """\
@@ -144,7 +144,7 @@ def today(memory: Memory, request: Request) -> list[Entry]:
         ]
     period = _period(memory, request)
     happened = days(memory, period, commits=built)
-    decided = [point for point in memory.reports.decisions(period.start) if point.at <= period.end]
+    decided = memory.reports.decisions(period.start, period.end)
     edits = memory.journal.edited_files(epoch(period.start), epoch(period.end))[: request.most]
     entries = _picture(period, happened, [(point.at, point.text) for point in decided], request)
     sections = {
@@ -244,7 +244,8 @@ def _open(memory: Memory, next_: Outlook) -> Iterator[Entry]:
             yield _signed("open", issue.ref, issue.title, visible_line(side))
     for entry in next_.open:
         kind = "error" if entry.kind == "failed" else "open"
-        yield _signed(kind, entry.ref, entry.text, _age(entry.at / 1000))
+        side = f"{visible_line(entry.who)} {_age(entry.at / 1000)}".lstrip()
+        yield _signed(kind, entry.ref, entry.text, side)
 
 
 def _file_lines(files: Iterable[tuple[str, int, int]]) -> list[Entry]:

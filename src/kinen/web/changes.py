@@ -97,7 +97,8 @@ def erase(memory: Memory, visit: Visit) -> Change:
     erased = memory.journal.forget(visit.fields.get("ref"))
     if erased.suppressed:
         return Change(visit.url("health", done="hidden", ref=erased.refs[0]), "forgotten")
-    return Change(visit.url("sessions", done="erased"), "forgotten", erased.refs[0])
+    done = "erased_later" if erased.waiting else "erased"
+    return Change(visit.url("sessions", done=done), "forgotten", erased.refs[0])
 
 
 def unhide(memory: Memory, visit: Visit) -> Change:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kinen.errors import GitError, NotFound, QueryError
 from kinen.journal.queries import FileEdits
-from kinen.journal.summary import parse_summary
+from kinen.journal.summary import on_one_line, parse_summary
 from kinen.memory import Memory
 from kinen.model.documents import Companion, Revision
-from kinen.model.journal import Recall
+from kinen.model.journal import Item, Recall
 from kinen.model.records import Record
 from kinen.model.tuples import NamedTuple
 from kinen.render.heat import EPOCH, Counts, Heat, Period, add, heat_map
@@ -152,7 +152,7 @@ def page(memory: Memory, visit: Visit) -> Page:
         "sessions": [
             (edit.at, _session(memory, edit)) for parent, edit in reversed(last.items()) if parent
         ],
-        "around": _around(around),
+        "around": _around(memory, around, last),
     }
     return Page(path, "file.html", values)
 
@@ -192,16 +192,19 @@ def _session(memory: Memory, edit: Record) -> tuple[str, str, str]:
     return str(metadata.get("agent", "agent")), parent, title
 
 
-def _around(recall: Recall) -> dict[str, list[tuple[str, str]]]:
-    """What belongs to a file besides commits, by tier: refs and texts."""
-    groups: dict[str, list[tuple[str, str]]] = {}
+def _around(
+    memory: Memory, recall: Recall, listed: Collection[str]
+) -> dict[str, list[tuple[Item, str, str]]]:
+    """What else belongs to a file, by tier: each with its title, and what it says besides."""
+    groups: dict[str, list[tuple[Item, str, str]]] = {}
     for item in recall.items:
-        if item.tier in ("commits", "files", "plan"):
+        if item.tier in ("commits", "files", "plan") or item.ref in listed:
             continue
+        title = title_of(memory, item.ref).removeprefix("session: ")
         text = item.text
-        if item.ref.startswith("summary:"):
-            text = parse_summary(text).get("outcome") or text
-        groups.setdefault(item.tier, []).append((item.ref, text))
+        if item.ref.startswith(("summary:", "capsule:")):
+            text = on_one_line(parse_summary(text).get("outcome", ""))
+        groups.setdefault(item.tier, []).append((item, title, text.removeprefix(title).strip()))
     return groups
 
 

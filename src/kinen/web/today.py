@@ -40,8 +40,7 @@ def page(memory: Memory, visit: Visit) -> Page:
     newest = memory.sessions.overviews(1, counts=False)
     period = period_of(visit, newest[0].ended or newest[0].started if newest else "")
     happened = days(memory, period)
-    points = memory.reports.decisions(period.start)
-    decided = [point for point in points if point.at <= period.end]
+    decided = memory.reports.decisions(period.start, period.end)
     edits = memory.journal.edited_files(milliseconds(period.start), milliseconds(period.end))
     values = {
         **_values(visit, period, happened, decided),

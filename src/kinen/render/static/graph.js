@@ -271,7 +271,7 @@ function paintTitles(pen, at, radiusOf, hidden, colour, back) {
     const [x, y] = at(node);
     const others = node < FIRST ? [] : dots;
     for (const [text, start, end] of placesOf(pen, title, x, radiusOf(node) + 4)) {
-      const area = [start, y - 8, end, y + 8];
+      const area = [start - 4, y - 9, end + 4, y + 9];
       if (written.some(meets(area)) || others.some(meets(area))) continue;
       written.push(area);
       pen.strokeText(text, start, y + 4);
