@@ -123,7 +123,7 @@ def test_kinen_import_recognises_a_store(kinen, space, tmp_path, client) -> None
     folder = tmp_path / "there"
     folder.mkdir()
     done = kinen("import", str(write(folder)), cwd=space)
-    assert f"added {len(expected)} observations" in done.out
+    assert f"added {len(expected)} events" in done.out
     assert "skipped" in kinen("import", str(folder), cwd=space).out
 
 

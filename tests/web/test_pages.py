@@ -363,7 +363,7 @@ def test_another_memory_is_chosen_from_the_list(site: Site, session: str) -> Non
 
 
 def test_a_file_has_its_history_and_companions(site: Site) -> None:
-    assert "notes/oncall.md" in site.page("code")
+    assert "oncall.md" in site.page("code", folder="notes")
     page = tree(site.page("file", path="notes/oncall.md"))
     assert "docs(oncall): more" in page.css_first("main").text()
     assert "notes/onboarding.md" in page.css_first("table").text()
