@@ -58,6 +58,10 @@ LONGEST = 1 << 12
 """A quadratic expression takes several times as long for a text of this length."""
 
 
+CACHES = {"_patterns"}
+"""Globals whose expressions depend on what ran before."""
+
+
 class Expression(NamedTuple):
     name: str
     pattern: re.Pattern[Any]
@@ -109,6 +113,8 @@ def compiled_expressions() -> Iterator[Expression]:
     for module_name, text in texts.items():
         here = methods_by_name(text)
         for name, value in variables(module_name).items():
+            if name in CACHES:
+                continue
             for pattern in patterns(value):
                 methods = (here if name.startswith("_") else everywhere).get(name, set())
                 alone = isinstance(value, (re.Pattern, LazyPattern)) and bool(methods)
