@@ -300,7 +300,7 @@ def test_blame_tells_agents_from_people_and_counts_their_lines(
     assert (answer["agent_lines"], answer["total"]) == (2, 4)
     assert answer["lines"][3]["commit"] == ""
     run = kinen("blame", "tea.py")
-    assert "2 of 4 lines (50%) by agents" in run.err
+    assert "2 of 4 lines (50%) known to be by agents" in run.err
     assert "not commit" in run.out
     assert json.loads(kinen("blame", "tea.py", "-n", "1", "--json").out)["next_offset"] == 1
     assert kinen("blame", "nothing.py").code == 2

@@ -91,5 +91,5 @@ class Blame(Verb):
 
     def notes(self, result: FileBlame) -> Iterable[str]:
         if result.total:
-            share = result.agent_lines / result.total
-            yield f"{result.agent_lines:,} of {result.total:,} lines ({share:.0%}) by agents"
+            lines = f"{result.agent_lines:,} of {result.total:,} lines"
+            yield f"{lines} ({result.agent_lines / result.total:.0%}) known to be by agents"
