@@ -8,7 +8,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import httpx
 import pytest
@@ -21,9 +20,6 @@ from kinen.team.postgres import PostgresTeam
 from kinen.team.sync import synchronize
 from team_machines import Machine, template
 from team_service import SPACE, ended, observation, start, token
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 TOP = Path(__file__).parents[2]
 PREVIOUS = "a33a1996"
@@ -104,16 +100,23 @@ def test_every_request_has_a_protocol(server: str, database: Database) -> None:
 
 
 @pytest.fixture(scope="module")
-def previous(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The folder of the previous release."""
+def previous(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder where the wheel of the previous release is installed."""
     folder = tmp_path_factory.mktemp("previous")
-    packed = subprocess.run(
-        ["git", "archive", PREVIOUS, "src"], cwd=TOP, capture_output=True, check=False
-    )
+    packed = subprocess.run(["git", "archive", PREVIOUS], cwd=TOP, capture_output=True, check=False)
     if packed.returncode:
         pytest.skip("no history of the repository")
-    subprocess.run(["tar", "-x"], input=packed.stdout, cwd=folder, check=True)
-    yield str(folder / "src")
+    tree = folder / "tree"
+    tree.mkdir()
+    subprocess.run(["tar", "-x"], input=packed.stdout, cwd=tree, check=True)
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    for words in (["wheel", ".", "--wheel-dir", ".."], ["install", "--target", "../installed"]):
+        wheels = [str(path) for path in folder.glob("*.whl")]
+        line = [*pip, *words, "--no-deps", *wheels]
+        done = subprocess.run(line, cwd=tree, capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"no wheel of {PREVIOUS}: {done.stderr.strip()[-200:]}")
+    return str(folder / "installed")
 
 
 def sync_of(folder: str, home: Path, url: str, secret: str, *, say: str = "") -> str:
