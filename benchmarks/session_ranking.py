@@ -1,10 +1,10 @@
 """Is the right session first? Sessions ranked by kinen, beside plain SQLite with a row for each.
 
-    python benchmarks/session_ranking.py --data DIR [--questions 300] [--no-save]
+    python benchmarks/session_ranking.py --data DIR [--questions 300] [--vectors] [--no-save]
 
 DIR holds LoCoMo's JSON as in quality.py. The sessions of all its conversations are imported as
-transcripts of Claude Code into one space, without vectors, and asked for by LoCoMo's questions; the
-sessions of a question's evidence are right. Beside `kinen session resume WORDS` (`sessions`) stand
+transcripts of Claude Code into one space, without vectors unless --vectors is passed, and asked for
+by LoCoMo's questions; the sessions of a question's evidence are right. Beside `kinen session resume WORDS` (`sessions`) stand
 the order in which a search meets sessions (`search`), and SQLite's FTS5 over the same text: porter
 stems, an OR of the words, bm25; a row for each session, or for each message.
 """
@@ -92,7 +92,7 @@ def figures(ask: Callable[[str], list[int]], questions: list[Question]) -> dict[
     }
 
 
-def measured(data: Path, most: int) -> dict[str, Any]:
+def measured(data: Path, most: int, vectors: bool) -> dict[str, Any]:
     from kinen import Memory, Query
 
     sessions, questions = read(data)
@@ -105,7 +105,8 @@ def measured(data: Path, most: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder, "space")
         Path(root, ".kinen").mkdir(parents=True)
-        settings = {"index.embedding_provider": "none"}
+        mode = "hybrid" if vectors else "fulltext"
+        settings = {} if vectors else {"index.embedding_provider": "none"}
         with Memory.open(root, home=Path(folder, "home"), settings=settings) as memory:
             for path in write_transcripts(sessions, Path(folder), root):
                 memory.transfer.import_transcripts(str(path))
@@ -119,7 +120,7 @@ def measured(data: Path, most: int) -> dict[str, Any]:
                 return numbers[ref]
 
             def search(question: str) -> list[int]:
-                hits = memory.search(Query(question, limit=20, mode="fulltext"))
+                hits = memory.search(Query(question, limit=20, mode=mode))
                 every = (int(hit.record.session.partition("-")[0], 16) for hit in hits)
                 return list(dict.fromkeys(every))
 
@@ -137,13 +138,14 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path, required=True, help="folder with locomo/")
     parser.add_argument("--questions", type=int, default=300)
+    parser.add_argument("--vectors", action="store_true", help="with vectors: half a minute of CPU")
     parser.add_argument("--no-save", action="store_true", help="print only")
     chosen = parser.parse_args()
-    results = measured(chosen.data, chosen.questions)
+    results = measured(chosen.data, chosen.questions, chosen.vectors)
     for name, row in results.items():
         print(f"{name:<32}{row}")
     if not chosen.no_save:
-        save("session-ranking", results)
+        save("session-ranking-vectors" if chosen.vectors else "session-ranking", results)
 
 
 if __name__ == "__main__":

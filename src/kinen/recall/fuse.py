@@ -3,7 +3,7 @@
 The constants were chosen on labelled sets: docs/decisions/0004-ranking.md.
 """
 
-from _collections_abc import Iterable, Mapping
+from _collections_abc import Iterable, Mapping, Sequence
 from math import log
 
 from kinen.model.records import Vote
@@ -75,6 +75,30 @@ class Lexical(NamedTuple):
             whole = _squeezed(self.scores.get(id_, 0.0) + lift - floor, half)
             added[id_] = max(0.0, weight * whole - own.get(id_, 0.0))
         return own, added
+
+
+class Evidence(NamedTuple):
+    """What both halves of a search found, and what is known of the question."""
+
+    lexical: Lexical
+    semantic: Scores
+    unknown: Scores
+    """A neutral score for chunks that have no vector yet."""
+    code: float
+    """How much of what is nearest by meaning is code."""
+    counts: Mapping[str, int]
+    """How many chunks have each word of the question."""
+    nearest: Sequence[str]
+    """The texts that are nearest by meaning."""
+
+
+def hybrid(evidence: Evidence) -> list[Ranked]:
+    """Words and meaning together, weighed by what is known of the question."""
+    counts = evidence.counts.values()
+    # If no word is known, those that were found instead were corrected.
+    known = sum(map(bool, counts)) / len(counts) if any(counts) else 1.0
+    weight = lexical_weight(evidence.code, known, evidence.lexical.chunks)
+    return convex(evidence.lexical, evidence.semantic, weight, evidence.unknown)
 
 
 def convex(

@@ -343,15 +343,16 @@ def _rank(
     if mode == "rrf":
         return fuse.reciprocal(words, semantic)
     semantic.update(half.scan.of(half.vector, [id_ for id_ in words if id_ not in semantic]))
-    code = _code_share(reader, query, [id_ for id_, _ in near[:10]])
-    weight = fuse.lexical_weight(code, _known_share(reader, query), reader.chunk_count())
+    nearest = reader.bodies([id_ for id_, _ in near[:10]])
     unknown: dict[int, float] = {}
     if half.missing:
         known = [semantic[id_] for id_ in words if id_ in semantic]
         middle = fuse.neutral(known or semantic.values())
         unknown = {id_: middle for id_ in words if id_ not in semantic}
     lexical = _lexical(reader, units, [*semantic, *unknown])
-    return fuse.convex(lexical, semantic, weight, unknown)
+    counts = reader.document_counts(terms(query.text))
+    code = _code_share(query, nearest)
+    return fuse.hybrid(fuse.Evidence(lexical, semantic, unknown, code, counts, nearest))
 
 
 def _lexical(reader: Index, units: Units, candidates: Iterable[int]) -> fuse.Lexical:
@@ -362,18 +363,11 @@ def _lexical(reader: Index, units: Units, candidates: Iterable[int]) -> fuse.Lex
     return fuse.Lexical(units.best, lifts, reader.chunk_count())
 
 
-def _code_share(reader: Index, query: Query, nearest: list[int]) -> float:
+def _code_share(query: Query, nearest: Sequence[str]) -> float:
     """How much of what is nearest by meaning is code; a question that names code is by word."""
     if not nearest or is_identifier(query.text):
         return 0.0
-    bodies = reader.bodies(nearest)
-    return sum(code_density(body) >= fuse.CODE for body in bodies) / len(bodies) if bodies else 0.0
-
-
-def _known_share(reader: Index, query: Query) -> float:
-    """The share of the question's words that some entry has; all, if they were corrected."""
-    counts = reader.document_counts(terms(query.text)).values()
-    return sum(map(bool, counts)) / len(counts) if any(counts) else 1.0
+    return sum(code_density(body) >= fuse.CODE for body in nearest) / len(nearest)
 
 
 def _load(
