@@ -4,9 +4,10 @@
 
 DIR holds LoCoMo's JSON as in quality.py. The sessions of all its conversations are imported as
 transcripts of Claude Code into one space, without vectors unless --vectors is passed, and asked for
-by LoCoMo's questions; the sessions of a question's evidence are right. Beside `kinen session resume WORDS` (`sessions`) stand
-the order in which a search meets sessions (`search`), and SQLite's FTS5 over the same text: porter
-stems, an OR of the words, bm25; a row for each session, or for each message.
+by LoCoMo's questions; the sessions of a question's evidence are right. Beside `kinen session resume
+WORDS` (`sessions`) stand the order in which a search meets sessions (`search`), and SQLite's FTS5
+over the same text: porter stems, an OR of the words, bm25; a row for each session, or for each
+message.
 """
 
 from __future__ import annotations
