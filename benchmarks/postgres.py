@@ -251,11 +251,11 @@ def grow_postgres(
         writer = PostgresWriter(database, space)
         with phases.timed("load"):
             writer.apply("files", phases.counted(changes(count), count))
-        with database.transaction() as connection:
+        with database.transaction([space.id]) as connection:
             ids = [id_ for (id_,) in connection.execute("SELECT id FROM kinen.chunk ORDER BY id")]
-        with phases.timed("vectors load"), database.transaction() as connection:
+        with phases.timed("vectors load"), database.transaction([space.id]) as connection:
             for start, block in vector_blocks(count):
-                copy_vectors(connection, space.id, ids[start : start + len(block)], block)
+                copy_vectors(connection, space, ids[start : start + len(block)], block)
             connection.execute("UPDATE kinen.space SET dimensions = %s", (DIMENSIONS,))
         with phases.timed("statistics"):
             writer.finish()
@@ -266,7 +266,7 @@ def grow_postgres(
             phases.put("MB", round(size[0] / 1e6) if size else 0)
             stored = spaces.every_space(connection)
             reader = PostgresReader(connection, stored)
-            scan = PostgresScan(connection, [space.id], DIMENSIONS, exact=exact)
+            scan = PostgresScan(connection, stored, DIMENSIONS, exact=exact)
             numbers = {id_: n for n, id_ in enumerate(ids)}
             phases.put(FIRST, measure(phases, reader, scan, numbers, truth))
     postgres_server.drop_database(server, url)

@@ -11,7 +11,6 @@ import contextlib
 import os
 import random
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -53,8 +52,7 @@ def demo_space() -> Iterator[dict[str, str]]:
 
     with tempfile.TemporaryDirectory() as folder:
         space = Path(folder) / "parcelry"
-        shutil.copytree(ROOT / "src" / "kinen" / "cli" / "demo_space", space)
-        (space / ".kinen").mkdir()
+        (space / ".kinen").mkdir(parents=True)
         env = environment(folder) | {"KINEN_INDEX_EMBEDDING_PROVIDER": "none"}
         os.environ.update(env)
         time.time = lambda: float(NOON)

@@ -111,7 +111,7 @@ def postgres_engine(url: str) -> Iterator[Opened]:
             target.use_model(MODEL, DIMENSIONS)
             pending = target.pending(10_000)
             target.put(pending, [letters(text) for _, text in target.texts(pending)])
-            return PostgresScan(connections[-1], [space.id], DIMENSIONS)
+            return PostgresScan(connections[-1], [space], DIMENSIONS)
 
         def apply(source: str, changes: Sequence[Change]) -> None:
             writer.apply(source, iter(changes))

@@ -77,7 +77,7 @@ def test_an_organisation_is_indexed_and_searched(
     files = kinen(*engine, "--type", "files", "lid")
     assert (files.code, "does not rank files" in files.err) == (2, True)
 
-    with Database(postgres_url) as database, database.transaction() as connection:
+    with Database(postgres_url) as database, database.transaction([1, 2, 3]) as connection:
         rows = connection.execute("SELECT written, target FROM kinen.link").fetchall()
     assert rows == [("pot", "note:pot.md")] * 3
     (organisation / "alpha" / "pot.md").unlink()

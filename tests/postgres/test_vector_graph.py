@@ -1,4 +1,4 @@
-"""Large spaces in PostgreSQL: a graph over 1-bit codes chooses, exact cosines rank."""
+"""Many vectors in PostgreSQL: graphs over 1-bit codes choose, exact cosines rank."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import postgres_server
 from contract.engines import change, document
 from kinen.model.records import Query
 from kinen.postgres import spaces
-from kinen.postgres.connection import Database
+from kinen.postgres.connection import Database, name_spaces
 from kinen.postgres.embeddings import Embeddings
 from kinen.postgres.reader import PostgresReader
-from kinen.postgres.schema import prepare
-from kinen.postgres.vectors import PostgresScan, build_graphs, literal, spaces_with_graph
+from kinen.postgres.schema import PARTITIONS, prepare
+from kinen.postgres.vectors import PostgresScan, build_graphs, graph_name
 from kinen.postgres.writer import PostgresWriter
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DIMENSIONS = 64
 COUNT = 2000
 EXACT = 600
-"""Above this many vectors a space gets a graph here."""
+"""Above this many vectors the partitions get graphs here."""
 QUESTIONS = 8
 
 
@@ -56,16 +56,25 @@ def fill(database: Database, name: str, count: int, seed: int) -> StoredSpace:
     return space
 
 
+@pytest.fixture(autouse=True)
+def _cheap_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among so few vectors a comparison with all of them would be chosen."""
+    monkeypatch.setattr("kinen.postgres.vectors.GRAPH_COST", 1)
+
+
 @pytest.fixture(scope="module")
-def large(postgres_server_url: str) -> Iterator[tuple[Database, list[int]]]:
-    """Two spaces, one of them with a graph."""
+def large(postgres_server_url: str) -> Iterator[tuple[Database, list[StoredSpace]]]:
+    """A large space and a small one, and graphs of all partitions."""
     url = postgres_server.create_database(postgres_server_url)
     with Database(url) as database:
         prepare(database)
-        ids = [fill(database, "a", COUNT, 2).id, fill(database, "b", EXACT // 4, 3).id]
-        assert build_graphs(database, exact=EXACT) == ids[:1]
+        fill(database, "a", COUNT, 2)
+        fill(database, "b", EXACT // 4, 3)
+        assert len(build_graphs(database, exact=EXACT)) == PARTITIONS
         assert build_graphs(database, exact=EXACT) == []
-        yield database, ids
+        with database.transaction() as connection:
+            stored = spaces.every_space(connection)
+        yield database, stored
     postgres_server.drop_database(postgres_server_url, url)
 
 
@@ -75,16 +84,15 @@ def large(postgres_server_url: str) -> Iterator[tuple[Database, list[int]]]:
     ids=["all", "most", "few", "two"],
 )
 def test_a_graph_finds_what_an_exact_search_finds(
-    large: tuple[Database, list[int]], filters: dict[str, Any]
+    large: tuple[Database, list[StoredSpace]], filters: dict[str, Any]
 ) -> None:
-    database, ids = large
+    database, stored = large
     same = 0
     total = 0
     with database.snapshot() as connection:
-        stored = spaces.every_space(connection)
         reader = PostgresReader(connection, stored)
-        scan = PostgresScan(connection, ids, DIMENSIONS, exact=EXACT)
-        assert [*scan.coded] == ids[:1]
+        scan = PostgresScan(connection, stored, DIMENSIONS, exact=EXACT)
+        assert scan.coded
         every = [id_ for (id_,) in connection.execute("SELECT chunk FROM kinen.vector")]
         for vector in unit_vectors(QUESTIONS, 5):
             allowed = reader.allowed(Query("", **filters))
@@ -99,11 +107,12 @@ def test_a_graph_finds_what_an_exact_search_finds(
     assert same / total >= 0.9
 
 
-def test_the_graph_is_what_the_server_reads(large: tuple[Database, list[int]]) -> None:
-    database, ids = large
+def test_the_graph_is_what_the_server_reads(large: tuple[Database, list[StoredSpace]]) -> None:
+    database, stored = large
     statements = []
     with database.snapshot() as connection:
-        scan = PostgresScan(connection, ids[:1], DIMENSIONS)
+        name_spaces(connection, [stored[0].id])
+        scan = PostgresScan(connection, stored[:1], DIMENSIONS, exact=EXACT)
         execute = connection.execute
 
         def explained(query: Any, values: Any = None) -> Any:
@@ -115,22 +124,22 @@ def test_the_graph_is_what_the_server_reads(large: tuple[Database, list[int]]) -
         connection.execute = explained  # type: ignore[method-assign]
         scan.nearest(unit_vectors(1, 5)[0], 10)
         del connection.execute
-    assert f"Index Scan using vector_{ids[0]}_graph" in statements[0]
+    assert f"Index Scan using {graph_name(stored[0].part, DIMENSIONS)}" in statements[0]
 
 
-def test_a_graph_goes_with_the_vectors_of_its_model(postgres_url: str) -> None:
+def test_vectors_of_another_model_are_found_beside_a_graph(postgres_url: str) -> None:
     with Database(postgres_url) as database:
         prepare(database)
         space = fill(database, "a", 50, 2)
+        assert len(build_graphs(database, exact=20)) == PARTITIONS
         target = Embeddings(database, space)
-        for renew in (lambda: target.use_model("other", 32), PostgresWriter(database, space).clear):
-            assert build_graphs(database, exact=20) == [space.id]
-            renew()
-            with database.transaction() as connection:
-                assert spaces_with_graph(connection, [space.id]) == {}
-                connection.execute(
-                    "INSERT INTO kinen.vector"
-                    " SELECT %s, n, %s::halfvec FROM generate_series(1, 50) n",
-                    (space.id, literal([0.5] * 32)),
-                )
-                connection.execute("UPDATE kinen.space SET chunks = 50")
+        target.use_model("other", 32)
+        assert target.missing() == 50
+        vectors = np.eye(50, 32)
+        target.put(target.pending(50), vectors)
+        assert len(build_graphs(database, exact=20)) == PARTITIONS
+        with database.snapshot() as connection:
+            stored = spaces.every_space(connection)
+            name_spaces(connection, [space.id])
+            scan = PostgresScan(connection, stored, 32, exact=20)
+            assert [score for _, score in scan.nearest(vectors[7], 1)] == [1]

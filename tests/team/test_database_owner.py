@@ -11,8 +11,12 @@ import psycopg
 import pytest
 
 import postgres_server
+from contract.engines import change, document
 from kinen.errors import Denied
+from kinen.postgres import schema as index
+from kinen.postgres import spaces
 from kinen.postgres.connection import Database
+from kinen.postgres.writer import PostgresWriter
 from kinen.team import members, tokens
 from kinen.team.client import HttpTeam
 from kinen.team.roles import check, missing
@@ -31,6 +35,7 @@ class Place:
         self.owner = f"{self.name}_owner"
         self.schema = f"{self.name}_tables"
         self.roles = [f"{self.schema}_team", f"{self.schema}_member"]
+        self.words = f"{self.schema}_words"
         with psycopg.connect(server, autocommit=True) as dba:
             dba.execute(f"CREATE ROLE {self.owner} LOGIN PASSWORD 'pw' {rights}")
             dba.execute(f"CREATE DATABASE {self.name} OWNER {self.owner}")
@@ -50,7 +55,7 @@ class Place:
     def remove(self) -> None:
         with psycopg.connect(self.server, autocommit=True) as dba:
             dba.execute(f"DROP DATABASE {self.name} WITH (FORCE)")
-            for role in (*self.roles, self.owner):
+            for role in (*self.roles, self.words, self.owner):
                 dba.execute(f"DROP ROLE IF EXISTS {role}")
 
 
@@ -147,6 +152,37 @@ def test_a_schema_and_roles_that_an_administrator_made_are_enough(
     assert lines[2] == f"GRANT USAGE ON SCHEMA {here.schema} TO {team}, {member};"
     here.administer(*lines[:3])
     exchange(here.url)
+
+
+def test_an_index_of_an_owner_without_createrole_is_searched_and_its_role_printed(
+    place: Callable[[str], Place], ask: Any
+) -> None:
+    here = place("NOCREATEROLE")
+    here.administer(
+        "CREATE EXTENSION vector", *(f"CREATE ROLE {role} NOLOGIN" for role in here.roles)
+    )
+    here.administer(f"CREATE SCHEMA {here.schema} AUTHORIZATION {here.owner}")
+    with Database(here.url) as database:
+        index.prepare(database)
+        space = spaces.register(database, "1" * 64, "tea")
+        writer = PostgresWriter(database, space)
+        writer.apply("files", iter([change(document("note:a.md", "kettle"))]))
+        writer.close()
+    answer = ask("team", "check", here.url)
+    lines = answer.out.partition("--engine` alone:\n")[2].splitlines()
+    assert lines[0] == f"CREATE ROLE {here.words} NOLOGIN;"
+    for printed in ([], lines):
+        here.administer(*printed)
+        with Database(here.url) as database, database.transaction([space.id]) as connection:
+            found = connection.execute("SELECT count(*) FROM kinen.matching('kettl', NULL)")
+            assert found.fetchone() == (1,)
+    assert "--engine" not in ask("team", "check", here.url).out
+    with Database(here.url) as database:
+        with database.transaction() as connection:
+            for table in ("kinen.matching('kettl', NULL)", "kinen.chunk"):
+                row = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+                assert row == (0,)
+        index.prepare(database)
 
 
 def test_tables_of_another_owner_are_named(place: Callable[[str], Place], ask: Any) -> None:

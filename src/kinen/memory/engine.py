@@ -176,7 +176,7 @@ class Engine:
         except EmbedError as error:
             return None, str(error)
         chunks = sum(space.chunks for space in able)
-        scan = PostgresScan(connection, [space.id for space in able], embedder.dimensions)
+        scan = PostgresScan(connection, able, embedder.dimensions)
         return Meaning(scan, vector, 0, chunks), ""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any
@@ -179,8 +179,11 @@ class Database:
         return psycopg.connect(self._url, autocommit=autocommit, **self._options)
 
     @contextmanager
-    def transaction(self) -> Iterator[Connection]:
-        """A connection of the pool in a transaction: committed at the end, undone by an error."""
+    def transaction(self, spaces: Sequence[int] = ()) -> Iterator[Connection]:
+        """A connection of the pool in a transaction: committed at the end, undone by an error.
+
+        Rows of an index are those of the named spaces alone.
+        """
         with self._opening:  # threads that come at the same time share one pool
             if self._pool is None:
                 self._pool = self._open()
@@ -191,6 +194,8 @@ class Database:
                 with pool.connection() as connection:
                     if self._through_bouncer:
                         connection.execute(sql.SQL(self._local_settings))
+                    if spaces:
+                        name_spaces(connection, spaces)
                     yield connection
             except psycopg.OperationalError:
                 if connection and connection.closed:  # so are the others: the server went away
@@ -246,6 +251,13 @@ class Database:
             reconnect_timeout=RECONNECT_SECONDS,
             open=True,
         )
+
+
+def name_spaces(connection: Connection, spaces: Sequence[int]) -> None:
+    """Let this transaction see the rows of some spaces of an index: it sees no others."""
+    connection.execute(
+        "SELECT set_config('kinen.spaces', %s, true)", (f"{{{','.join(map(str, spaces))}}}",)
+    )
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any
 from kinen.index.writer import above, embedded_text
 from kinen.postgres.connection import Database
 from kinen.postgres.spaces import StoredSpace
-from kinen.postgres.vectors import copy_vectors, drop_graph
+from kinen.postgres.vectors import copy_vectors
 from kinen.postgres.writer import CHANNEL, segment_texts
 
 
@@ -18,17 +18,17 @@ class Embeddings:
     def __init__(self, database: Database, space: StoredSpace) -> None:
         self.database = database
         self.space = space.id
+        self._stored = space
 
     def use_model(self, fingerprint: str, dimensions: int) -> None:
         """Vectors are of this model from now on; those of another one are removed."""
-        with self.database.transaction() as connection:
+        with self.database.transaction([self.space]) as connection:
             row = connection.execute(
                 "SELECT model FROM kinen.space WHERE id = %s", (self.space,)
             ).fetchone()
             if row and row[0] == fingerprint:
                 return
-            drop_graph(connection, self.space)
-            connection.execute(f"TRUNCATE kinen.vector_{self.space}")
+            connection.execute("DELETE FROM kinen.vector WHERE space = %s", (self.space,))
             connection.execute(
                 "UPDATE kinen.space SET model = %s, dimensions = %s WHERE id = %s",
                 (fingerprint, dimensions, self.space),
@@ -36,7 +36,7 @@ class Embeddings:
 
     def missing(self) -> int:
         """How many chunks have no vector."""
-        with self.database.transaction() as connection:
+        with self.database.transaction([self.space]) as connection:
             row = connection.execute(
                 "SELECT (SELECT count(*) FROM kinen.chunk WHERE space = %s AND anchor = 0)"
                 " - (SELECT count(*) FROM kinen.vector WHERE space = %s)",
@@ -46,7 +46,7 @@ class Embeddings:
 
     def pending(self, limit: int) -> list[str]:
         """Digests of chunks without a vector."""
-        with self.database.transaction() as connection:
+        with self.database.transaction([self.space]) as connection:
             rows = connection.execute(
                 "SELECT DISTINCT c.digest FROM kinen.chunk c WHERE c.space = %s AND c.anchor = 0"
                 " AND NOT EXISTS (SELECT 1 FROM kinen.vector v WHERE v.space = c.space"
@@ -58,7 +58,7 @@ class Embeddings:
     def texts(self, digests: Sequence[str]) -> list[tuple[str, str]]:
         """What the embedder reads for each digest: the headings above the chunk, and its text."""
         texts = []
-        with self.database.transaction() as connection:
+        with self.database.transaction([self.space]) as connection:
             rows = connection.execute(
                 "SELECT DISTINCT ON (c.digest) c.digest, c.title, c.heading, c.body, c.segment,"
                 " r.path FROM kinen.chunk c JOIN kinen.record r ON r.space = c.space"
@@ -79,7 +79,7 @@ class Embeddings:
     def put(self, digests: Sequence[str], vectors: Iterable[Any]) -> None:
         """Store the vectors of contents for every chunk that has one of them."""
         by_digest = dict(zip(digests, vectors, strict=True))
-        with self.database.transaction() as connection:
+        with self.database.transaction([self.space]) as connection:
             rows = connection.execute(
                 "SELECT c.id, c.digest FROM kinen.chunk c WHERE c.space = %s"
                 " AND c.digest = ANY(%s) AND c.anchor = 0 AND NOT EXISTS"
@@ -88,5 +88,5 @@ class Embeddings:
             ).fetchall()
             if rows:
                 matrix = [by_digest[content] for _, content in rows]
-                copy_vectors(connection, self.space, [id_ for id_, _ in rows], matrix)
+                copy_vectors(connection, self._stored, [id_ for id_, _ in rows], matrix)
             connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, str(self.space)))

@@ -104,7 +104,8 @@ def _containing(phrase: str, stems: Stems) -> Clause:
     sequence = stems(phrase)
     if not sequence:
         return text, [folded, plain]
-    return f"(c.words @@ %s::tsquery AND {text})", [phrase_query(sequence), folded, plain]
+    found = "c.id IN (SELECT m.id FROM kinen.matching(%s::tsquery, NULL) m)"
+    return f"({found} AND {text})", [phrase_query(sequence), folded, plain]
 
 
 def _without(word: str, stems: Stems) -> Iterator[Clause]:

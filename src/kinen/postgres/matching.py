@@ -101,20 +101,23 @@ def match(
     if not terms:
         return []
     clause, values = where
-    joined = " JOIN kinen.record r ON r.space = c.space AND r.id = c.record" if clause else ""
-    candidates = (
-        f"SELECT c.id, c.words, c.length FROM kinen.chunk c{joined}"
-        " WHERE c.space = ANY(%s) AND c.words @@ %s::tsquery"
-        + (f" AND {clause}" if clause else "")
-        + " LIMIT %s"
-    )
+    most = max(MOST_SCORED, k)
+    asked = " | ".join(f"({term.query})" for term in choosing(terms))
+    candidates = "kinen.matching(%s::tsquery, %s)"
+    bound = [asked, most]
+    if clause:
+        candidates = (
+            "(SELECT c.id, c.words, c.length FROM kinen.matching(%s::tsquery, NULL) m"
+            " JOIN kinen.chunk c ON c.space = m.space AND c.id = m.id"
+            " JOIN kinen.record r ON r.space = m.space AND r.id = c.record"
+            f" WHERE {clause} LIMIT %s)"
+        )
+        bound = [asked, *values, most]
     mean = max(1.0, corpus.tokens / max(1, corpus.chunks))
     norm = f"{SATURATION} * ({1 - LENGTH} + {LENGTH / mean!r} * f.length)"
     score = " + ".join(_score(term, norm) for term in terms)
-    sql = f"SELECT f.id, {score} AS score FROM ({candidates}) f ORDER BY score DESC, f.id LIMIT %s"
-    asked = " | ".join(f"({term.query})" for term in choosing(terms))
-    bound = [corpus.spaces, asked, *values, max(MOST_SCORED, k), k]
-    rows = connection.execute(sql, bound)
+    sql = f"SELECT f.id, {score} AS score FROM {candidates} f ORDER BY score DESC, f.id LIMIT %s"
+    rows = connection.execute(sql, [*bound, k])
     return [(int(id_), float(score)) for id_, score in rows]
 
 

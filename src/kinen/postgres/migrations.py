@@ -39,8 +39,8 @@ class Migration(NamedTuple):
     """SQL, several statements separated by semicolons."""
 
 
-def migrate(database: Database, part: str, migrations: Sequence[Migration]) -> int:
-    """Bring the tables of a part up to date; how many migrations ran.
+def migrate(database: Database, part: str, migrations: Sequence[Migration], until: int = 0) -> int:
+    """Bring the tables of a part up to date, or to the migration `until`; how many ran.
 
     Processes that come at the same time wait for each other. A database that a newer kinen has
     migrated is refused.
@@ -48,7 +48,7 @@ def migrate(database: Database, part: str, migrations: Sequence[Migration]) -> i
     done = 0
     newest = max((migration.number for migration in migrations), default=0)
     with database.connect() as connection, translated(database.place):
-        if version(connection, part) == newest:
+        if (until or newest) <= version(connection, part) <= newest:
             return 0
         connection.rollback()
         connection.execute("SET LOCAL statement_timeout = 0")
@@ -60,7 +60,8 @@ def migrate(database: Database, part: str, migrations: Sequence[Migration]) -> i
         connection.execute(TABLE)
         _refuse_the_future(connection, part, newest, database.place)
         for migration in migrations:
-            done += _apply(connection, part, migration)
+            if migration.number <= (until or newest):
+                done += apply(connection, part, migration)
     return done
 
 
@@ -115,7 +116,7 @@ def _refuse_the_future(connection: Connection, part: str, newest: int, where: st
         )
 
 
-def _apply(connection: Connection, part: str, migration: Migration) -> int:
+def apply(connection: Connection, part: str, migration: Migration) -> int:
     """Run a migration unless it has run; 1 if it did."""
     if migration.number <= version(connection, part):
         return 0

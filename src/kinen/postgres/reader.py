@@ -16,10 +16,10 @@ from kinen.model.documents import Commit, Counts, Document, Link, Report, State
 from kinen.model.records import Chunk, Query, Record
 from kinen.ports import Past
 from kinen.postgres import matching as fulltext
-from kinen.postgres.connection import Connection
+from kinen.postgres.connection import Connection, name_spaces
 from kinen.postgres.filters import Clause, conditions
 from kinen.postgres.spaces import StoredSpace
-from kinen.postgres.vectors import Allowed
+from kinen.postgres.vectors import Allowed, chunks_from
 from kinen.postgres.words import Tokenizer, phrase_query
 from kinen.postgres.writer import Entry, PostgresWriter
 from kinen.text import words
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 RECORD = "r.kind, r.title, r.path, r.at, r.session, r.tags, r.metadata"
 CHUNK = "c.n, c.body, c.heading, c.start_line, c.end_line, c.page"
-FROM = " FROM kinen.chunk c JOIN kinen.record r ON r.space = c.space AND r.id = c.record"
 OF = "\x1f"
 """Between the number of a space and a ref, where several spaces are read at once."""
 MOST_WORDS = 200_000
@@ -52,6 +51,8 @@ class PostgresReader:
         self.spaces = [space.id for space in spaces]
         chunks = sum(space.chunks for space in spaces)
         self._corpus = fulltext.Corpus(self.spaces, chunks, sum(s.tokens for s in spaces))
+        name_spaces(connection, self.spaces)
+        self._from = chunks_from(self.spaces)
         self._tokenizer = Tokenizer()
         # the same ref may be in several spaces, and passages are found again by their ref
         self._ref = f"r.space || '{OF}' || r.ref" if len(spaces) > 1 else "r.ref"
@@ -82,7 +83,7 @@ class PostgresReader:
     def match_runs(self, runs: Sequence[Sequence[str]], query: Query, k: int) -> dict[int, str]:
         ids = [id_ for id_, _ in self.match([" ".join(run) for run in runs], query, k)]
         rows = self.rows(
-            f"SELECT c.id, c.title || E'\\n' || c.heading || E'\\n' || c.body{FROM}"
+            f"SELECT c.id, c.title || E'\\n' || c.heading || E'\\n' || c.body{self._from}"
             " WHERE c.space = ANY(%s) AND c.id = ANY(%s) AND r.kind NOT IN ('capsule', 'summary')"
             " AND coalesce(r.metadata ->> 'role', '') <> 'user'",
             ids,
@@ -92,7 +93,7 @@ class PostgresReader:
 
     def allowed(self, query: Query) -> Allowed | None:
         clause, values = conditions(query, self._tokenizer.stems)
-        return Allowed(self.rows, clause, values) if clause else None
+        return Allowed(self.rows, self._from, clause, values) if clause else None
 
     def anchors(self, ids: Sequence[int]) -> dict[int, int]:
         """The anchor of each chunk that is embedded together with others before it."""
@@ -106,7 +107,7 @@ class PostgresReader:
     def segment(self, ref: str) -> list[Chunk]:
         spaces, bare = self._located(ref)
         rows = self.rows(
-            f"SELECT {self._ref}, {CHUNK}{FROM} WHERE c.space = ANY(%s) AND c.space = ANY(%s)"
+            f"SELECT {self._ref}, {CHUNK}{self._from} WHERE c.space = ANY(%s) AND c.space = ANY(%s)"
             " AND c.segment <> '' AND c.segment = (SELECT o.segment FROM kinen.chunk o"
             " JOIN kinen.record s ON s.space = o.space AND s.id = o.record"
             " WHERE o.space = ANY(%s) AND s.ref = %s LIMIT 1) ORDER BY r.at, r.ref",
@@ -119,7 +120,7 @@ class PostgresReader:
     def newest(self, query: Query, k: int) -> list[int]:
         clause, values = self._filter(query)
         rows = self.rows(
-            f"SELECT c.id{FROM} WHERE c.space = ANY(%s) AND c.n = 0 AND r.at <> ''{clause}"
+            f"SELECT c.id{self._from} WHERE c.space = ANY(%s) AND c.n = 0 AND r.at <> ''{clause}"
             " ORDER BY r.at DESC, r.ref LIMIT %s",
             *values,
             k,
@@ -128,7 +129,8 @@ class PostgresReader:
 
     def ages(self, ids: Sequence[int]) -> dict[int, str]:
         rows = self.rows(
-            f"SELECT c.id, r.at{FROM} WHERE c.space = ANY(%s) AND c.id = ANY(%s) AND r.at <> ''",
+            f"SELECT c.id, r.at{self._from}"
+            " WHERE c.space = ANY(%s) AND c.id = ANY(%s) AND r.at <> ''",
             list(ids),
         )
         return dict(rows)
@@ -139,7 +141,7 @@ class PostgresReader:
 
     def load(self, ids: Sequence[int]) -> dict[int, tuple[Record, Chunk]]:
         rows = self.rows(
-            f"SELECT c.id, {CHUNK}, {self._ref}, {RECORD}{FROM}"
+            f"SELECT c.id, {CHUNK}, {self._ref}, {RECORD}{self._from}"
             " WHERE c.space = ANY(%s) AND c.id = ANY(%s)",
             list(ids),
         )
@@ -185,7 +187,7 @@ class PostgresReader:
     def chunks_at(self, paths: Sequence[str], query: Query) -> dict[str, list[int]]:
         clause, values = self._filter(query)
         rows = self.rows(
-            f"SELECT r.path, c.id{FROM} WHERE c.space = ANY(%s) AND r.path = ANY(%s){clause}"
+            f"SELECT r.path, c.id{self._from} WHERE c.space = ANY(%s) AND r.path = ANY(%s){clause}"
             " ORDER BY c.n",
             list(paths),
             *values,
@@ -202,7 +204,7 @@ class PostgresReader:
     def chunks_of_symbol(self, name: str, query: Query) -> list[int]:
         clause, values = self._filter(query)
         rows = self.rows(
-            f"SELECT MIN(c.id){FROM} WHERE c.space = ANY(%s) AND r.kind = 'symbol'"
+            f"SELECT MIN(c.id){self._from} WHERE c.space = ANY(%s) AND r.kind = 'symbol'"
             f" AND r.title = %s{clause} GROUP BY r.space, r.id, r.path ORDER BY r.path",
             name,
             *values,
@@ -289,8 +291,8 @@ class PostgresReader:
         from rapidfuzz import fuzz
 
         rows = self.rows(
-            "SELECT title || ' ' || heading || ' ' || body FROM kinen.chunk"
-            " WHERE space = ANY(%s) AND words @@ %s::tsquery ORDER BY id LIMIT 1",
+            "SELECT title || ' ' || heading || ' ' || body FROM kinen.chunk WHERE space = ANY(%s)"
+            " AND id = (SELECT min(id) FROM kinen.matching(%s::tsquery, NULL))",
             phrase_query([stem]),
         )
         candidates = {word.lower() for word in words(rows[0][0])} if rows else set()
@@ -322,7 +324,7 @@ def relink(
     writer: PostgresWriter, stamp: str, resolver: Callable[[Iterable[Name]], Resolve]
 ) -> None:
     """Resolve every link again if records or attachments changed since the last time."""
-    with writer.database.transaction() as connection:
+    with writer.database.transaction([writer.space]) as connection:
         row = connection.execute(
             "SELECT linked FROM kinen.space WHERE id = %s", (writer.space,)
         ).fetchone()

@@ -1,7 +1,8 @@
-"""The tables of the index in PostgreSQL: one partition of each per space.
+"""The tables of the index in PostgreSQL: each in some partitions, by a hash of the space.
 
-A search names its spaces, so the server reads only their partitions, and each has full-text and
-vector indexes of its own size. Texts are compared byte by byte (collation C), as in SQLite.
+A transaction names the spaces that it is about (`spaces.name_spaces`); row security knows no rows
+of others, whatever a statement says or forgets. Texts are compared byte by byte (collation C), as
+in SQLite.
 """
 
 from __future__ import annotations
@@ -11,10 +12,9 @@ from psycopg import errors, sql
 
 from kinen.errors import StoreError
 from kinen.postgres.connection import Connection, Database
-from kinen.postgres.migrations import Migration, migrate, version
+from kinen.postgres.migrations import LOCK, Migration, migrate, version
+from kinen.postgres.spaces import PART, PARTITIONED, move_spaces
 
-PART = "index"
-PARTITIONED = ("record", "chunk", "word", "vector", "link", "touch", "state")
 _TABLES = """
 CREATE SEQUENCE kinen.record_id;
 CREATE SEQUENCE kinen.chunk_id;
@@ -140,8 +140,125 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
         ) > 0
 $$;
 """
-MIGRATIONS = (Migration(1, "tables of the index", _TABLES),)
+_SECURITY = """
+ALTER TABLE kinen.space ADD part int NOT NULL DEFAULT 0;
+-- the owner of the tables searches every space that a transaction names
+CREATE FUNCTION kinen.owned() RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT pg_has_role(session_user, relowner, 'USAGE') FROM pg_catalog.pg_class
+    WHERE oid = 'kinen.space'::regclass
+$$;
+-- another login those of them that `kinen team member add` gave it
+CREATE FUNCTION kinen.may_search(wanted text) RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $$
+BEGIN
+    IF kinen.owned() THEN RETURN true; END IF;
+    IF to_regclass('kinen.team_member') IS NULL THEN RETURN false; END IF;
+    RETURN EXISTS (
+        SELECT FROM kinen.team_member m WHERE m.role = session_user AND m.space = wanted
+    );
+END $$;
+CREATE FUNCTION kinen.seen() RETURNS int[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $$
+DECLARE
+    named int[] := nullif(current_setting('kinen.spaces', true), '')::int[];
+BEGIN
+    IF kinen.owned() THEN RETURN named; END IF;
+    RETURN ARRAY(
+        SELECT s.id FROM kinen.space s WHERE s.id = ANY (named) AND kinen.may_search(s.identity)
+    );
+END $$;
+-- the server may not ask the index of words before a policy (`@@` is not leakproof), so that
+-- this function becomes one of a role that no policy holds back: `provide_rights`
+CREATE FUNCTION kinen.matching(wanted tsquery, most bigint)
+RETURNS TABLE (space int, id bigint, words tsvector, length int)
+LANGUAGE plpgsql STABLE ROWS 5000 SET search_path = pg_catalog AS $$
+#variable_conflict use_column
+DECLARE
+    named int[] := kinen.seen();
+BEGIN
+    RETURN QUERY SELECT c.space, c.id, CASE WHEN most IS NOT NULL THEN c.words END, c.length
+        FROM kinen.chunk c WHERE c.space = ANY (named) AND c.words @@ wanted LIMIT most;
+END $$;
+ALTER TABLE kinen.space ENABLE ROW LEVEL SECURITY;
+ALTER TABLE kinen.space FORCE ROW LEVEL SECURITY;
+CREATE POLICY seen ON kinen.space USING ((SELECT kinen.owned()) OR kinen.may_search(identity));
+"""
+PARTITIONS = 16
+_KEYS = """
+ALTER TABLE kinen.next_record ADD PRIMARY KEY (id, space);
+CREATE UNIQUE INDEX ON kinen.next_record (space, ref);
+CREATE INDEX ON kinen.next_record (space, source, key) WHERE key <> '';
+CREATE INDEX ON kinen.next_record (space, path) WHERE path <> '';
+CREATE INDEX ON kinen.next_record (space, at);
+CREATE INDEX ON kinen.next_record (space, parent) WHERE parent <> '';
+ALTER TABLE kinen.next_chunk ADD PRIMARY KEY (id, space);
+CREATE UNIQUE INDEX ON kinen.next_chunk (space, record, n);
+CREATE INDEX ON kinen.next_chunk (space, digest);
+CREATE INDEX ON kinen.next_chunk (space, segment) WHERE segment <> '';
+CREATE INDEX ON kinen.next_chunk USING gin (words);
+ALTER TABLE kinen.next_word ADD PRIMARY KEY (term, space);
+CREATE INDEX ON kinen.next_word (space);
+ALTER TABLE kinen.next_vector ADD PRIMARY KEY (chunk, space);
+CREATE INDEX ON kinen.next_vector (space);
+ALTER TABLE kinen.next_link ADD PRIMARY KEY (space, record, n);
+CREATE INDEX ON kinen.next_link (space, target);
+ALTER TABLE kinen.next_touch ADD PRIMARY KEY (space, record, path);
+CREATE INDEX ON kinen.next_touch (space, path);
+ALTER TABLE kinen.next_state ADD PRIMARY KEY (space, source, key);
+"""
+
+
+def partition(table: str, part: int) -> str:
+    """The partition of a table, without its schema."""
+    return f"{table}_h{part:02}"
+
+
+def _hashed(table: str) -> str:
+    parts = "".join(
+        f"CREATE TABLE kinen.{partition(table, part)} PARTITION OF kinen.next_{table}"
+        f" FOR VALUES WITH (MODULUS {PARTITIONS}, REMAINDER {part});\n"
+        for part in range(PARTITIONS)
+    )
+    return f"""
+CREATE TABLE kinen.next_{table} (LIKE kinen.{table} INCLUDING DEFAULTS INCLUDING STORAGE)
+    PARTITION BY HASH (space);
+{parts}ALTER TABLE kinen.next_{table} ENABLE ROW LEVEL SECURITY;
+ALTER TABLE kinen.next_{table} FORCE ROW LEVEL SECURITY;
+CREATE POLICY seen ON kinen.next_{table} USING (space IN (SELECT unnest(kinen.seen())));
+"""
+
+
+_HASHED = (
+    "ALTER TABLE kinen.space ADD copied bigint NOT NULL DEFAULT -1;\n"
+    + "".join(map(_hashed, PARTITIONED))
+    + _KEYS
+)
+_SWITCH = (
+    "".join(
+        f"ALTER TABLE kinen.{table} RENAME TO old_{table};\n"
+        f"ALTER TABLE kinen.next_{table} RENAME TO {table};\n"
+        for table in PARTITIONED
+    )
+    + f"""
+ALTER TABLE kinen.space DROP copied;
+CREATE FUNCTION kinen.part_of(space int) RETURNS int LANGUAGE sql STABLE AS $$
+    SELECT n FROM generate_series(0, {PARTITIONS - 1}) n
+    WHERE satisfies_hash_partition('kinen.chunk'::regclass, {PARTITIONS}, n, space)
+$$;
+UPDATE kinen.space SET part = kinen.part_of(id);
+"""
+)
+MIGRATIONS = (
+    Migration(1, "tables of the index", _TABLES),
+    Migration(2, "row security", _SECURITY),
+    Migration(3, "tables by hash of the space", _HASHED),
+    Migration(4, "searches read the tables by hash", _SWITCH),
+)
 """Never edit one that was released: add the next."""
+READABLE = 2
+"""From this migration on searches work, also while the spaces move into the tables by hash."""
+GRANTS_SET = 160000
+"""Since this version of the server the right to become a role is a grant of its own."""
 OLDEST = (0, 8)
 """pgvector 0.8 has `halfvec` and scans that go on until a filter is satisfied."""
 PROBE = """
@@ -158,36 +275,86 @@ def require_tables(connection: Connection, place: str) -> None:
     newest = MIGRATIONS[-1].number
     if reached > newest:
         raise StoreError(f"a newer kinen wrote the database at {place}", "upgrade kinen")
-    if reached < newest:
+    if reached < READABLE:
         old = f"an older kinen wrote the database at {place}"
         fact = old if reached else f"nothing is indexed at {place}"
         raise StoreError(fact, "run `kinen index --engine …`")
 
 
 def prepare(database: Database) -> None:
-    """Create what is missing: the extension, tried, and the tables."""
+    """Create what is missing: the extension, tried, the tables and who may read them."""
     require_vectors(database)
-    migrate(database, PART, MIGRATIONS)
+    migrate(database, PART, MIGRATIONS, until=MIGRATIONS[-2].number)
+    move_spaces(database, MIGRATIONS[-1])
+    provide_rights(database)
 
 
-def add_partitions(connection: Connection, space: int) -> None:
-    """The partitions of a new space.
+def provide_rights(database: Database) -> None:
+    """Let people with a login read, and give the search of words its role where that is allowed.
 
-    Attached, not created in place: that would wait for every search that runs.
+    `kinen_words` owns the function `kinen.matching` and no policy holds it back; the function
+    returns chunks of the spaces that the transaction may see. Without it words are found as well,
+    but slower: the server then reads every chunk of those spaces.
     """
-    for table in PARTITIONED:
-        parent = sql.Identifier("kinen", table)
-        child = sql.Identifier("kinen", f"{table}_{space}")
-        connection.execute(
-            sql.SQL("CREATE TABLE {} (LIKE {} INCLUDING DEFAULTS INCLUDING STORAGE)").format(
-                child, parent
-            )
-        )
-        connection.execute(
-            sql.SQL("ALTER TABLE {} ATTACH PARTITION {} FOR VALUES IN ({})").format(
-                parent, child, sql.Literal(space)
-            )
-        )
+    schema = database.schema
+    with database.transaction() as connection:
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+        if _holds(connection, _CLOSED_TO_MEMBERS):
+            tables = ", ".join(f"kinen.{table}" for table in (*PARTITIONED, "space", "migration"))
+            connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO kinen_member")
+            connection.execute(f"GRANT SELECT ON {tables} TO kinen_member")
+        statements = missing_words(connection, schema)
+        if not statements:
+            return
+        # whoever becomes the role only here is no member of it: its policy is not the owner's
+        only = " WITH INHERIT FALSE, SET TRUE" * (connection.info.server_version >= GRANTS_SET)
+        at = 1 if statements[0].startswith("CREATE ROLE") else 0
+        statements[at:at] = [
+            f"GRANT {schema}_words TO CURRENT_USER{only}",
+            f"GRANT CREATE ON SCHEMA {schema} TO {schema}_words",
+        ]
+        statements += [
+            f"REVOKE CREATE ON SCHEMA {schema} FROM {schema}_words",
+            f"REVOKE {schema}_words FROM CURRENT_USER",
+        ]
+        try:
+            with connection.transaction():
+                for statement in statements:
+                    connection.execute(sql.SQL(statement))
+        except errors.InsufficientPrivilege:
+            return  # `kinen team check` prints what an administrator has to run
+
+
+def missing_words(connection: Connection, schema: str) -> list[str]:
+    """The SQL with which an administrator gives the search of words its role, if it has none."""
+    if not _holds(connection, _INVOKED, schema):
+        return []
+    role = f"{schema}_words"
+    function = f"{schema}.matching(tsquery, bigint)"
+    exists = _holds(connection, "SELECT to_regrole(%s) IS NOT NULL", role)
+    return [
+        *([] if exists else [f"CREATE ROLE {role} NOLOGIN"]),
+        f"GRANT USAGE ON SCHEMA {schema} TO {role}",
+        f"GRANT SELECT ON {schema}.chunk TO {role}",
+        f"CREATE POLICY words ON {schema}.chunk FOR SELECT TO {role} USING (true)",
+        f"ALTER FUNCTION {function} SECURITY DEFINER",
+        f"ALTER FUNCTION {function} OWNER TO {role}",
+    ]
+
+
+_CLOSED_TO_MEMBERS = """
+SELECT to_regrole('kinen_member') IS NOT NULL
+    AND NOT has_table_privilege(to_regrole('kinen_member'), 'kinen.chunk', 'SELECT')
+"""
+_INVOKED = """
+SELECT NOT prosecdef FROM pg_proc
+WHERE proname = 'matching' AND pronamespace = to_regnamespace(%s)
+"""
+
+
+def _holds(connection: Connection, query: str, *values: str) -> bool:
+    row = connection.execute(query, values or None).fetchone()
+    return bool(row and row[0])
 
 
 def require_vectors(database: Database) -> str:

@@ -1,15 +1,30 @@
-"""The spaces of a database: registered once, each with partitions of its own."""
+"""The spaces of a database: registered once, each in one partition of every table.
+
+Older databases have partitions for each space: hundreds of them cost every statement a lock for
+each table and index of each. `move_spaces` copies the spaces one by one, while searches read the
+old tables; its last transaction renames the tables. A killed process leaves the rest to the next.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
-from kinen.errors import SpaceError
-from kinen.model.tuples import NamedTuple
-from kinen.postgres.connection import Connection, Database
-from kinen.postgres.schema import add_partitions
+from psycopg import errors, sql
 
-_COLUMNS = "id, identity, name, model, dimensions, chunks, tokens, generation"
+from kinen.errors import Busy, SpaceError
+from kinen.model.tuples import NamedTuple
+from kinen.postgres.connection import Connection, Database, name_spaces
+from kinen.postgres.migrations import LOCK, Migration, apply, version
+
+PARTITIONED = ("record", "chunk", "word", "vector", "link", "touch", "state")
+PART = "index"
+DROPPED = 20
+"""Partitions that one transaction drops: it locks each with its indexes."""
+ATTEMPTS = 200
+PAUSE = 0.3
+"""Seconds; a lock is waited for less than the server takes to see a deadlock and end a search."""
+_COLUMNS = "id, identity, name, model, dimensions, chunks, tokens, generation, part"
 
 
 class StoredSpace(NamedTuple):
@@ -26,6 +41,8 @@ class StoredSpace(NamedTuple):
     tokens: int = 0
     """Words in all chunks: BM25 needs the mean length."""
     generation: int = 0
+    part: int = 0
+    """The number of the partition that its rows are in."""
 
 
 def every_space(connection: Connection) -> list[StoredSpace]:
@@ -68,10 +85,92 @@ def _find(connection: Connection, identity: str) -> StoredSpace | None:
 
 def _create(connection: Connection, identity: str, name: str) -> StoredSpace:
     row = connection.execute(
-        f"INSERT INTO kinen.space (identity, name) VALUES (%s, %s) RETURNING {_COLUMNS}",
-        (identity, name),
+        "INSERT INTO kinen.space (identity, name) VALUES (%s, %s) RETURNING id", (identity, name)
     ).fetchone()
     assert row is not None
-    space = StoredSpace(*row)
-    add_partitions(connection, space.id)
+    connection.execute("UPDATE kinen.space SET part = kinen.part_of(id) WHERE id = %s", row)
+    space = _find(connection, identity)
+    assert space is not None
     return space
+
+
+def move_spaces(database: Database, switch: Migration) -> None:
+    """Copy every space that changed since its last copy, switch, and drop the tables before."""
+    while _copied_one(database, switch):
+        pass
+    for _ in range(ATTEMPTS):
+        try:
+            _switched(database, switch)
+            break
+        except Busy:
+            time.sleep(PAUSE)
+    else:
+        raise Busy(f"the tables at {database.place} are always in use", "try again later")
+    for table in PARTITIONED:
+        while _dropped_some(database, f"old_{table}"):
+            pass
+
+
+def _begin(connection: Connection) -> None:
+    connection.execute("SET LOCAL statement_timeout = 0")
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+
+
+def _copied_one(database: Database, switch: Migration) -> bool:
+    with database.transaction() as connection:
+        _begin(connection)
+        if version(connection, PART) >= switch.number:
+            return False
+        row = connection.execute(
+            "SELECT id FROM kinen.space WHERE copied <> generation ORDER BY id LIMIT 1"
+            " FOR UPDATE SKIP LOCKED"
+        ).fetchone()
+        if row:
+            _copy(connection, row[0])
+    return row is not None
+
+
+def _copy(connection: Connection, space: int) -> None:
+    name_spaces(connection, [space])
+    for table in PARTITIONED:
+        connection.execute(f"DELETE FROM kinen.next_{table} WHERE space = %s", (space,))
+        connection.execute(
+            f"INSERT INTO kinen.next_{table} SELECT * FROM kinen.{table} WHERE space = %s", (space,)
+        )
+    connection.execute("UPDATE kinen.space SET copied = generation WHERE id = %s", (space,))
+
+
+def _switched(database: Database, switch: Migration) -> None:
+    """Read the copies from now on. Raises Busy while a transaction uses the tables."""
+    with database.transaction() as connection:
+        _begin(connection)
+        if version(connection, PART) >= switch.number:
+            return
+        connection.execute(f"SET LOCAL lock_timeout = {int(PAUSE * 1000)}")
+        tables = ", ".join(f"ONLY kinen.{table}" for table in PARTITIONED)
+        try:
+            connection.execute(f"LOCK TABLE {tables}, kinen.space IN ACCESS EXCLUSIVE MODE")
+        except errors.LockNotAvailable:
+            raise Busy("the tables are in use", "try again later") from None
+        rows = connection.execute("SELECT id FROM kinen.space WHERE copied <> generation")
+        for (space,) in rows.fetchall():
+            _copy(connection, space)
+        apply(connection, PART, switch)
+
+
+def _dropped_some(database: Database, parent: str) -> bool:
+    """Drop some partitions of a table, or the table when it has none; whether more are left."""
+    with database.transaction() as connection:
+        found = f"to_regclass('kinen.{parent}')"
+        if connection.execute(f"SELECT {found}").fetchone() == (None,):
+            return False
+        _begin(connection)
+        rows = connection.execute(
+            "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid"
+            f" WHERE i.inhparent = {found} ORDER BY 1 LIMIT %s",
+            (DROPPED,),
+        ).fetchall()
+        for name in [name for (name,) in rows] or [parent]:
+            table = sql.Identifier("kinen", name)
+            connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(table))
+    return bool(rows)

@@ -11,12 +11,17 @@ from kinen.index.writer import batches, chunk_row, encode, scope_columns
 from kinen.model.documents import Change, Document, Report, State
 from kinen.model.tuples import NamedTuple
 from kinen.postgres.connection import Connection, Database
-from kinen.postgres.schema import PARTITIONED
-from kinen.postgres.spaces import StoredSpace
-from kinen.postgres.vectors import drop_graph
+from kinen.postgres.schema import partition
+from kinen.postgres.spaces import PARTITIONED, StoredSpace
 from kinen.postgres.words import Tokenizer, Words
 from kinen.text import digest
 
+_CHANGED = """
+SELECT relname FROM pg_stat_user_tables
+WHERE schemaname = %s AND relname = ANY(%s) AND n_mod_since_analyze > %s * n_live_tup
+"""
+ANALYZED = 0.1
+"""The share of a partition that has changed when the server should count it again."""
 CHANNEL = "kinen_index"
 """Where followers hear which space has a new generation: LISTEN kinen_index."""
 BATCH = 2000
@@ -42,6 +47,7 @@ class PostgresWriter:
     def __init__(self, database: Database, space: StoredSpace) -> None:
         self.database = database
         self.space = space.id
+        self._part = space.part
         self._tokenizer = Tokenizer()
 
     def close(self) -> None:
@@ -49,7 +55,7 @@ class PostgresWriter:
 
     def states(self, source: str) -> dict[str, State]:
         """What the index remembers of each key of a source."""
-        with self.database.transaction() as connection:
+        with self.database.transaction([self.space]) as connection:
             rows = connection.execute(
                 "SELECT key, stamp, digest, reason FROM kinen.state"
                 " WHERE space = %s AND source = %s",
@@ -71,7 +77,7 @@ class PostgresWriter:
         if anew:
             self.void(source)
         for batch in batches(changes, BATCH):
-            with self.database.transaction() as connection:
+            with self.database.transaction([self.space]) as connection:
                 self._batch(connection, source, batch, tally)
             seen += len(batch)
             done(seen)
@@ -79,7 +85,7 @@ class PostgresWriter:
 
     def void(self, source: str) -> None:
         """Remove all records of a source, and what is remembered of it."""
-        with self.database.transaction() as connection:
+        with self.database.transaction([self.space]) as connection:
             rows = connection.execute(
                 "SELECT id FROM kinen.record WHERE space = %s AND source = %s", (self.space, source)
             ).fetchall()
@@ -90,7 +96,7 @@ class PostgresWriter:
 
     def add(self, source: str, entries: Sequence[Entry], states: Mapping[str, State]) -> None:
         """Write new documents and states in one transaction; equal keys are replaced."""
-        with self.database.transaction() as connection:
+        with self.database.transaction([self.space]) as connection:
             self._remove(connection, source, [entry.key for entry in entries], set())
             self._insert(connection, source, entries)
             self._remember(connection, source, states)
@@ -98,10 +104,9 @@ class PostgresWriter:
 
     def clear(self) -> None:
         """Empty the index of the space."""
-        with self.database.transaction() as connection:
-            drop_graph(connection, self.space)
+        with self.database.transaction([self.space]) as connection:
             for table in PARTITIONED:
-                connection.execute(f"TRUNCATE kinen.{table}_{self.space}")
+                connection.execute(f"DELETE FROM kinen.{table} WHERE space = %s", (self.space,))
             connection.execute(
                 "UPDATE kinen.space SET chunks = 0, tokens = 0 WHERE id = %s", (self.space,)
             )
@@ -112,10 +117,14 @@ class PostgresWriter:
 
         The server does so by itself only minutes later, and plans badly until then.
         """
-        with self.database.transaction() as connection:
+        with self.database.transaction([self.space]) as connection:
             connection.execute("UPDATE kinen.space SET synced = now() WHERE id = %s", (self.space,))
-            for table in PARTITIONED:
-                connection.execute(f"ANALYZE kinen.{table}_{self.space}")
+            parts = [partition(table, self._part) for table in PARTITIONED]
+            changed = connection.execute(
+                _CHANGED, (self.database.schema, parts, ANALYZED)
+            ).fetchall()
+            for (table,) in changed:
+                connection.execute(f"ANALYZE (SKIP_LOCKED) kinen.{table}")
 
     def _batch(
         self, connection: Connection, source: str, batch: list[Change], tally: Counter[str]
@@ -216,6 +225,13 @@ class PostgresWriter:
         self._count_words(connection, counts)
         self._count(connection, len(rows), sum(part.length for part in words))
 
+    def _copy_rows(self, connection: Connection, table: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Write rows with a value for each column; COPY refuses tables with row security."""
+        target = f"kinen.{partition(table, self._part)}"
+        with connection.cursor() as cursor, cursor.copy(f"COPY {target} FROM STDIN") as copy:
+            for row in rows:
+                copy.write_row(row)
+
     def _copy_records(
         self, connection: Connection, source: str, ids: Sequence[int], entries: Sequence[Entry]
     ) -> None:
@@ -234,7 +250,7 @@ class PostgresWriter:
             )
             for id_, entry in zip(ids, entries, strict=True)
         )
-        copy_rows(connection, "record", copied)
+        self._copy_rows(connection, "record", copied)
 
     def _copy_chunks(
         self,
@@ -250,7 +266,7 @@ class PostgresWriter:
             texts = (_clean(title), _clean(heading), _clean(body))
             about = (content, segment, 0, part.length, part.vector)
             copied.append((self.space, id_, record, n, *texts, *place, *about))
-        copy_rows(connection, "chunk", copied)
+        self._copy_rows(connection, "chunk", copied)
 
     def _copy_links(
         self, connection: Connection, ids: Sequence[int], entries: Sequence[Entry]
@@ -264,8 +280,8 @@ class PostgresWriter:
                 links.append((self.space, id_, n, *texts, *marks))
             for status, path, former in entry.touches:
                 touches[id_, _clean(path)] = (status, _clean(former))
-        copy_rows(connection, "link", links)
-        copy_rows(
+        self._copy_rows(connection, "link", links)
+        self._copy_rows(
             connection,
             "touch",
             ((self.space, id_, path, *what) for (id_, path), what in touches.items()),
@@ -348,15 +364,9 @@ def segment_texts(connection: Connection, space: int, segment: str) -> list[tupl
 
 
 def _ids(connection: Connection, sequence: str, count: int) -> list[int]:
-    rows = connection.execute("SELECT nextval(%s) FROM generate_series(1, %s)", (sequence, count))
+    numbers = f"SELECT nextval('{sequence}') FROM generate_series(1, %s)"
+    rows = connection.execute(numbers, (count,))
     return [int(id_) for (id_,) in rows]
-
-
-def copy_rows(connection: Connection, table: str, rows: Iterable[Sequence[Any]]) -> None:
-    """Write rows to a table, with a value for each of its columns."""
-    with connection.cursor() as cursor, cursor.copy(f"COPY kinen.{table} FROM STDIN") as copy:
-        for row in rows:
-            copy.write_row(row)
 
 
 def _scope(entry: Entry) -> list[str]:

@@ -15,9 +15,8 @@ from kinen.errors import Denied
 from kinen.model.tuples import NamedTuple
 from kinen.postgres.connection import Connection, Database, translated
 from kinen.postgres.migrations import LOCK, Migration, dry_run
+from kinen.postgres.schema import GRANTS_SET, missing_words
 
-GRANTS_SET = 160000
-"""Since this version of the server the right to become a role is a grant of its own."""
 ATTEMPTS = 5
 """Roles belong to the whole server: other databases may change them at the same time."""
 
@@ -32,6 +31,8 @@ class Check(NamedTuple):
     """SQL that an administrator has to run before kinen works."""
     optional: list[str]
     """SQL for `kinen team member add` alone."""
+    words: list[str]
+    """SQL for quick searches of an index in the same tables, if there is one."""
 
 
 def provide(database: Database) -> None:
@@ -77,8 +78,9 @@ def check(database: Database, migrations: Sequence[Migration]) -> Check:
             admin += " OR (SELECT rolcreaterole FROM pg_roles WHERE rolname = current_user)"
         grant = f"GRANT {name} TO {_quoted(connection, user)} WITH ADMIN OPTION"
         lacks = not _exists(connection, name) or not _value(connection, admin, name)
+        words = missing_words(connection, schema)
         connection.rollback()
-    return Check(user, server, schema, needed, [grant] if lacks else [])
+    return Check(user, server, schema, needed, [grant] if lacks else [], words)
 
 
 def missing(connection: Connection, schema: str) -> list[str]:
