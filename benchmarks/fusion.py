@@ -1,6 +1,6 @@
 """Does hybrid search lose to one of its halves? Every labelled set, each ranking beside the others.
 
-    python benchmarks/fusion.py --data DIR [--help-pages DIR] --cache FOLDER [--sets NAME …]
+    python benchmarks/fusion.py --data DIR --cache FOLDER [--help-pages DIR] [--leave-out]
 
 DIR has the labelled sets of `quality.py` and `floor.py`; --help-pages the documentation of
 `languages.py`, a folder a language. What both halves find is written to the cache, a file for each
@@ -10,12 +10,13 @@ text chooses.
 
 nDCG@10 of plain FTS5, full text, semantic, RRF and hybrid, without the votes for runs and names.
 `difference` is hybrid beside the best of the others, with the 95 % interval of the paired
-difference by bootstrap.
+difference by bootstrap. --leave-out chooses two weights for each set by the mean of the others.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import pickle
 import random
@@ -44,6 +45,10 @@ TURNS = 60
 PAGES = 24
 """Of each language."""
 DRAWS = 1_000
+WEIGHTS = (0.3, 0.4, 0.5, 0.6)
+"""Weights of full text that --leave-out chooses among."""
+DISCOUNTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""The same of `fuse.ELSEWHERE`."""
 NEAREST = 100
 """Candidates that vectors give."""
 DEPTH = 40
@@ -182,6 +187,29 @@ def measured(every: list[Asked]) -> dict[str, Any]:
     return {"questions": len(every), **row, "best": best}
 
 
+def left_out(sets: dict[str, list[Asked]]) -> dict[str, Any]:
+    """For each set the weights that the others choose, and what they give, beside ours."""
+    ours = (fuse.LEXICAL_WEIGHT, fuse.ELSEWHERE)
+    means: dict[tuple[float, float], dict[str, float]] = {}
+    for weights in sorted({ours, *itertools.product(WEIGHTS, DISCOUNTS)}):
+        fuse.LEXICAL_WEIGHT, fuse.ELSEWHERE = weights
+        means[weights] = {
+            name: statistics.fmean(asked.score(fuse.hybrid(asked.evidence)) for asked in every)
+            for name, every in sets.items()
+        }
+    fuse.LEXICAL_WEIGHT, fuse.ELSEWHERE = ours
+    rows = {}
+    for name in sets:
+
+        def others(weights: tuple[float, float], name: str = name) -> float:
+            return sum(mean for other, mean in means[weights].items() if other != name)
+
+        chosen = max(means, key=others)
+        rows[name] = (*chosen, round(means[chosen][name], 3), round(means[ours][name], 3))
+        print(f"{name:<14} weights {chosen}: {rows[name][2]:.3f}, ours {rows[name][3]:.3f}")
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -190,10 +218,12 @@ def main() -> None:
     parser.add_argument("--help-pages", type=Path, help="documentation, a folder a language")
     parser.add_argument("--cache", type=Path, required=True, help="what the halves found")
     parser.add_argument("--sets", nargs="+", help="names of sets; all of them")
+    parser.add_argument("--leave-out", action="store_true", help="choose weights by other sets")
     parser.add_argument("--no-save", action="store_true", help="print only")
     chosen = parser.parse_args()
     chosen.cache.mkdir(parents=True, exist_ok=True)
-    results = {}
+    results: dict[str, Any] = {}
+    sets: dict[str, list[Asked]] = {}
     print(
         f"{'':<14}{'n':>4}"
         + "".join(f"{name:>11}" for name in COLUMNS)
@@ -202,11 +232,14 @@ def main() -> None:
     for name, read in spaces(chosen.data, chosen.help_pages):
         if chosen.sets and name not in chosen.sets:
             continue
-        row = results[name] = measured(cached(chosen.cache, name, read))
+        sets[name] = cached(chosen.cache, name, read)
+        row = results[name] = measured(sets[name])
         cells = "".join(f"{row[column][0]:>11.3f}" for column in COLUMNS)
         mean, low, high = row["difference"]
         told = f"{mean:+.3f} [{low:+.3f}, {high:+.3f}] {row['best']}"
         print(f"{name:<14}{row['questions']:>4}{cells}  {told}", flush=True)
+    if chosen.leave_out:
+        results["left out"] = left_out(sets)
     if not chosen.no_save:
         save("fusion", results)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kinen.embed import load
-from kinen.embed.language import best_model, is_foreign
+from kinen.embed.language import best_model, elsewhere, is_foreign
 from kinen.embed.onnx import OnnxEmbedder
 from kinen.errors import ConfigError
 
@@ -51,6 +51,15 @@ def test_a_tenth_of_the_texts_in_another_language_is_enough() -> None:
     german = next(iter(TEXTS["German"]["notes"].values()))
     assert best_model([CODE] * 9 + [german]) == "multilingual"
     assert best_model([CODE] * 19 + [german]) == "english"
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_texts_are_elsewhere_for_a_question_in_english_alone(language: str) -> None:
+    notes = list(TEXTS[language]["notes"].values())
+    assert elsewhere("how long does a rollback take", notes) > 0.8
+    assert elsewhere("how long does a rollback take", [CODE]) == 0
+    assert elsewhere(" ".join(TEXTS[language]["on"]), notes) == 0
+    assert elsewhere("", notes) == 0
 
 
 def test_english_is_cut_into_the_same_pieces_by_both_models() -> None:

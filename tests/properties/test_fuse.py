@@ -58,6 +58,20 @@ def test_what_both_retrievers_prefer_is_preferred(lexical, semantic, weight) -> 
                 assert ranked[item] >= ranked[two] - 1e-12
 
 
+@given(SCORES, COSINES)
+def test_words_say_less_where_texts_are_in_another_language_or_words_are_nowhere(
+    lexical, semantic
+) -> None:
+    def said(elsewhere: float, known: int) -> float:
+        counts = {"known": known, "word": 1}
+        evidence = fuse.Evidence(opinion(lexical), semantic, {}, 0.0, elsewhere, counts)
+        votes = [vote for entry in fuse.hybrid(evidence) for vote in entry.votes]
+        return sum(vote.share for vote in votes if vote.retriever == "fulltext")
+
+    assert math.isclose(said(1.0, 1), said(0.0, 1) * (1 - fuse.ELSEWHERE), abs_tol=1e-9)
+    assert said(0.0, 0) <= said(0.0, 1)
+
+
 @given(SCORES)
 def test_full_text_finds_only_what_it_matched_itself(scores) -> None:
     assert {word.id for word in fuse.by_words(opinion(scores))} == set(scores)

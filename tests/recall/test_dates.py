@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinen import Memory, Query
-from kinen.recall.dates import span
+from kinen.recall.dates import on_days, span
 from kinen.recall.tiers import shown
 from kinen.text import iso, now
 
@@ -41,13 +41,43 @@ AGO = (
 )
 
 
+DAY_OF_MAY = (
+    "May 3rd | on the 3rd of May | am 3. Mai | le 3 mai | el 3 de mayo | 3 de maio | 3 мая"
+    " | 5月3日 | 5月3日に | 5월 3일 | 3 مايو"
+)
+TWO_WEEKS_AGO = (
+    "two weeks ago | vor zwei Wochen | il y a deux semaines | hace dos semanas"
+    " | há duas semanas | две недели назад | 两周前 | 二週間前 | 두 주 전"
+)
+THIS_WEEK = (
+    "this week | diese Woche | cette semaine | esta semana | на этой неделе | 本周 | 今週"
+    " | 이번 주 | هذا الأسبوع"
+)
+LAST_THREE_DAYS = (
+    "the last three days | die letzten drei Tage, in den letzten 3 Tagen"
+    " | ces trois derniers jours | los últimos tres días | últimos três dias | последние 3 дня"
+    " | 最近3天 | 過去3日"
+)
+MONDAY = "on Monday | am Montag | lundi | el lunes | na segunda-feira | 周一 | 月曜日 | 월요일"
+SINCE_MAY = "since May | seit Mai | depuis mai | desde mayo | desde maio | منذ مايو"
+
+
 @pytest.mark.parametrize(
     ("days", "questions"),
     [
         (WEEK, SAID),
         (MAY, IN_MAY),
         (THREE_DAYS_AGO, AGO),
-        ((date(2026, 5, 3),) * 2, "what happened on 2026-05-03?"),
+        ((date(2026, 5, 3),) * 2, f"what happened on 2026-05-03? | {DAY_OF_MAY}"),
+        ((date(2022, 10, 6),) * 2, "on October 6, 2022 | on 6 October, 2022"),
+        ((date(2026, 11, 1), date(2026, 11, 7)), TWO_WEEKS_AGO),
+        ((date(2026, 11, 16), date(2026, 11, 22)), THIS_WEEK),
+        ((date(2026, 11, 15), TODAY), LAST_THREE_DAYS),
+        ((date(2026, 11, 16),) * 2, MONDAY),
+        ((date(2026, 5, 1), TODAY), SINCE_MAY),
+        ((date(2026, 4, 1), date(2026, 5, 1)), "before May | vor Mai | antes de mayo"),
+        ((date(2024, 1, 1), date(2024, 12, 31)), "the plan in 2024 | 2024年の計画"),
+        ((date(2025, 12, 1), date(2025, 12, 31)), "十二月的发布"),
         ((date(2025, 12, 1), date(2025, 12, 31)), "the release of December"),
         ((date(2026, 11, 17),) * 2, "yesterday's outage"),
     ],
@@ -69,11 +99,18 @@ def test_a_question_names_days_in_any_of_the_languages(
         "a 3 day trip",
         "version 2026-13-40",
         "was ist hier los?",
+        "two tests of the day",
+        "error 2024 in line 3",
         "",
     ],
 )
 def test_what_only_looks_like_a_date_is_none(question: str) -> None:
     assert span(question, TODAY) is None
+
+
+def test_what_is_told_within_a_week_fits_less() -> None:
+    at = {1: "2026-05-03T12:00:00Z", 2: "2026-05-06T12:00:00Z", 3: "2026-06-01T12:00:00Z"}
+    assert on_days("the outage of 2026-05-03", at) == {1: 1.0, 2: 0.5}
 
 
 @given(st.text(), st.dates(date(2001, 1, 1), date(2100, 1, 1)))

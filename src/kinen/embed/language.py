@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 ENGLISH = "english"
 MULTILINGUAL = "multilingual"
@@ -16,6 +16,8 @@ LEAST_LETTERS = 20
 """Letters of the different words of a text below which its language is not known."""
 ENGLISH_LETTERS = 0.4
 """The share of these letters in English words below which a text is in another language."""
+SURELY_ENGLISH = 0.6
+"""The same from which on a question is in English: other languages have some of its words, too."""
 FOREIGN = 0.1
 """The share of texts in another language from which on a space has the multilingual model."""
 SAMPLE = 500
@@ -32,12 +34,23 @@ def best_model(texts: Iterable[str]) -> str:
 
 def is_foreign(text: str) -> bool | None:
     """Is a text in another language than English? None if it has too few words to tell."""
+    letters, english = _letters(text)
+    return english < ENGLISH_LETTERS * letters if letters >= LEAST_LETTERS else None
+
+
+def elsewhere(question: str, texts: Sequence[str]) -> float:
+    """The share of some texts that are in another language than a question in English."""
+    letters, english = _letters(question)
+    known = [verdict for verdict in map(is_foreign, texts) if verdict is not None]
+    asked_in_english = letters and english >= SURELY_ENGLISH * letters
+    return sum(known) / len(known) if known and asked_in_english else 0.0
+
+
+def _letters(text: str) -> tuple[int, int]:
+    """How many letters the different words of a text have, and how many of them are English."""
     words = {word.lower() for word in _WORD.findall(_PARTS.sub(" ", text))}
     words = {word for word in words if len(word) > 1 or not word.isascii()}
-    letters = sum(map(len, words))
-    if letters < LEAST_LETTERS:
-        return None
-    return sum(map(len, words & dictionary())) < ENGLISH_LETTERS * letters
+    return sum(map(len, words)), sum(map(len, words & dictionary()))
 
 
 @cache

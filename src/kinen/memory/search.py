@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from kinen.errors import Busy, EmbedError, QueryError
+from kinen.model.kinds import BUILT_IN
 from kinen.model.late import contextlib
 from kinen.model.records import FILE_KINDS, Hit, Hits, Query, Record
 from kinen.model.tuples import NamedTuple
@@ -230,7 +231,12 @@ class Searcher:
         except EmbedError as error:
             return None, str(error)
         missing = max(0, chunks - len(scan.ids))
-        return Meaning(scan, vector, missing, chunks, fluency), ""
+        found = Meaning(scan, vector, missing, chunks, fluency)
+        if embedder.fingerprint != BUILT_IN["english"]:
+            from kinen.embed.language import elsewhere
+
+            found = found._replace(elsewhere=elsewhere)
+        return found, ""
 
 
 def _as_known(past: Past, hit: Hit, moment: Moment, question: str) -> Hit | None:

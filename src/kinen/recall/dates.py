@@ -1,13 +1,15 @@
-"""The days that a question speaks of: "last week", "in May", "vor 3 Tagen", 2026-05-03.
+"""The days that a question speaks of: "last week", "in May", "vor zwei Tagen", 3 мая, 2026-05-03.
 
-What happened then gets a vote. The tables have the words of ten languages; a date in digits and the
-months of Chinese, Japanese and Korean need none. French "hier" is left out: in German it is "here".
+What happened then gets a vote. The tables have the words of ten languages: names of units, months
+and days of the week, small numbers, and what stands around them. A date in digits, and the months
+of Chinese, Japanese and Korean, need none. French "hier" is left out: in German it is "here".
 """
 
 from __future__ import annotations
 
 import re
 from datetime import date, datetime, timedelta
+from itertools import pairwise
 
 from kinen.text import now
 
@@ -29,85 +31,177 @@ MONTHS = (
     "november november novembre noviembre novembro ноябр نوفمبر",
     "december dezember décembre diciembre dezembro декабр ديسمبر",
 )
-LAST = {
-    "yesterday": "yesterday gestern ayer ontem вчера 昨天 昨日 어제 أمس",
-    "week": "last_week letzte_woche letzter_woche semaine_dernière semana_pasada semana_passada"
-    " прошлой_неделе прошлую_неделю 上周 上星期 先週 지난주 الأسبوع_الماضي",
-    "month": "last_month letzten_monat letztem_monat mois_dernier mes_pasado mês_passado"
-    " прошлом_месяце прошлый_месяц 上个月 先月 지난달 الشهر_الماضي",
-    "year": "last_year letztes_jahr letztem_jahr année_dernière año_pasado ano_passado"
-    " прошлом_году 去年 작년 العام_الماضي",
+WEEKDAYS = (
+    "monday montag lundi lunes segunda_feira понедельник 周一 星期一 月曜 월요일 الاثنين",
+    "tuesday dienstag mardi martes terça_feira вторник 周二 星期二 火曜 화요일 الثلاثاء",
+    "wednesday mittwoch mercredi miércoles quarta_feira среду 周三 星期三 水曜 수요일 الأربعاء",
+    "thursday donnerstag jeudi jueves quinta_feira четверг 周四 星期四 木曜 목요일 الخميس",
+    "friday freitag vendredi viernes sexta_feira пятницу 周五 星期五 金曜 금요일 الجمعة",
+    "saturday samstag samedi sábado субботу 周六 星期六 土曜 토요일 السبت",
+    "sunday sonntag dimanche domingo воскресенье 周日 星期日 星期天 日曜 일요일 الأحد",
+)
+RELATIVE = {
+    ("day", 0): "today heute aujourd_hui hoy hoje сегодня 今天 今日 오늘 اليوم",
+    ("day", 1): "yesterday gestern ayer ontem вчера 昨天 昨日 어제 أمس",
+    ("day", 2): "vorgestern avant_hier anteayer anteontem позавчера 前天 一昨日 그저께",
+    (
+        "week",
+        0,
+    ): "this_week diese_woche dieser_woche cette_semaine esta_semana этой_неделе эту_неделю"
+    " 本周 这周 今週 이번_주 이번주 هذا_الأسبوع",
+    ("week", 1): "last_week letzte_woche letzten_woche letzter_woche vergangene_woche vorige_woche"
+    " semaine_dernière semana_pasada semana_passada прошлой_неделе прошлую_неделю 上周 上星期 先週"
+    " 지난주 지난_주 الأسبوع_الماضي",
+    ("month", 0): "this_month diesen_monat diesem_monat ce_mois este_mes este_mês этом_месяце"
+    " 本月 这个月 今月 이번_달 이번달 هذا_الشهر",
+    ("month", 1): "last_month letzten_monat letztem_monat vergangenen_monat mois_dernier mes_pasado"
+    " mês_passado прошлом_месяце прошлый_месяц 上个月 先月 지난달 지난_달 الشهر_الماضي",
+    ("year", 0): "this_year dieses_jahr diesem_jahr cette_année este_año este_ano этом_году 今年"
+    " 올해 هذا_العام",
+    ("year", 1): "last_year letztes_jahr letztem_jahr letzten_jahr année_dernière an_dernier"
+    " año_pasado ano_passado прошлом_году 去年 작년 العام_الماضي",
 }
-AGO = "ago vor il_y_a hace há назад 前 전 قبل"
+"""Days, weeks, months and years by how many of them ago they began."""
+AGO = "ago vor il_y_a hace há назад 前 전 قبل منذ"
+PAST = (
+    "last past letzten vergangenen derniers dernières últimos últimas últimas последние 最近 过去"
+)
+PAST += " 過去 지난 آخر"
 UNITS = {
     1: "day tag jour día dia дн ден 天 日 일 يوم أيام",
     7: "week woche semaine semana недел 周 星期 週 주 أسبوع أسابيع",
     30: "month monat mois mes mês месяц 个月 か月 ヶ月 개월 달 شهر أشهر",
 }
-BEFORE = frozenset("in im en em de since seit depuis desde last until bis в с во".split())
+NUMBERS = (
+    "a an one ein eine einem einer un une una um uma одну один 一 한",
+    "two zwei deux dos dois duas два две 二 两 두 이",
+    "three drei trois tres três три 三 세 삼",
+    "four vier quatre cuatro quatro четыре 四 네",
+    "five fünf cinq cinco пять 五 다섯",
+    "six sechs seis шесть 六 여섯",
+)
+IN = frozenset("in im en em de last bis в с во".split())
 """Words before a month: in lower case or at the beginning a name may be another word (may)."""
+SINCE = frozenset("since after seit nach depuis après desde после منذ بعد".split())
+UNTIL = frozenset("before until vor bis avant antes hasta até до قبل حتى".split())
+"""Words before a time that begin or end with it."""
+BESIDE = frozenset("st nd rd th of de".split())
+"""What may stand between a month and its day."""
+MONTH = timedelta(days=30)
+WEEK = timedelta(days=7)
+TOLD_LATER = 0.5
+"""How well the week after a time fits."""
+CJK = "一二三四五六七八九十"
 _DAY = re.compile(r"(?<!\d)(20\d\d)-(\d\d)(?:-(\d\d))?(?!\d)")
-_SCRIPTED_MONTH = re.compile(r"(?:(20\d\d)\s*[年년]\s*)?(?<!\d)(1[0-2]|[1-9])[月월]")
+_SCRIPTED = re.compile(
+    r"(?:(20\d\d)\s*[年년]\s*)?(?<!\d)(1[0-2]|[1-9]|十[一二]?|[一二三四五六七八九])[月월](?!曜)"
+    r"(?:\s*(3[01]|[12]?\d)[日号일])?"
+)
+_YEAR = re.compile(r"(?<![\d-])20\d\d(?=\s*[年년])")
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _SPACED = re.compile(r"\w+")
-_COUNT = re.compile(r"(?<![\d.])(\d{1,3})\s*([^\W\d]+)")
 
 Span = tuple[date, date]
 
 
 def span(question: str, today: date) -> Span | None:
     """The first and the last day of the time that a question names; None if it names none."""
-    return next(_spans(question, today), None)
+    for before, (first, last) in _spans(question, today):
+        if before in SINCE:
+            return first, max(last, today)
+        return (first - MONTH, first) if before in UNTIL else (first, last)
+    return None
 
 
-def on_days(question: str, at: Mapping[int, str]) -> list[int]:
-    """Those whose time lies in the days that a question names, by the clock of this machine."""
+def on_days(question: str, at: Mapping[int, str]) -> dict[int, float]:
+    """How well the time of each fits the days that a question names, by this machine's clock.
+
+    What happened on a day is often told on the days after it.
+    """
     moment = datetime.fromtimestamp(now()).astimezone()
     days = span(question, moment.date())
     if not days:
-        return []
+        return {}
     first, last = days
+    fits = {}
+    for id_, time in at.items():
+        day = datetime.fromisoformat(time).astimezone().date() if time else date.min
+        if first <= day <= last:
+            fits[id_] = 1.0
+        elif last < day <= last + WEEK:
+            fits[id_] = TOLD_LATER
+    return fits
 
-    def day(time: str) -> date:
-        return datetime.fromisoformat(time).astimezone().date()
 
-    return [id_ for id_, time in at.items() if time and first <= day(time) <= last]
-
-
-def _spans(question: str, today: date) -> Iterator[Span]:
+def _spans(question: str, today: date) -> Iterator[tuple[str, Span]]:
+    """Each time that is named, with the word before it: exact ones first."""
     for match in _DAY.finditer(question):
         year, month, day = (int(part or 0) for part in match.groups())
-        if 1 <= month <= 12 and day <= 31:
-            first, last = _month(year, month)
-            chosen = first + timedelta(days=day - 1)
-            yield (chosen, chosen) if day and chosen <= last else (first, last)
+        if 1 <= month <= 12:
+            yield from _dated(question[: match.start()], year, month, day)
+    for match in _SCRIPTED.finditer(question):
+        number = sum(CJK.find(sign) + 1 for sign in match[2]) or int(match[2])
+        year, month = _past(number, int(match[1] or 0), today)
+        yield from _dated(question[: match.start()], year, month, int(match[3] or 0))
+    yield from _named_months(question, today)
     low = question.lower()
     spaced = f" {' '.join(_SPACED.findall(low))} "
-    for unit, phrases in LAST.items():
-        if any(_says(spaced, phrase.replace("_", " ")) for phrase in phrases.split()):
-            yield _last(unit, today)
-    if any(_says(spaced, word.replace("_", " ")) for word in AGO.split()):
-        for match in _COUNT.finditer(low):
-            for days, names in UNITS.items():
-                if match[2].startswith(tuple(names.split())):
-                    middle = today - timedelta(days=int(match[1]) * days)
-                    yield middle - timedelta(days=days // 2), middle + timedelta(days=days // 2)
-    for match in _SCRIPTED_MONTH.finditer(question):
-        yield _month(*_past(int(match[2]), int(match[1] or 0), today))
-    yield from _named_months(question, today)
+    yield from _counted(low, spaced, today)
+    for (unit, ago), phrases in RELATIVE.items():
+        if before := _before(spaced, phrases):
+            yield before[-1], _ago(unit, ago, today)
+    for number, names in enumerate(WEEKDAYS):
+        if before := _before(spaced, names):
+            weekday = today - timedelta(days=(today.weekday() - number) % 7)
+            yield before[-1], (weekday, weekday)
+    words = low.split()
+    for before_year, word in zip(["", *words], words, strict=False):
+        bare = word.strip("?.!,")
+        alone = before_year in IN | SINCE | UNTIL and len(bare) == 4 and bare.isdecimal()
+        if alone and bare[:2] == "20":
+            yield before_year, (date(int(bare), 1, 1), date(int(bare), 12, 31))
+    for match in _YEAR.finditer(question):
+        yield "", (date(int(match[0]), 1, 1), date(int(match[0]), 12, 31))
 
 
-def _named_months(question: str, today: date) -> Iterator[Span]:
+def _dated(before: str, year: int, month: int, day: int = 0) -> Iterator[tuple[str, Span]]:
+    """A month or a day of it, behind some text."""
+    first, last = _month(year, month)
+    chosen = first + timedelta(days=day - 1)
+    if chosen <= last:
+        words = _WORD.findall(before.lower())
+        yield words[-1] if words else "", (chosen, chosen) if day else (first, last)
+
+
+def _named_months(question: str, today: date) -> Iterator[tuple[str, Span]]:
     found = [(match.start(), match[0]) for match in _WORD.finditer(question)]
+    words = [word for _, word in found]
     for at, (start, word) in enumerate(found):
         number = next((n for n, names in enumerate(MONTHS, 1) if _is_month(word, names)), 0)
         if not number:
             continue
-        after = found[at + 1][1] if at + 1 < len(found) else ""
-        before = found[at - 1][1].lower() if at else ""
-        year = int(after) if len(after) == 4 and after.isdecimal() else 0
-        if year or before in BEFORE or (word[0].isupper() and start > 0):
-            yield _month(*_past(number, year, today))
+        behind = [each for each in words[at + 1 : at + 5] if each.lower() not in BESIDE][:2]
+        ahead = [n for n in range(max(0, at - 3), at) if words[n].lower() not in BESIDE][-1:]
+        day = next((int(words[n]) for n in ahead if _is_day(words[n])), 0)
+        if not day and behind and _is_day(behind[0]):
+            day = int(behind.pop(0))
+        year = next((int(each) for each in behind[:1] if _is_year(each)), 0)
+        opens = ahead[-1] if ahead and _is_day(words[ahead[-1]]) else at
+        ahead_of_it = [each.lower() for each in words[max(0, opens - 2) : opens]]
+        bounds = [each for each in ahead_of_it if each in SINCE | UNTIL]
+        before = (bounds or ahead_of_it or [""])[-1]
+        named = (word[0].isupper() and start > 0) or not (word[0].isupper() or word[0].islower())
+        if year or day or named or before in IN | SINCE | UNTIL:
+            year, number = _past(number, year, today)
+            yield from _dated(before, year, number, day)
+
+
+def _is_day(word: str) -> bool:
+    return word.isdecimal() and len(word) < 3 and 0 < int(word) < 32
+
+
+def _is_year(word: str) -> bool:
+    return word.isdecimal() and len(word) == 4 and word[:2] in ("19", "20")
 
 
 def _is_month(word: str, names: str) -> bool:
@@ -119,21 +213,53 @@ def _is_month(word: str, names: str) -> bool:
     )
 
 
-def _says(text: str, phrase: str) -> bool:
-    """Whether a text has a phrase; as whole words, where the script has spaces between words."""
-    around = "" if phrase[0] > "\u2e00" else " "
-    return f"{around}{phrase}{around}" in text
+def _counted(low: str, spaced: str, today: date) -> Iterator[tuple[str, Span]]:
+    """`3 days ago`, `the last two weeks`."""
+    words = _WORD.findall(low)
+    past = not set(words).isdisjoint(PAST.split())
+    ago = _before(spaced, AGO)
+    if not (past or ago):
+        return
+    tokens = []
+    for word in words:  # a number is written before its unit in Chinese and Japanese
+        numbered = len(word) > 1 and word[0] in CJK + "两"
+        tokens += [word[0], word[1:]] if numbered else [word]
+    tokens = [token for token in tokens if token not in PAST.split()]
+    for number, unit in pairwise(tokens):
+        count = next((n for n, names in enumerate(NUMBERS, 1) if number in names.split()), 0)
+        count = count or (int(number) if number.isdecimal() and len(number) < 4 else 0)
+        days = next((n for n, names in UNITS.items() if unit.startswith(tuple(names.split()))), 0)
+        if count and days and ago:
+            middle = today - timedelta(days=count * days)
+            yield "", (middle - timedelta(days=days // 2), middle + timedelta(days=days // 2))
+        elif count > 1 and days:
+            yield "", (today - timedelta(days=count * days), today)
 
 
-def _last(unit: str, today: date) -> Span:
-    if unit == "yesterday":
-        return today - timedelta(days=1), today - timedelta(days=1)
+def _before(text: str, phrases: str) -> list[str]:
+    """The words up to the first phrase that a text has, at least one; none if it has none.
+
+    A phrase is whole words, where the script has spaces between words.
+    """
+    for phrase in phrases.replace("_", "\0").split():
+        around = "" if phrase[0] > "\u2e00" else " "
+        place = text.find(f"{around}{phrase.replace(chr(0), ' ')}{around}")
+        if place >= 0:
+            return ["", *text[:place].split()]
+    return []
+
+
+def _ago(unit: str, count: int, today: date) -> Span:
+    """A day, week, month or year, by how many of them ago it was."""
+    if unit == "day":
+        return today - timedelta(days=count), today - timedelta(days=count)
     if unit == "week":
-        monday = today - timedelta(days=today.weekday() + 7)
+        monday = today - timedelta(days=today.weekday() + 7 * count)
         return monday, monday + timedelta(days=6)
     if unit == "month":
-        return _month(today.year - (today.month == 1), (today.month - 2) % 12 + 1)
-    return date(today.year - 1, 1, 1), date(today.year - 1, 12, 31)
+        year, month = divmod(12 * today.year + today.month - 1 - count, 12)
+        return _month(year, month + 1)
+    return date(today.year - count, 1, 1), date(today.year - count, 12, 31)
 
 
 def _past(month: int, year: int, today: date) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 The constants were chosen on labelled sets: docs/decisions/0004-ranking.md.
 """
 
-from _collections_abc import Iterable, Mapping, Sequence
+from _collections_abc import Iterable, Mapping
 from math import log
 
 from kinen.model.records import Vote
@@ -12,6 +12,8 @@ from kinen.model.tuples import NamedTuple
 LEXICAL_WEIGHT = 0.5
 CODE_DISCOUNT = 0.75
 """The share of the lexical weight to subtract where the best semantic hits are all code."""
+ELSEWHERE = 0.5
+"""The same where they are all in another language than the question."""
 CODE = 0.03
 """The density of signs from which a chunk counts as code."""
 FLOOR = 20
@@ -86,10 +88,10 @@ class Evidence(NamedTuple):
     """A neutral score for chunks that have no vector yet."""
     code: float
     """How much of what is nearest by meaning is code."""
+    elsewhere: float
+    """How much of it is in another language than the question."""
     counts: Mapping[str, int]
     """How many chunks have each word of the question."""
-    nearest: Sequence[str]
-    """The texts that are nearest by meaning."""
 
 
 def hybrid(evidence: Evidence) -> list[Ranked]:
@@ -98,6 +100,7 @@ def hybrid(evidence: Evidence) -> list[Ranked]:
     # If no word is known, those that were found instead were corrected.
     known = sum(map(bool, counts)) / len(counts) if any(counts) else 1.0
     weight = lexical_weight(evidence.code, known, evidence.lexical.chunks)
+    weight *= 1 - ELSEWHERE * evidence.elsewhere
     return convex(evidence.lexical, evidence.semantic, weight, evidence.unknown)
 
 
@@ -213,10 +216,10 @@ def with_names(ranked: list[Ranked], named: Iterable[int]) -> list[Ranked]:
     return _raised(ranked, "name", scores, dict.fromkeys(scores, BY_NAME))
 
 
-def with_dates(ranked: list[Ranked], dated: Iterable[int]) -> list[Ranked]:
+def with_dates(ranked: list[Ranked], fits: Scores) -> list[Ranked]:
     """A vote for what happened in the time that a question names."""
-    scores = dict.fromkeys(dated, 1.0)
-    return _raised(ranked, "date", scores, dict.fromkeys(scores, DATED)) if scores else ranked
+    shares = {id_: DATED * fit for id_, fit in fits.items()}
+    return _raised(ranked, "date", fits, shares) if fits else ranked
 
 
 def _raised(ranked: list[Ranked], name: str, scores: Scores, shares: Scores) -> list[Ranked]:

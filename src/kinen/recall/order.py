@@ -255,7 +255,7 @@ def _time(row: Row) -> tuple[bool, bool, str]:
 
 
 def _is_of_named_time(entry: Item) -> bool:
-    return any(vote.retriever == "date" for vote in entry.votes)
+    return any(vote.retriever == "date" and vote.score == 1 for vote in entry.votes)
 
 
 def _is_derived(entry: Item) -> bool:

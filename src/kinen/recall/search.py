@@ -66,6 +66,8 @@ class Meaning(NamedTuple):
     chunks: int = 0
     fluency: Callable[[str], float] | None = None
     """How well the model knows the language of a text; None where it knows the question's well."""
+    elsewhere: Callable[[str, Sequence[str]], float] | None = None
+    """How many of some texts are in another language than a question; None in English spaces."""
 
 
 def worded(query: Query) -> Query:
@@ -352,7 +354,8 @@ def _rank(
     lexical = _lexical(reader, units, [*semantic, *unknown])
     counts = reader.document_counts(terms(query.text))
     code = _code_share(query, nearest)
-    return fuse.hybrid(fuse.Evidence(lexical, semantic, unknown, code, counts, nearest))
+    elsewhere = half.elsewhere(query.text, nearest) if half.elsewhere else 0.0
+    return fuse.hybrid(fuse.Evidence(lexical, semantic, unknown, code, elsewhere, counts))
 
 
 def _lexical(reader: Index, units: Units, candidates: Iterable[int]) -> fuse.Lexical:
