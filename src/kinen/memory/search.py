@@ -231,12 +231,12 @@ class Searcher:
         except EmbedError as error:
             return None, str(error)
         missing = max(0, chunks - len(scan.ids))
-        found = Meaning(scan, vector, missing, chunks, fluency)
+        half = Meaning(scan, vector, missing, chunks, fluency)
         if embedder.fingerprint != BUILT_IN["english"]:
             from kinen.embed.language import elsewhere
 
-            found = found._replace(elsewhere=elsewhere)
-        return found, ""
+            half = half._replace(elsewhere=elsewhere)
+        return half, ""
 
 
 def _as_known(past: Past, hit: Hit, moment: Moment, question: str) -> Hit | None:

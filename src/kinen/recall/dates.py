@@ -174,9 +174,9 @@ def _dated(before: str, year: int, month: int, day: int = 0) -> Iterator[tuple[s
 
 
 def _named_months(question: str, today: date) -> Iterator[tuple[str, Span]]:
-    found = [(match.start(), match[0]) for match in _WORD.finditer(question)]
-    words = [word for _, word in found]
-    for at, (start, word) in enumerate(found):
+    tokens = [(match.start(), match[0]) for match in _WORD.finditer(question)]
+    words = [word for _, word in tokens]
+    for at, (start, word) in enumerate(tokens):
         number = next((n for n, names in enumerate(MONTHS, 1) if _is_month(word, names)), 0)
         if not number:
             continue
