@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kinen import Memory, Query
+from kinen.index.git import commits
 from sources.repositories import Repository
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 
 def test_a_path_filter_finds_the_commits_that_touched_it(tmp_path: Path) -> None:
@@ -22,3 +25,24 @@ def test_a_path_filter_finds_the_commits_that_touched_it(tmp_path: Path) -> None
             assert [hit.record.title for hit in hits] == [title]
         plain = memory.search(Query("fix the lid", paths=("src",)))
         assert not [hit for hit in plain if hit.record.kind == "commit"]
+
+
+def test_a_first_history_keeps_the_indexes_of_what_is_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commits, "LARGE", 1)
+    root = tmp_path / "repo"
+    (root / ".git/objects").mkdir(parents=True)
+    (root / ".git/refs/heads").mkdir(parents=True)
+    (root / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    (root / ".git/refs/heads/main").write_text("a" * 40 + "\n")  # git does not have it
+    settings = {"index.embedding_provider": "none"}
+    with Memory.open(root, home=tmp_path / "home", settings=settings) as memory:
+        memory.observe("the kiln is fired on Monday")
+        memory.sync(embed=False)
+        numbers = "SELECT name, rootpage FROM sqlite_master WHERE type = 'index'"
+        db = memory.core.reader.db
+        before = db.execute(numbers).fetchall()
+        (root / ".git/refs/heads/main").write_text("b" * 40 + "\n")
+        memory.sync(embed=False)
+        assert memory.core.reader.db.execute(numbers).fetchall() == before

@@ -15,6 +15,8 @@ from kinen.text import digest, identifier_parts
 
 SOURCE = "git"
 BATCH = 2000
+LARGE = 50_000
+"""Chunks of an index whose own indexes a first history does not drop."""
 MOST_TOUCHES = 200_000
 """Touched files after which a batch is written: huge commits must not add up in memory."""
 HIDDEN = -1
@@ -309,7 +311,8 @@ class Loading:
             db.execute("PRAGMA synchronous=OFF")
             self._done = db.execute("SELECT IFNULL(MAX(id), 0) FROM chunks").fetchone()[0]
             self._writer.triggers(on=False)
-            for name in LATE:
+            # Of a large index they take longer to build again than to keep.
+            for name in LATE if self._done < LARGE else ():
                 db.execute(f"DROP INDEX IF EXISTS {name}")
 
     def text(self, *, last: bool = False) -> None:
