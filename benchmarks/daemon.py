@@ -1,11 +1,13 @@
 """What the daemon saves, and what it costs while nobody asks.
 
-    python benchmarks/daemon.py [--idle 300] [--documents 2000] [--storm 10000]
+    python benchmarks/daemon.py [--rows warm edit idle storm day] [--idle 300] [--documents 2000]
+                                [--storm 10000] [--searches 20000]
 
 A hybrid `kinen search` answered by the daemon, against the same one without, `curl` on the socket
 and a bare interpreter. The daemon at rest: resident memory, processor time, how often the kernel
 switched to any of its threads, over --idle seconds. An edit until full text has it, in intervals of
-the debounce; a storm of files until the last of them is searchable.
+the debounce; a storm of files until the last of them is searchable. A day in minutes: 24 times some
+searches, observations and edits, then a rest until the model is freed; memory after each.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import sqlite3
 import statistics
 import subprocess
@@ -25,8 +28,9 @@ from typing import Any
 from journal import NO_LIMIT, alternated, as_saved
 from kinen import Memory
 from kinen.daemon import control
+from kinen.ipc import client
 from record import save
-from speed import KINEN, Row, build_space, process
+from speed import KINEN, Row, build_space, process, prose
 
 QUESTION = "why does the limiter wait for its bucket"
 DEBOUNCE = 1.0
@@ -56,7 +60,8 @@ class Bench:
         """The daemon's state once there is nothing left to do."""
         while True:
             state = control.look(str(self.home)).state
-            if state["spaces"] and all(space["state"] == "idle" for space in state["spaces"]):
+            spaces = state.get("spaces")  # none while it starts
+            if spaces and all(space["state"] == "idle" for space in spaces):
                 return state
             time.sleep(0.05)
 
@@ -155,6 +160,7 @@ def _used(pid: int) -> dict[str, Any]:
         "cpu": (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"),
         "switches": switches,
         "threads": len(list((root / "task").iterdir())),
+        "descriptors": len(list((root / "fd").iterdir())),
         "resident_mb": round(pages * os.sysconf("SC_PAGE_SIZE") / 1e6, 1),
     }
 
@@ -203,30 +209,79 @@ def storm_rows(bench: Bench, count: int) -> tuple[list[Row], dict[str, Any]]:
     return [row], {"files": count, "written_seconds": round(written, 1), "syncs_that_added": syncs}
 
 
+def day_figures(bench: Bench, searches: int) -> dict[str, Any]:
+    """The daemon through 24 hours of work, each followed by a rest that is long enough to free."""
+    os.environ["KINEN_DAEMON_MODEL_IDLE_SECONDS"] = "3"
+    pid = bench.start()["pid"]
+    rng, used = random.Random(5), [_used(pid)]
+    busy: list[float] = []
+
+    def ask(line: str, **body: Any) -> None:
+        home, answer = str(bench.home), None
+        while answer is None:  # while it starts anew, a client does the work itself
+            answer = client.ask(home, line, body, space=str(bench.space), sign=60, wait=60)
+        assert answer.code in (200, 201), (line, answer.body)
+
+    for hour in range(24):
+        for n in range(searches // 24):
+            mode = "hybrid" if n % 20 == 0 else "fulltext"
+            ask("POST /v1/search", query=prose(rng, 5), limit=5, mode=mode)
+            if n % 40 == 0:
+                ask("POST /v1/observations", content=prose(rng, 60), kind="message")
+        (bench.space / f"hour-{hour % 5}.md").write_text(f"# Hour {hour}\n\n{prose(rng, 300)}\n")
+        busy.append(_used(pid)["resident_mb"])
+        bench.rest()
+        time.sleep(8)
+        bench.rest()
+        used.append(_used(pid))
+    bench.stop()
+    return {
+        "searches": searches // 24 * 24,
+        "resident_mb_after_work": busy,
+        "resident_mb_at_rest": [moment["resident_mb"] for moment in used],
+        "threads_at_rest": [moment["threads"] for moment in used],
+        "descriptors_at_rest": [moment["descriptors"] for moment in used],
+        "cpu_seconds": round(used[-1]["cpu"] - used[0]["cpu"], 1),
+    }
+
+
+ROWS = ("warm", "edit", "idle", "storm", "day")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", nargs="+", choices=ROWS, default=ROWS)
     parser.add_argument("--idle", type=float, default=300.0)
     parser.add_argument("--documents", type=int, default=2_000)
     parser.add_argument("--storm", type=int, default=10_000)
+    parser.add_argument("--searches", type=int, default=20_000)
     parser.add_argument("--times", type=int, default=21)
     options = parser.parse_args()
+    rows: list[Row] = []
+    figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder), options.documents)
         try:
-            rows = warm_rows(bench, options.times)
-            rows.append(edit_row(bench, 7))
-            idle = idle_figures(bench, options.idle)
-            storm, once = storm_rows(bench, options.storm)
+            if "warm" in options.rows:
+                rows += warm_rows(bench, options.times)
+            if "edit" in options.rows:
+                rows.append(edit_row(bench, 7))
+            if "idle" in options.rows:
+                figures["idle"] = idle_figures(bench, options.idle)
+            if "storm" in options.rows:
+                storm, figures["storm"] = storm_rows(bench, options.storm)
+                rows += storm
+            if "day" in options.rows:
+                figures["day"] = day_figures(bench, options.searches)
         finally:
             bench.stop()
-    rows += storm
     for row in rows:
         limit = "" if row.limit == NO_LIMIT else f"(limit {row.limit:g})"
         milliseconds = f"{row.ours * 1000:9.1f} ms"
         print(f"{row.name:<52} {milliseconds} {row.ratio:7.2f} × {row.against} {limit}")
-    print(f"at rest: {idle}")
-    print(f"storm: {once}")
-    save("daemon", {"rows": [as_saved(row) for row in rows], "idle": idle, "storm": once})
+    for name, figure in figures.items():
+        print(f"{name}: {figure}")
+    save("daemon", {"rows": [as_saved(row) for row in rows], **figures})
 
 
 if __name__ == "__main__":

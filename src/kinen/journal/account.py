@@ -14,7 +14,7 @@ from kinen.journal import events, shell
 from kinen.model.journal import Observation
 from kinen.text import digest, excerpt, terms
 from kinen.text.closing import announces, ends_in_step, is_uncommitted, left_points, next_points
-from kinen.text.statements import LABEL, RULE, Role, Statement, has_substance, statements
+from kinen.text.statements import LABEL, Role, Statement, has_substance, statements
 
 TRACKED = 4096
 """Distinct files and commands that are told apart."""
@@ -356,11 +356,8 @@ def _take_message(account: Account, event: Observation, speaker: Role, source: S
         if has_substance(text):
             turn.closings = [quote, *turn.closings[: CLOSINGS - 1]]
     author = "assistant" if events.teammate(event) else speaker
-    claims = [
-        Claim(statement, author, source)
-        for statement in statements(author, text)
-        if statement.by != RULE  # a standing rule is a memory, and no result of the session
-    ]
+    # A standing rule is a memory, and no result of the session.
+    claims = [Claim(each, author, source) for each in statements(author, text, rules=False)]
     account.claims = [*account.claims, *claims][-STATEMENTS:]
 
 

@@ -203,8 +203,8 @@ def has_substance(text: str) -> bool:
     )
 
 
-def statements(role: Role, text: str) -> Iterator[Statement]:
-    """What a message labels, the rules that a user sets, and the lessons that an agent words."""
+def statements(role: Role, text: str, *, rules: bool = True) -> Iterator[Statement]:
+    """What a message labels, the `rules` that a user sets, and the lessons that an agent words."""
     from kinen.text.labels import LEADS, labelled
 
     if len(text) > LONGEST[role]:
@@ -212,7 +212,7 @@ def statements(role: Role, text: str) -> Iterator[Statement]:
     for entry in labelled(text):
         yield Statement(entry.type, entry.text, LABEL, entry.reason)
     if role == "user":
-        yield from (Statement("pattern", rule, RULE) for rule in rules_of(text))
+        yield from (Statement("pattern", rule, RULE) for rule in (rules_of(text) if rules else ()))
         return
     for sentence in spoken(text):
         claim = _FILLER.sub("", sentence, count=1)
