@@ -107,10 +107,11 @@ reference: $(STAMP)
 recording: $(STAMP)
 	$(BIN)/python tools/recording.py
 
-# The pictures of the guide to the pages, taken by the tests in chromium from the demo space.
+# The pictures of the guide and the README, of the demo space; `EVERY=DIR` has each page in each
+# state, width and scheme instead, `SPACE=DIR` the space that it shows.
 screenshots: $(STAMP)
 	$(PIP) playwright
-	KINEN_SCREENSHOTS=1 $(BIN)/python -m pytest -q -n0 tests/web/test_browser.py -k pictures
+	$(BIN)/python tools/screenshots.py $(if $(EVERY),--every '$(EVERY)') $(if $(SPACE),--space '$(SPACE)')
 
 docs: reference $(DOCS) $(if $(SCREENSHOTS),screenshots)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 OPTIONAL = (
     "anyio",
+    "authlib",
     "fastapi",
+    "httpx2",
+    "joserfc",
     "mcp",
     "mcp_types",
     "pgvector",
@@ -36,7 +39,10 @@ OPTIONAL = (
     "uvicorn",
     "watchfiles",
 )
-TEAM_DATABASE = ("admin", "audit", "members", "postgres", "roles", "schema", "tokens")
+TEAM_DATABASE = (
+    *("admin", "audit", "identities", "members", "postgres", "provider", "roles", "schema"),
+    "tokens",
+)
 SERVERS = (
     *(f"kinen.team.{name}" for name in TEAM_DATABASE),
     *(
@@ -260,7 +266,7 @@ def test_each_extra_declares_what_its_modules_import() -> None:
     for extra, modules in extras.EXTRAS.items():
         requirements = " ".join(declared[extra])
         assert [module for module in modules if module not in requirements] == []
-    assert {"kinen[all,pocketflow]", "kinen[postgres]"} <= {*declared["dev"]}
+    assert {"kinen[all,pocketflow]", "kinen[team]"} <= {*declared["dev"]}
     assert declared["all"] == ["kinen[code,http,lsp,mcp,tui,zed]"]
     required = {requirement.split(">")[0].lower() for requirement in project["dependencies"]}
     assert not required & {*OPTIONAL, "h11"}

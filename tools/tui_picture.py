@@ -11,6 +11,7 @@ import contextlib
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -52,7 +53,8 @@ def demo_space() -> Iterator[dict[str, str]]:
 
     with tempfile.TemporaryDirectory() as folder:
         space = Path(folder) / "parcelry"
-        (space / ".kinen").mkdir(parents=True)
+        shutil.copytree(ROOT / "src" / "kinen" / "cli" / "demo_space", space)
+        (space / ".kinen").mkdir()
         env = environment(folder) | {"KINEN_INDEX_EMBEDDING_PROVIDER": "none"}
         os.environ.update(env)
         time.time = lambda: float(NOON)

@@ -16,6 +16,7 @@ KinenError                 base: a fact (the message) and what to do about it (t
 │   └── Untrusted          a file of kinen's home is a link or a device (an OSError, too)
 ├── Excluded               it names a path that is never captured
 ├── QueryError             the question cannot be asked: bad mode, time, filter
+├── SignInError            a provider did not say who somebody is
 ├── MissingExtra           a command needs an optional dependency that is not installed
 └── NotFound               no record, path or chunk of that name
     └── Ambiguous          a name, or the beginning of an id, that several have
@@ -124,6 +125,10 @@ class Excluded(KinenError):
 
 class QueryError(KinenError):
     """The question cannot be asked."""
+
+
+class SignInError(KinenError):
+    """A provider did not say who somebody is."""
 
 
 class MissingExtra(KinenError):

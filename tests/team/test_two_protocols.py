@@ -17,6 +17,7 @@ from kinen.team import replica, rows
 from kinen.team.client import HttpTeam
 from kinen.team.merge import PROTOCOL, change
 from kinen.team.postgres import PostgresTeam
+from kinen.team.schema import prepare
 from kinen.team.sync import synchronize
 from team_machines import Machine, template
 from team_service import SPACE, ended, observation, start, token
@@ -154,6 +155,7 @@ def test_the_previous_release_and_this_one_share_a_team_both_ways(
         old.setenv("PYTHONPATH", previous)
         older, address = start(postgres_url, "--workers", "1")
     with Database(postgres_url) as database:
+        prepare(database)  # as `kinen team token create` does, below the running server
         secrets = {name: token(database, name, "shop") for name in ("ada", "bob")}
         sync_of(previous, tmp_path / "ada", address, secrets["ada"], say="said by the old one")
         text = sync_of(current, tmp_path / "bob", address, secrets["bob"], say="said by the new")

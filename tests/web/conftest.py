@@ -44,8 +44,12 @@ class Site:
     def sign_in(self) -> None:
         assert self.client.get(self.link()).status_code == 200
 
+    def path(self, page: str) -> str:
+        """The path of a page of the space, or of one of all spaces: `all/search`."""
+        return f"/web/s/{page}" if page.startswith("all/") else f"/web/s/{self.space}/{page}"
+
     def get(self, page: str, **query: Any) -> httpx.Response:
-        return self.client.get(f"/web/s/{self.space}/{page}", params=query)
+        return self.client.get(self.path(page), params=query)
 
     def page(self, page: str, **query: Any) -> str:
         answer = self.get(page, **query)

@@ -2,27 +2,27 @@
 
 `make browser` runs them. They need chromium and Playwright, and skip without; `KINEN_CHROMIUM` is
 the path of another browser of its kind. Every test fails on an error in the console, a violation of
-the policy, or a request to elsewhere. `KINEN_SCREENSHOTS=1` writes the pictures of the guide.
+the policy, or a request to elsewhere.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import pytest
 
 from daemon.served import Project
 from kinen.memory import Memory
+from kinen.web.site import VIEWS
 from web.conftest import served
 from web.demo import LABELS, fill
 from web.hostile import NAME, NOTE, write_hostile
+from web.tab import AXE, CHROMIUM, CUT_OFF, SECONDS, Tab, every_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,13 +30,6 @@ if TYPE_CHECKING:
     from web.conftest import Site
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-CHROMIUM = os.environ.get("KINEN_CHROMIUM") or shutil.which("chromium") or ""
-TOP = Path(__file__).parents[2]
-AXE = TOP / "build" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
-"""Where `make browser` puts it."""
-PICTURES = TOP / "docs" / "guides" / "web"
-SECONDS = 30_000
-"""Milliseconds that only guard against waiting forever."""
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no chromium: apt-get install chromium")
 
 
@@ -68,53 +61,6 @@ def demo_tab(chromium: Any, demo: Site, monkeypatch: pytest.MonkeyPatch) -> Iter
     tab = Tab(chromium, demo)
     yield tab
     tab.close()
-
-
-CUT_OFF = """() => [...document.querySelectorAll("main *, #view *")].filter((item) => {
-  if (!item.checkVisibility()) return false;
-  const style = getComputedStyle(item);
-  const hides = (way) => way !== "visible" && style.position !== "absolute";
-  const box = item.getBoundingClientRect();
-  return (hides(style.overflowX) && item.scrollWidth > item.clientWidth + 1)
-    || (hides(style.overflowY) && item.scrollHeight > item.clientHeight + 1)
-    || (style.position !== "absolute" && box.width && box.right > innerWidth + 1);
-}).map((item) => item.outerHTML.slice(0, 160))"""
-"""Elements of which a printed page would show only a part."""
-
-
-class Tab:
-    """A tab that is signed in, and what went wrong in it."""
-
-    def __init__(self, browser: Any, site: Site, **options: Any) -> None:
-        self.site = site
-        self.context = browser.new_context(**options)
-        self.problems: list[str] = []
-        self.page = self.context.new_page()
-        self.page.set_default_timeout(SECONDS)
-        self.page.on("console", self._console)
-        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
-        self.page.on("request", self._request)
-        self.page.goto(site.link())
-        self.page.wait_for_url("**/today")
-
-    def _console(self, message: Any) -> None:
-        if message.type in ("error", "warning"):
-            self.problems.append(message.text)
-
-    def _request(self, request: Any) -> None:
-        if not request.url.startswith(self.site.origin):
-            self.problems.append(f"request to {request.url}")
-
-    def open(self, page: str, **query: str) -> Any:
-        """Go to a page of the space, or to one of all spaces: `all/search`."""
-        space = "" if "/" in page else "parcelry/"
-        url = httpx.URL(f"{self.site.origin}/web/s/{space}{page}", params=query or None)
-        self.page.goto(str(url))
-        return self.page
-
-    def close(self) -> None:
-        self.context.close()
-        assert self.problems == []
 
 
 @pytest.fixture
@@ -609,48 +555,28 @@ def test_pages_are_printed_whole(
     tab.close()
 
 
-PAGES = {
-    "search": {"q": "redis", "why": "notes/oncall.md", "open": "notes/oncall.md", "as_of": "1m"},
-    "record": {"ref": "artifacts/adr-007-session-store.md"},
-    "today": {},
-    "week": {},
-    "compare": {},
-    "errors": {},
-    "sessions": {},
-    "session": {"id": "last", "only": "all"},
-    "knowledge": {"next": "1"},
-    "code": {},
-    "file": {"path": "labels/render.py"},
-    "graph": {"ref": "artifacts/adr-007-session-store.md"},
-    "told": {"q": "redis"},
-    "sent": {},
-    "injection": {"id": "last"},
-    "health": {},
-    "all/search": {"q": "redis"},
-    "all/today": {},
-    "all/sessions": {},
-    "all/knowledge": {},
-}
-
-
-def sent(site: Site) -> str:
-    """The id of what was sent last."""
+def pages(site: Site) -> dict[str, tuple[str, dict[str, str]]]:
+    """Every page of a site, and none that its space has nothing for is missing."""
     with site.memory() as memory:
-        return str(memory.ledger.injections()[0][0].id)
+        found = every_page(memory)
+    assert {place for place, _ in found.values()} >= set(VIEWS)
+    return found
 
 
+@pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(
-    chromium: Any, demo: Site, scheme: str, monkeypatch: pytest.MonkeyPatch
+    chromium: Any, demo: Site, scheme: str, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not AXE.exists():
         assert not os.environ.get("CI"), "axe-core is not installed: `make browser` does it"
         pytest.skip("axe-core is not installed: `make browser` does it")
     demo.project.enter(monkeypatch)
-    tab = Tab(chromium, demo, color_scheme=scheme, bypass_csp=True)
+    size = {"width": width, "height": 800}
+    tab = Tab(chromium, demo, color_scheme=scheme, bypass_csp=True, viewport=size)
     results = []
-    for name, query in PAGES.items():
-        page = tab.open(name, **{**query, **({"id": sent(demo)} if name == "injection" else {})})
+    for name, (place, query) in pages(demo).items():
+        page = tab.open(place, **query)
         page.add_script_tag(path=str(AXE))
         result = page.evaluate("axe.run()")
         results += [
@@ -668,8 +594,8 @@ def test_no_page_is_wider_than_the_screen(
 ) -> None:
     demo.project.enter(monkeypatch)
     tab = Tab(chromium, demo, viewport={"width": width, "height": 800})
-    for name, query in PAGES.items():
-        page = tab.open(name, **{**query, **({"id": sent(demo)} if name == "injection" else {})})
+    for name, (place, query) in pages(demo).items():
+        page = tab.open(place, **query)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
         links = [link.bounding_box() for link in page.locator("nav a").all()]
         assert all(box["x"] >= 0 and box["x"] + box["width"] <= width for box in links), name
@@ -678,38 +604,4 @@ def test_no_page_is_wider_than_the_screen(
             ".filter((item) => item.checkVisibility() && item.tabIndex < 0).map(e => e.outerHTML)"
         )
         assert skipped == [], "the keyboard reaches everything"
-    tab.close()
-
-
-SHOTS = {
-    "search": ("search", {"q": "why did we drop redis", "open": "notes/oncall.md"}),
-    "today": ("today", {}),
-    "session": ("session", {"id": "last"}),
-    "knowledge": ("knowledge", {}),
-    "file": ("file", {"path": "labels/render.py"}),
-    "graph": ("graph", {"all": "1"}),
-    "told": ("told", {"q": "why are the labels blank"}),
-    "health": ("health", {}),
-}
-"""The pictures of the guide."""
-
-
-@pytest.mark.skipif(
-    not os.environ.get("KINEN_SCREENSHOTS"), reason="KINEN_SCREENSHOTS=1 takes them"
-)
-def test_the_pictures_of_the_guide(
-    chromium: Any, demo: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    demo.project.enter(monkeypatch)
-    PICTURES.mkdir(exist_ok=True)
-    tab = Tab(chromium, demo, viewport={"width": 900, "height": 560})
-    for name, (place, query) in SHOTS.items():
-        page = tab.open(place, **query)
-        if name == "graph":
-            page.wait_for_selector("#graph[data-ready]")
-            page.locator("#graph").evaluate("item => item.scrollIntoView()")
-        page.wait_for_timeout(300)
-        path = PICTURES / f"{name}.png"
-        page.screenshot(path=str(path))
-        assert path.stat().st_size < 130_000, name
     tab.close()

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from daemon.served import Project
 
 pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-from web.test_browser import AXE, CHROMIUM, CUT_OFF, SECONDS, chromium  # noqa: F401
+from web.tab import AXE, CHROMIUM, CUT_OFF, SECONDS
+from web.test_browser import chromium  # noqa: F401
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no chromium: apt-get install chromium")
 VIEWS = ("search", "timeline", "sessions", "memories", "checkpoints", "plans", "pins", "about")

@@ -15,6 +15,8 @@ from daemon.served import TOKEN
 from kinen.index.lock import announced
 from kinen.model.records import Query
 from web.conftest import served
+from web.demo import fill
+from web.tab import every_page
 
 if TYPE_CHECKING:
     from daemon.served import Project
@@ -58,6 +60,22 @@ def test_the_page_of_a_line_has_the_answer_of_the_endpoint(site: Site) -> None:
     assert texts(page, "main strong") == [answer["reason"]]
     (site.project.root / "pot.py").write_text("steam = 8\n")
     assert "Not committed yet" in site.page("why", **fields)
+
+
+def test_every_link_of_every_page_leads_somewhere(project: Project) -> None:
+    fill(project)
+    with served(project) as site:
+        with site.memory() as memory:
+            places = every_page(memory).values()
+        links = {
+            (node.attributes["href"] or "").partition("#")[0]: place
+            for place, query in places
+            for node in tree(site.page(place, **query)).css("a[href]")
+        }
+        dead = [
+            (place, url) for url, place in links.items() if url and site.client.get(url).is_error
+        ]
+    assert dead == []
 
 
 def test_search_shows_the_hits_of_the_command_with_their_votes(site: Site) -> None:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-from web.test_browser import CHROMIUM, SECONDS, chromium  # noqa: F401
+from web.tab import CHROMIUM, SECONDS
+from web.test_browser import chromium  # noqa: F401
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no chromium: apt-get install chromium")
 

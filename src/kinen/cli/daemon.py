@@ -230,6 +230,11 @@ def install(show: bool, remove: bool) -> int:
         "--audit-days", "with --team: days that the audit is kept; 0 for ever", 365, metavar="N"
     )
 )
+@options(
+    sign_in=option(
+        "--sign-in", "FILE", "with --team: people sign in at a company's provider", path=True
+    )
+)
 def serve(port: int, space: str, team: bool, **options: Any) -> int:
     """Serve the memory over HTTP on loopback, with a bearer token.
 
@@ -275,6 +280,7 @@ def _serve_team(
     rate: int,
     burst: int,
     quota: int,
+    sign_in: str,
     **more: Any,
 ) -> int:
     extras.require("kinen serve --team", "postgres")
@@ -290,5 +296,10 @@ def _serve_team(
         raise KinenError("TLS needs a certificate and its key", "use --certificate and --key")
     limits = Limits(rate, burst, quota)
     address = host or "127.0.0.1"
+    if sign_in:
+        extras.require("kinen serve --sign-in", "team")
+        from kinen.http.team_sign_in import read_settings
+
+        more["sign_in"] = read_settings(sign_in)
     run(Options(database, address, port, workers, certificate, key, limits, **more))
     return 0

@@ -19,6 +19,7 @@ from kinen.cli.command import (
     options,
     space_option,
 )
+from kinen.cli.run import note
 from kinen.errors import KinenError, QueryError, SpaceError
 from kinen.ipc.extras import require
 from kinen.memory import Memory
@@ -38,6 +39,7 @@ WIDTH = 90
 """Characters of an entry that a preview shows."""
 LONGEST_HELLO = 10_000
 """Bytes of the first request of another machine."""
+AGAIN = "sharing again: `kinen sync --preview` shows what would leave"
 NOTED_REFS = 5
 """Entries that a note names."""
 
@@ -220,13 +222,41 @@ def status(memory: Memory) -> Output:
 @team.command()
 @memory_command
 def login(memory: Memory) -> Output:
-    """Keep a token for the team's server; it is read from standard input."""
-    if sys.stdin.isatty():
-        token = click.prompt("token", hide_input=True, err=True)
-    else:
-        token = sys.stdin.readline(400)
-    path = memory.team.login(token)
-    return Output({"path": path}, f"wrote {path}")
+    """Sign in to the team's server, or keep a token for it.
+
+    A token is read from standard input. Without one, and where the server knows a provider, an
+    address and a code are shown: open it on any device. The token that comes of it is renewed by
+    kinen until you sign out or lose your groups.
+
+    \b
+    Examples:
+      kinen team login
+      kinen team login < token.txt
+    """
+    return _login(memory)
+
+
+def _login(memory: Memory) -> Output:
+    part = memory.team
+    token = "" if sys.stdin.isatty() else sys.stdin.readline(400)
+    if token.strip() or not part.provider():
+        token = token or click.prompt("token", hide_input=True, err=True)
+        path = part.keep_token(token)
+        return Output({"path": path}, f"wrote {path}")
+
+    def show(address: str, code: str) -> None:
+        note(f"open {visible_line(address)} and enter {visible_line(code)}")
+
+    path, person = part.sign_in(show)
+    return Output({"path": path, "person": person}, f"signed in as {visible_line(person)}")
+
+
+@team.command()
+@memory_command
+def logout(memory: Memory) -> Output:
+    """Remove the token for the team's server, and end it there if it comes from signing in."""
+    ended = memory.team.sign_out()
+    return Output({"ended": ended}, "signed out" if ended else "the token was removed here")
 
 
 @team.command()
@@ -243,11 +273,44 @@ def leave(memory: Memory, erase: bool) -> Output:
 
 
 @team.command()
-@memory_command
-def join(memory: Memory) -> Output:
-    """Share this space again after leaving the team."""
-    memory.team.join()
-    return Output({"left": False}, "sharing again: `kinen sync --preview` shows what would leave")
+@click.argument("url", default="")
+@space_option
+@json_option
+def join(url: str, space: str | None, as_json: bool) -> int:
+    """Join the team of a server, or share this space again after leaving.
+
+    With URL, team.url is set in your own settings, and you sign in: see `kinen team login`.
+
+    \b
+    Examples:
+      kinen team join https://team.example
+    """
+    if url:
+        _join(url)
+    with opened(space) as memory:
+        again = memory.team.state().left or not url
+        output = _login(memory) if url else Output({"left": False}, AGAIN)
+        if again:
+            memory.team.join()
+    if url:
+        output = output._replace(notes=[f"team.url is {url}", *[AGAIN] * again])
+    return emit(output, as_json)
+
+
+def _join(url: str) -> None:
+    """Set the address of a team's server, if one answers there."""
+    from kinen import config, paths
+    from kinen.team.client import Server
+
+    if not url.startswith(("https://", "http://")):
+        raise QueryError(f"not the address of a server: {visible_line(url)}", "give https://…")
+    certificate = config.load(paths.default_home(), None).team.certificate
+    server = Server(url, {}, certificate=certificate)
+    try:
+        server.request("GET", "/v1/health")
+    finally:
+        server.close()
+    config.set_value(paths.user_file(), "team.url", url)
 
 
 @team.command()

@@ -121,16 +121,16 @@ def _distilled(
     largest: int = LARGEST,
 ) -> tuple[list[tuple[str, str]], list[str]]:
     """The chosen lines, each with its ref, and notes on the omitted lines."""
-    read, rows = _weighed(question, tuple(passages[:PASSAGES]), largest)
+    read, rows, units = _weighed(question, tuple(passages[:PASSAGES]), largest)
     notes: list[str] = []
     vectors: dict[int, Any] = {}
     if embed and stems(question):
         rows = [*map(dict.copy, rows)]
         try:
             vectors = embedded(question, read, rows, embed)
+            units = _units(read, rows)
         except EmbedError as error:
             notes.append(f"by words only: {error}")
-    units = _units(read, [score(row) for row in rows])
     room = budget * QUARTERS
     costs = {ref: weight(" ".join(["-", *head])) for ref, head in heads.items()}
     chosen = _chosen(read, units, vectors, costs, room)
@@ -151,10 +151,11 @@ def _distilled(
 @lru_cache(4)
 def _weighed(
     question: str, passages: tuple[Passage, ...], largest: int
-) -> tuple[Read, list[dict[str, float]]]:
-    """The pieces of passages and their signals; a recall with a few tokens too many asks again."""
+) -> tuple[Read, list[dict[str, float]], list[Unit]]:
+    """Pieces, their signals and their units; a recall with a few tokens too many asks again."""
     read = _read(passages, largest)
-    return read, signals(question, read)
+    rows = signals(question, read)
+    return read, rows, _units(read, rows)
 
 
 def _read(passages: Sequence[Passage], largest: int) -> Read:
@@ -178,12 +179,13 @@ def _measured(text: str) -> tuple[frozenset[str], int]:
     return frozenset(stems(text)), weight(text)
 
 
-def _units(read: Read, scores: Sequence[float]) -> list[Unit]:
+def _units(read: Read, rows: Sequence[dict[str, float]]) -> list[Unit]:
     """Group pieces to choose together: single pieces, or the best half of a short block."""
+    scores = [*map(score, rows)]
     places: dict[Place, list[int]] = {}
     for n, piece in enumerate(read.pieces):
-        places.setdefault(piece[:2], []).append(n)
-    units = []
+        places.setdefault((piece.passage, piece.block), []).append(n)
+    units: list[tuple[float, tuple[int, ...]]] = []
     for members in places.values():
         order = sorted(members, key=lambda n: (-scores[n], n))
         core = 1
@@ -193,17 +195,16 @@ def _units(read: Read, scores: Sequence[float]) -> list[Unit]:
             rest = REST
             while len(_stems(read, order[:core])) < least:
                 core += 1
-        units.append(Unit(-scores[order[0]], tuple(order[:core])))
-        units += [Unit(rest - scores[n], (n,)) for n in order[core:]]
+        units.append((-scores[order[0]], tuple(order[:core])))
+        units += [(rest - scores[n], (n,)) for n in order[core:]]
     # Add a loss that grows with the weight of a passage's better units, for variety.
     before = [0] * len(read.passages)
     spread = []
-    for unit in sorted(units):
-        passage = read.pieces[unit.members[0]].passage
+    for loss, chosen in sorted(units):
+        passage = read.pieces[chosen[0]].passage
         rate = SPREAD_OUTPUT if read.passages[passage].output else SPREAD
-        lost = rate * log(max(1.0, before[passage] / FREE))
-        spread.append(unit._replace(loss=unit.loss + lost))
-        before[passage] += sum(read.pieces[n].weight for n in unit.members)
+        spread.append(Unit(loss + rate * log(max(1.0, before[passage] / FREE)), chosen))
+        before[passage] += sum(read.pieces[n].weight for n in chosen)
     return spread
 
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Set
 from functools import lru_cache
 from math import inf, log
+from operator import mul
 from typing import Any
 
 from kinen.distill.blocks import Block, stems
@@ -192,20 +193,20 @@ def signals(question: str, read: Read) -> list[dict[str, float]]:
     for piece, names in zip(read.pieces, names_by_piece, strict=True):
         block = read.block(piece)
         lead = leads[piece.passage][piece.block]
-        own = piece.stems | lead
+        own = piece.stems | lead if lead else piece.stems
         beside = above[piece.passage][piece.block] - own
         covers = _shared_rarity(features.terms, own) / whole
-        cue = _cued(features.cues, piece.text) / (len(features.cues) or 1)
+        heading = block.kind == "heading"
         covering[piece[:2]] = max(covers, covering.get(piece[:2], 0.0))
         row = {
             **placed[piece.passage],
-            "speaker": bool(features.speakers & lead),
+            "speaker": not features.speakers.isdisjoint(lead),
             "under": _shared_rarity(features.terms, beside) / whole,
-            "heading": block.kind == "heading",
+            "heading": heading,
             "covers": covers,
-            "named": sum(features.names[name] for name in names) / exact,
-            "exact": bool(features.rare.intersection(names)),
-            "cue": cue,
+            "named": sum(features.names[name] for name in names) / exact if names else 0.0,
+            "exact": not features.rare.isdisjoint(names),
+            "cue": _cued(features.cues, piece.text) / (len(features.cues) or 1),
             "fact": _has_fact(piece.text),
             "news": log(1 + len(piece.stems.difference(features.terms))),
             "cut": piece.text.endswith("…"),
@@ -213,8 +214,8 @@ def signals(question: str, read: Read) -> list[dict[str, float]]:
         }
         if not features.terms:
             row["telling"] = bool(_TELLING.search(piece.text))
-            row["opening"] = (piece.block == 0) + (block.kind == "heading")
-        elif not (covers or names) and (block.kind == "heading" or len(own) < LITTLE):
+            row["opening"] = (piece.block == 0) + heading
+        elif not (covers or names) and (heading or len(own) < LITTLE):
             row["idle"] = True
         if block.kind == "fenced" and not (covers or names):
             row["idle"] = True  # an example or a form, unless the question names what is in it
@@ -243,7 +244,7 @@ def _has_fact(text: str) -> bool:
 
 
 def score(row: dict[str, float]) -> float:
-    return sum(WEIGHTS[name] * value for name, value in row.items())
+    return float(sum(map(mul, map(WEIGHTS.__getitem__, row), row.values())))
 
 
 def embedded(

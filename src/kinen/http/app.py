@@ -25,6 +25,7 @@ STATUS: dict[type, int] = {
     errors.QueryError: 400,
     errors.ConfigError: 400,
     errors.Unreadable: 400,
+    errors.SignInError: 401,
     errors.Excluded: 403,
     errors.NotFound: 404,
     errors.SpaceError: 404,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from uuid import uuid4
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
@@ -40,10 +40,17 @@ from kinen.verbs.search import Search
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from kinen.http.team_sign_in import Settings, SignIn
+
 
 BODY_BYTES = 32 << 20
+SIGN_IN = "/v1/team/sign-in"
+SIGN_IN_BYTES = 64 << 10
+"""Of a body that is read without a token."""
 SPACE_LENGTH = 200
 OLDEST_PROTOCOL = 1
+MOST_SIGN_INS = 8
+"""Sign-ins at once in a worker: each waits for the provider, which may be slow."""
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 log = logging.getLogger("kinen.team")
 
@@ -75,13 +82,23 @@ class TeamServer:
     """The endpoints over one database; it holds nothing that another worker would need."""
 
     def __init__(
-        self, database: Database, metrics: Metrics, mirrors: Mirrors, limits: Limits = LIMITS
+        self,
+        database: Database,
+        metrics: Metrics,
+        mirrors: Mirrors,
+        limits: Limits = LIMITS,
+        sign_in: Settings | None = None,
     ) -> None:
         self._database = database
         self._metrics = metrics
         self._limits = limits
         self._gate = Gate(database, limits)
         self._mirrors = mirrors
+        self._sign_in: SignIn | None = None
+        if sign_in:
+            from kinen.http.team_sign_in import SignIn
+
+            self._sign_in = SignIn(database, self._gate, sign_in)
 
     def app(self) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
         """The endpoints, and the pages for browsers below `PAGES`."""
@@ -91,6 +108,7 @@ class TeamServer:
             Route("/healthz", self._health),
             Route("/readyz", self._ready),
             Route("/v1/openapi.json", lambda _: JSONResponse(SCHEMA)),
+            Route(SIGN_IN, self._offer),
             Route("/metrics", self._endpoint("metrics", self._show_metrics)),
             Route("/v1/search", self._endpoint("read", self._search), methods=["GET", "POST"]),
             Route("/v1/team/me", self._endpoint("read", self._me)),
@@ -100,8 +118,18 @@ class TeamServer:
             Route("/v1/team/push", self._endpoint("write", self._push), methods=["POST"]),
             Route("/v1/team/withdraw", self._endpoint("write", self._withdraw), methods=["POST"]),
         ]
+        limiter = CapacityLimiter(MOST_SIGN_INS)
+        if self._sign_in:
+            for path, act in (
+                ("device", self._sign_in.begin_device),
+                ("token", self._sign_in.finish_device),
+                ("renew", self._sign_in.renew),
+                ("end", self._sign_in.end),
+            ):
+                act_on = self._open_endpoint(act, limiter)
+                routes.append(Route(f"{SIGN_IN}/{path}", act_on, methods=["POST"]))
         api = Starlette(routes=routes)
-        pages = TeamPages(self._gate, self._mirrors, self._metrics).app()
+        pages = TeamPages(self._gate, self._mirrors, self._metrics, self._sign_in, limiter).app()
 
         async def dispatch(scope: Scope, receive: Receive, send: Send) -> None:
             page = scope["type"] == "http" and scope["path"].startswith(PAGES)
@@ -153,6 +181,10 @@ class TeamServer:
             return JSONResponse(failure(refusal(error)), 503)
         return JSONResponse({"status": "ready"})
 
+    async def _offer(self, _: Request) -> Response:
+        """Whether people sign in at a provider, and at which."""
+        return JSONResponse({"provider": self._sign_in.place if self._sign_in else None})
+
     def _endpoint(self, right: str, act: Act) -> Callable[[Request], Awaitable[Response]]:
         """A function of a request as an endpoint: token, space, limits, errors, audit."""
 
@@ -168,6 +200,25 @@ class TeamServer:
             response.headers["X-Kinen-Protocol"] = str(PROTOCOL)
             path = request.url.path
             self._metrics.count(path, response.status_code, time.perf_counter() - start)
+            return response
+
+        return handle
+
+    def _open_endpoint(
+        self, act: Callable[[dict[str, Any]], dict[str, Any]], limiter: CapacityLimiter
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """A function of a body as an endpoint for people who have no token yet."""
+
+        async def handle(request: Request) -> Response:
+            start = time.perf_counter()
+            try:
+                self._gate.meet(request.client.host if request.client else "")
+                body = await _body(request, SIGN_IN_BYTES)
+                content = await to_thread.run_sync(act, body, limiter=limiter)
+                response: Response = JSONResponse(content, headers={"Cache-Control": "no-store"})
+            except (KinenError, Refused) as error:
+                response = _failed(request, error)
+            self._metrics.count(SIGN_IN, response.status_code, time.perf_counter() - start)
             return response
 
         return handle
@@ -335,13 +386,13 @@ def _search_values(call: Call) -> dict[str, Any]:
     return values_of(Search, request)
 
 
-async def _body(request: Request) -> Any:
+async def _body(request: Request, most: int = BODY_BYTES) -> Any:
     """The JSON object of a request, within the limit."""
     data = bytearray()
     async for chunk in request.stream():
         data += chunk
-        if len(data) > BODY_BYTES:
-            raise Refused(413, f"more than {BODY_BYTES >> 20} MiB", "send less")
+        if len(data) > most:
+            raise Refused(413, f"more than {most:,} bytes", "send less")
     try:
         body = json.loads(bytes(data))
     except (ValueError, RecursionError):

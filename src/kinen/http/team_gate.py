@@ -77,6 +77,11 @@ class Gate:
         token = tokens.of_browser(self._database, digest(cookie)) if cookie else None
         return self._counted(token, address) if token else None
 
+    def meet(self, address: str) -> None:
+        """Count a request that needs no token; raises Refused where an address sends many."""
+        if not self._people.take(f"address {address}"):
+            raise Refused(429, "too many requests", "wait")
+
     def _counted(self, token: Token | None, address: str) -> Token:
         if token is None:
             if not self._strangers.take(address):

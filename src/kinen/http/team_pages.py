@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import parse_qsl, quote, urlsplit
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from kinen.errors import KinenError, NotFound
+from kinen.errors import KinenError, NotFound, SignInError
 from kinen.http.guard import FRAMES, PAGES, STATIC, Guard, Refused, Scope, cookie_value, same
 from kinen.http.routes_web import first_page, html_response, static_response
 from kinen.http.team_gate import Gate, form_token, refusal
@@ -25,15 +25,20 @@ from kinen.http.team_mirror import Mirrors
 from kinen.memory import Memory
 from kinen.team.tokens import Token
 from kinen.web import site
-from kinen.web.page import MOVED, Fields, Visit, error_page, frame, sign_in_page
+from kinen.web.page import MOVED, Fields, Visit, error_page, frame, open_page, sign_in_page
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from kinen.http.team_sign_in import SignIn
 
 COOKIE = "kinen-team"
 SIGN_IN = "/web/sign-in"
 SIGN_OUT = "/web/sign-out"
+AT_PROVIDER = "/web/sign-in/provider"
+SIGNED_IN = "/web/signed-in"
+ON_THE_WAY = "kinen-sign-in"
+"""The cookie of a browser that is at the provider."""
 
 
 def check_origin(scope: Scope) -> None:
@@ -55,10 +60,20 @@ def check_origin(scope: Scope) -> None:
 class TeamPages:
     """Pages of the spaces that a browser's token opens."""
 
-    def __init__(self, gate: Gate, mirrors: Mirrors, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        gate: Gate,
+        mirrors: Mirrors,
+        metrics: Metrics,
+        sign_in: SignIn | None,
+        sign_ins: CapacityLimiter,
+    ) -> None:
+        """`sign_ins` limits how many wait for the provider of `sign_in` at once."""
         self._gate = gate
         self._mirrors = mirrors
         self._metrics = metrics
+        self._provider = sign_in
+        self._sign_ins = sign_ins
 
     def app(self) -> Guard:
         routes = [
@@ -69,18 +84,23 @@ class TeamPages:
             Route(STATIC + "{name}", self._endpoint(_static)),
             Route("/web/s/{space:path}/{page}", self._endpoint(self._show)),
         ]
+        if self._provider:
+            routes += [
+                Route(AT_PROVIDER, self._endpoint(self._go, self._sign_ins)),
+                Route(SIGNED_IN, self._endpoint(self._return, self._sign_ins)),
+            ]
         app = Starlette(routes=routes)
         return Guard(app, check=check_origin, used=lambda: None, error_page=error_page)
 
     def _endpoint(
-        self, act: Callable[[Request, Fields], Response]
+        self, act: Callable[[Request, Fields], Response], limiter: CapacityLimiter | None = None
     ) -> Callable[[Request], Awaitable[Response]]:
         async def handle(request: Request) -> Response:
             start = time.perf_counter()
             body = (await request.body()).decode("utf-8", "replace")
             try:
                 fields = Fields(parse_qsl(body, max_num_fields=20))
-                response = await to_thread.run_sync(act, request, fields)
+                response = await to_thread.run_sync(act, request, fields, limiter=limiter)
             except ValueError:
                 response = _error(Refused(400, "too many fields", "send it from the page"))
             except (KinenError, Refused) as error:
@@ -103,7 +123,23 @@ class TeamPages:
         return RedirectResponse(first_page(names[0]), 303)
 
     def _ask_token(self, request: Request, _: Fields) -> Response:
-        return html_response(sign_in_page(SIGN_IN, request.query_params.get("next", "")))
+        target = request.query_params.get("next", "")
+        return self._form(target, signed_out="signed-out" in request.query_params)
+
+    def _form(
+        self, target: str, problem: str = "", status: int = 200, *, signed_out: bool = False
+    ) -> Response:
+        """The page that asks people to sign in."""
+        provider = self._provider
+        page = sign_in_page(
+            SIGN_IN,
+            target,
+            problem,
+            provider=provider.place if provider else "",
+            at_provider=f"{AT_PROVIDER}?next={quote(target, safe='')}",
+            sign_out=provider.sign_out_address() if provider and signed_out else "",
+        )
+        return html_response(page, status)
 
     def _sign_in(self, request: Request, fields: Fields) -> Response:
         """Take a token and go to the page that was asked for, with a cookie."""
@@ -113,30 +149,66 @@ class TeamPages:
         except Refused as error:
             if error.status != 401:
                 raise
-            return html_response(sign_in_page(SIGN_IN, target, error.message), 401)
+            return self._form(target, error.message, 401)
         if "read" not in token.rights:
             raise Refused(403, "the token has no right to read", "ask for another one")
-        cookie = self._gate.sign_in(token)
         self._gate.write_down(token, "sign-in", "")
-        own = target.startswith(PAGES) and "\\" not in target
-        response = RedirectResponse(target if own else PAGES, 303)
+        response = RedirectResponse(_own(target), 303)
+        self._let_in(request, response, token)
+        return response
+
+    def _go(self, request: Request, _: Fields) -> Response:
+        """Send a browser to the provider."""
+        assert self._provider
+        self._gate.meet(_address(request))
+        address, cookie = self._provider.begin(request.query_params.get("next", ""))
+        response = RedirectResponse(address, 303)
+        # lax: the provider sends the browser back from another site
+        self._set_cookie(request, response, ON_THE_WAY, cookie, "lax")
+        return response
+
+    def _return(self, request: Request, _: Fields) -> Response:
+        """Let a browser in that comes back from the provider."""
+        assert self._provider
+        self._gate.meet(_address(request))
+        way = cookie_value(request.headers.get("cookie", "").encode("latin-1"), ON_THE_WAY)
+        try:
+            token, target = self._provider.finish(dict(request.query_params), way)
+        except SignInError as error:
+            return self._form("", error.message, 401)
+        # a page and no redirect: one that another site began would come without the strict cookie
+        response = html_response(open_page(_own(target)))
+        response.delete_cookie(ON_THE_WAY, path=PAGES)
+        self._let_in(request, response, token)
+        return response
+
+    def _let_in(self, request: Request, response: Response, token: Token) -> None:
+        self._set_cookie(request, response, COOKIE, self._gate.sign_in(token), "strict")
+
+    def _set_cookie(
+        self,
+        request: Request,
+        response: Response,
+        name: str,
+        value: str,
+        sites: Literal["lax", "strict"],
+    ) -> None:
         forwarded = request.headers.get("x-forwarded-proto", "")
         response.set_cookie(
-            COOKIE,
-            cookie,
+            name,
+            value,
             path=PAGES,
             httponly=True,
-            samesite="strict",
+            samesite=sites,
             secure="https" in (request.url.scheme, forwarded),
         )
-        return response
 
     def _sign_out(self, request: Request, fields: Fields) -> Response:
         cookie = _cookie(request)
         if not cookie or not same(fields.get("token"), form_token(cookie)):
             raise Refused(403, "form without the token of this session", "reload the page")
         self._gate.sign_out(cookie)
-        response = RedirectResponse(SIGN_IN, 303)
+        response = RedirectResponse(f"{SIGN_IN}?signed-out" if self._provider else SIGN_IN, 303)
         response.delete_cookie(COOKIE, path=PAGES)
         return response
 
@@ -183,6 +255,11 @@ def _static(request: Request, _: Fields) -> Response:
 
 def _cookie(request: Request) -> str:
     return cookie_value(request.headers.get("cookie", "").encode("latin-1"), COOKIE)
+
+
+def _own(target: str) -> str:
+    """A page that was asked for, if it is one of ours."""
+    return target if target.startswith(PAGES) and "\\" not in target else PAGES
 
 
 def _address(request: Request) -> str:

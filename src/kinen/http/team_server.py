@@ -15,6 +15,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -28,6 +29,9 @@ from kinen.postgres.connection import Database
 from kinen.team.audit import forget_before
 from kinen.team.schema import prepare
 from kinen.text import iso
+
+if TYPE_CHECKING:
+    from kinen.http.team_sign_in import Settings
 
 GRACE_SECONDS = 10
 """How long requests under way may take after a signal to stop."""
@@ -53,6 +57,8 @@ class Options:
     """Addresses of proxies whose X-Forwarded-For and -Proto are believed."""
     audit_days: int = 0
     """How long the audit is kept; 0 for ever."""
+    sign_in: Settings | None = None
+    """How people sign in at a company's provider."""
 
 
 def run(options: Options) -> None:
@@ -189,7 +195,7 @@ class Supervisor:
             threading.Thread(target=_trim_audit, args=keep, name="audit", daemon=True).start()
         mirrors = Mirrors(database, os.path.join(self._folder, str(os.getpid())))
         config = uvicorn.Config(
-            TeamServer(database, self._metrics, mirrors, options.limits).app(),
+            TeamServer(database, self._metrics, mirrors, options.limits, options.sign_in).app(),
             loop="asyncio",
             ws="none",
             lifespan="off",

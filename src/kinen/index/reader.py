@@ -481,20 +481,19 @@ class Reader:
 
     def stems(self, words: Sequence[str]) -> dict[str, str]:
         """Each word as the full-text tokenizer would store it."""
-        stems = {}
         self.db.execute(
             f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.stemming USING fts5(w, tokenize='{TOKENIZE}')"
         )
         self.db.execute(
-            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.stems USING fts5vocab(temp, stemming, row)"
+            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.stems"
+            " USING fts5vocab(temp, stemming, instance)"
         )
-        for word in words:
-            self.db.execute("DELETE FROM temp.stemming")
-            self.db.execute("INSERT INTO temp.stemming VALUES (?)", (word,))
-            row = self.db.execute("SELECT term FROM temp.stems").fetchone()
-            if row:
-                stems[word] = str(row[0])
-        return stems
+        self.db.execute("DELETE FROM temp.stemming")
+        marks = ", ".join(["(?)"] * len(words))
+        if words:
+            self.db.execute(f"INSERT INTO temp.stemming VALUES {marks}", words)
+        rows = self.db.execute("SELECT doc, MIN(term) FROM temp.stems GROUP BY doc").fetchall()
+        return {words[doc - 1]: str(term) for doc, term in rows}
 
     def vocabulary(self) -> list[tuple[str, int]]:
         """Every stem of the index with the number of chunks it is in."""

@@ -224,9 +224,12 @@ def running(home: str) -> bool:
     return False
 
 
-def hold(home: str) -> int | None:
-    """Take the daemon's lock, as an open file that ends with the process; None if it is held."""
-    file = private.opener(os.path.join(home, DAEMON_LOCK), os.O_RDWR | os.O_CREAT)
+def hold(home: str, name: str = DAEMON_LOCK) -> int | None:
+    """Take the daemon's lock or another, as an open file that ends with the process.
+
+    None if it is held.
+    """
+    file = private.opener(os.path.join(home, name), os.O_RDWR | os.O_CREAT)
     try:
         if os.name == "nt":
             import msvcrt

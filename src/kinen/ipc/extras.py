@@ -14,6 +14,7 @@ EXTRAS = {
     "lsp": ("pygls",),
     "mcp": ("mcp", "anyio"),
     "postgres": ("psycopg", "pgvector", "prometheus_client"),
+    "team": ("authlib", "joserfc", "httpx2"),
     "tui": ("textual",),
 }
 """The modules that show that an extra is installed, by its name in pyproject.toml."""

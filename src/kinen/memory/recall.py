@@ -535,20 +535,17 @@ def _beside(reader: Reader, query: Query, hits: Hits) -> Iterator[Hit]:
     refs = {hit.record.ref for hit in hits}
     for hit in hits[:BESIDE]:
         segment = (*hit.before, hit.chunk, *hit.after) if hit.record.kind == "observation" else ()
-        enough = max(1, len(shared_words(query.text, hit.chunk.text)))
+        others = ((n, reader.record(c.ref)) for n, c in enumerate(segment) if c.ref not in refs)
+        messages = [(n, r) for n, r in others if r and (r.metadata or {}).get("event") == "message"]
+        # Words are read last: output beside a hit may be long.
+        enough = max(1, len(shared_words(query.text, hit.chunk.text))) if messages else 0
         votes = tuple(vote for vote in hit.votes if vote.retriever not in OWN)
-        for n, chunk in enumerate(segment):
-            if chunk.ref in refs or len(shared_words(query.text, chunk.text)) < enough:
-                continue
-            record = reader.record(chunk.ref)
-            if (
-                record
-                and (record.metadata or {}).get("event") == "message"
-                and (query.since or "") <= record.at <= (query.until or record.at)
-            ):
+        for n, record in messages:
+            in_time = (query.since or "") <= record.at <= (query.until or record.at)
+            if in_time and len(shared_words(query.text, segment[n].text)) >= enough:
                 yield hit._replace(
                     record=record,
-                    chunk=chunk,
+                    chunk=segment[n],
                     score=sum(vote.share for vote in votes),
                     votes=votes,
                     before=segment[:n],

@@ -6,6 +6,7 @@ import getpass
 import hashlib
 import json
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from kinen.journal.queries import suppressed
 from kinen.model.team import Version
 from kinen.storage import private
 from kinen.storage.database import trial
-from kinen.team import rows
+from kinen.team import login, rows
 from kinen.team.replica import Replica
 from kinen.team.share import Policy, checkpoint_rows
 from kinen.team.state import State, read_state
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from kinen.memory.journal import Journal
     from kinen.memory.worklog import Worklog
     from kinen.ports import Team as Port
+    from kinen.team.client import Server
     from kinen.team.machines import FolderTeam, SshTeam
 
 TOKEN = "team-{}.token"  # noqa: S105
@@ -40,7 +42,7 @@ TOKEN = "team-{}.token"  # noqa: S105
 LAST = "team.json"
 """What became of the last runs, in the folder of a space's journal."""
 NO_TEAM = "no team: team.url is not set"
-SETUP = "run `kinen config set --user team.url URL`, then `kinen team login` and `kinen sync`"
+SETUP = "run `kinen team join URL`, then `kinen sync`"
 PREVIEW = 1_000_000
 """Versions that a preview shows at most."""
 
@@ -268,7 +270,7 @@ class Team:
         self.require()
         self._replica(self.name).rejoin()
 
-    def login(self, token: str) -> str:
+    def keep_token(self, token: str) -> str:
         """Keep the token for the team's server in a private file; returns its path."""
         text = token.strip()
         if not text.startswith("kinen_") or not text.isascii() or not text.isprintable():
@@ -276,8 +278,37 @@ class Team:
                 "not a token of a team", "paste what `kinen team token create` printed"
             )
         path = self._token_file()
+        login.forget(path)
         private.write(path, text + "\n")
         return path
+
+    def provider(self) -> str:
+        """Where people sign in to the team's server; empty if it takes tokens only."""
+        server = self._server()
+        try:
+            return login.provider(server)
+        finally:
+            server.close()
+
+    def sign_in(self, show: Callable[[str, str], None]) -> tuple[str, str]:
+        """Show an address and a code, wait, and keep the token; its file and the person's name."""
+        path = self._token_file()
+        server = self._server()
+        try:
+            return path, login.sign_in(server, path, show, time.sleep)
+        finally:
+            server.close()
+
+    def sign_out(self) -> bool:
+        """Remove the token here; whether the server has ended it, too."""
+        return login.sign_out(self._token_file(), self._server)
+
+    def _server(self) -> Server:
+        """The team's server, without a token."""
+        from kinen.team.client import Server
+
+        self.require()
+        return Server(self.url, {}, certificate=self._core.config.team.certificate)
 
     def _token_file(self) -> str:
         self.require()
@@ -288,6 +319,7 @@ class Team:
         token = os.environ.get(self._core.config.team.token_env, "")
         if token:
             return token
+        login.renewed(self._token_file(), self._server)
         try:
             return private.read(self._token_file()).decode("ascii").strip()
         except (OSError, UnicodeDecodeError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from kinen.distill.blocks import unwrapped
 from kinen.distill.extract import choose
@@ -98,7 +99,7 @@ def _fitted(question: str, candidates: Sequence[Candidate], tokens: int) -> list
         for ref, entry in by_ref.items()
     ]
     heads = {ref: [_citation(entry)] for ref, entry in by_ref.items()}
-    if sum(map(_cost, candidates)) <= tokens:
+    if all(used <= tokens for used in accumulate(map(_cost, candidates))):
         each = [_lines(question, entry, heads) for entry in passages]
         lines = [line for some in each for line in some]
     else:

@@ -100,9 +100,10 @@ def rename_space(database: Database, old: str, new: str) -> int:
             for table in ("team_entry", "team_space", "team_member")
         ]
         connection.execute(
-            "UPDATE kinen.team_token SET spaces = array_replace(spaces, %s, %s)"
-            " WHERE %s = ANY (spaces)",
-            (old, new, old),
+            "UPDATE kinen.team_token SET spaces = array_replace(spaces, %(old)s, %(new)s),"
+            " grants = grants - %(old)s || jsonb_build_object(%(new)s::text, grants -> %(old)s)"
+            " WHERE %(old)s = ANY (spaces)",
+            {"old": old, "new": new},
         )
     return counts[0]
 
@@ -121,9 +122,9 @@ def delete_space(database: Database, name: str) -> int:
             connection.execute(f"DELETE FROM kinen.{table} WHERE space = %s", (name,))
         connection.execute(f"{_REVOKE} spaces = ARRAY[%s]", (name,))
         connection.execute(
-            "UPDATE kinen.team_token SET spaces = array_remove(spaces, %s)"
-            " WHERE %s = ANY (spaces) AND revoked_at IS NULL",
-            (name, name),
+            "UPDATE kinen.team_token SET spaces = array_remove(spaces, %(name)s),"
+            " grants = grants - %(name)s WHERE %(name)s = ANY (spaces) AND revoked_at IS NULL",
+            {"name": name},
         )
     return count
 
@@ -138,6 +139,7 @@ def erase_person(database: Database, person: str) -> tuple[int, int]:
             "SELECT DISTINCT space FROM kinen.team_entry WHERE author = %s ORDER BY 1", (person,)
         ).fetchall()
         tokens = connection.execute(f"{_REVOKE} person = %s", (person,)).rowcount
+        connection.execute("DELETE FROM kinen.team_identity WHERE person = %s", (person,))
     if not rows and not tokens:
         raise NotFound(f"{person!r} wrote nothing and has no token", "`kinen team person list`")
     count = 0

@@ -33,6 +33,66 @@ LAST = 1 << 62
 """Numbers of entries are smaller."""
 
 
+class Server:
+    """Requests to a team's server; what may pass is tried again."""
+
+    def __init__(
+        self,
+        url: str,
+        headers: dict[str, str],
+        *,
+        certificate: str = "",
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`certificate` is a PEM file that is trusted besides the authorities of the system."""
+        if urlsplit(url).scheme != "https" and not is_local(url):
+            raise ConfigError(
+                "team.url is not encrypted: a token and your entries would be readable on the way",
+                "use https://, or a server on this machine",
+            )
+        self._sleep = sleep
+        self._client = httpx.Client(
+            base_url=url.rstrip("/"),
+            timeout=SECONDS,
+            trust_env=not is_local(url),
+            verify=_trust(certificate) if urlsplit(url).scheme == "https" else False,
+            headers=headers,
+        )
+
+    def close(self) -> None:
+        """End the connections."""
+        self._client.close()
+
+    def request(self, method: str, path: str, **options: Any) -> dict[str, Any]:
+        """The answer; a failure that may pass is tried again after a while, then raised."""
+        delay = FIRST_DELAY
+        for attempt in range(1, ATTEMPTS + 1):
+            error: KinenError
+            try:
+                with self._client.stream(method, path, **options) as response:
+                    body = _body(response)
+            except httpx.HTTPError as fault:
+                _refuse_certificate(fault)
+                error = Busy(
+                    f"cannot reach the team's server: {type(fault).__name__}",
+                    "your entries stay here and are sent later",
+                )
+            else:
+                if response.status_code == 200:
+                    if body is None:
+                        raise StoreError("the team's server sent no JSON", "check team.url")
+                    return body
+                error = _failure(response.status_code, body)
+                if response.status_code not in (429, 502, 503, 504):
+                    raise error
+                delay = max(delay, _retry_after(response))
+            if attempt == ATTEMPTS:
+                raise error
+            self._sleep(delay * random.uniform(0.5, 1.0))  # noqa: S311
+            delay = min(delay * 2, LONGEST_DELAY)
+        raise AssertionError
+
+
 class HttpTeam:
     """The entries of one space on a team's server."""
 
@@ -46,26 +106,16 @@ class HttpTeam:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """`certificate` is a PEM file that is trusted besides the authorities of the system."""
-        if urlsplit(url).scheme != "https" and not is_local(url):
-            raise ConfigError(
-                "team.url is not encrypted: a token and your entries would be readable on the way",
-                "use https://, or a server on this machine",
-            )
+        headers = {
+            "Authorization": f"Bearer {token}",
+            "X-Kinen-Space": quote(space, safe=""),
+            "X-Kinen-Protocol": str(PROTOCOL),
+        }
+        self._server = Server(url, headers, certificate=certificate, sleep=sleep)
         if not token:
-            raise ConfigError("no token for the team", "run `kinen team login` with your token")
-        self._sleep = sleep
+            raise ConfigError("no token for the team", "run `kinen team login`")
+        self._request = self._server.request
         self._person = ""
-        self._client = httpx.Client(
-            base_url=url.rstrip("/"),
-            timeout=SECONDS,
-            trust_env=not is_local(url),
-            verify=_trust(certificate) if urlsplit(url).scheme == "https" else False,
-            headers={
-                "Authorization": f"Bearer {token}",
-                "X-Kinen-Space": quote(space, safe=""),
-                "X-Kinen-Protocol": str(PROTOCOL),
-            },
-        )
 
     @property
     def person(self) -> str:
@@ -156,36 +206,7 @@ class HttpTeam:
 
     def close(self) -> None:
         """End the connections."""
-        self._client.close()
-
-    def _request(self, method: str, path: str, **options: Any) -> dict[str, Any]:
-        """The answer; a failure that may pass is tried again after a while, then raised."""
-        delay = FIRST_DELAY
-        for attempt in range(1, ATTEMPTS + 1):
-            error: KinenError
-            try:
-                with self._client.stream(method, path, **options) as response:
-                    body = _body(response)
-            except httpx.HTTPError as fault:
-                _refuse_certificate(fault)
-                error = Busy(
-                    f"cannot reach the team's server: {type(fault).__name__}",
-                    "your entries stay here and are sent later",
-                )
-            else:
-                if response.status_code == 200:
-                    if body is None:
-                        raise StoreError("the team's server sent no JSON", "check team.url")
-                    return body
-                error = _failure(response.status_code, body)
-                if response.status_code not in (429, 502, 503, 504):
-                    raise error
-                delay = max(delay, _retry_after(response))
-            if attempt == ATTEMPTS:
-                raise error
-            self._sleep(delay * random.uniform(0.5, 1.0))  # noqa: S311
-            delay = min(delay * 2, LONGEST_DELAY)
-        raise AssertionError
+        self._server.close()
 
 
 def _trust(certificate: str) -> ssl.SSLContext:
@@ -264,7 +285,7 @@ def _failure(status: int, body: dict[str, Any] | None) -> KinenError:
     except (KeyError, TypeError):
         message = f"status {status}"
     if status in (401, 403):
-        hint = "`kinen team login` with a new token"
+        hint = "`kinen team login` again, or with a new token"
         if status == 403:
             hint = "`kinen team status` shows the name of the space; ask for a token that allows it"
         return StoreError(f"the team's server refused: {message}", hint)

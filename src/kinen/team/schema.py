@@ -217,11 +217,28 @@ BEGIN
     RETURN NEW;
 END $$;
 """
+_SIGN_IN = """
+ALTER TABLE kinen.team_token ADD grants jsonb;
+CREATE TABLE kinen.team_identity (
+    issuer text NOT NULL,
+    subject text NOT NULL,
+    person text NOT NULL UNIQUE,
+    PRIMARY KEY (issuer, subject)
+);
+CREATE TABLE kinen.team_sign_in (
+    digest bytea PRIMARY KEY,
+    nonce text NOT NULL,
+    verifier text NOT NULL,
+    target text NOT NULL,
+    expires_at timestamptz NOT NULL
+);
+"""
 MIGRATIONS = (
     Migration(1, "tables", _TABLES),
     Migration(2, "admins and browsers", _ADMINS),
     Migration(3, "members read", _READERS),
     Migration(4, "epoch and fingerprints", _EPOCH),
+    Migration(5, "sign-in by a provider", _SIGN_IN),
 )
 NEWEST = MIGRATIONS[-1].number
 

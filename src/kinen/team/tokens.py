@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hmac
+import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
+from typing import Any
 
 from kinen.errors import NotFound, QueryError
-from kinen.postgres.connection import Database
+from kinen.postgres.connection import Connection, Database
 
 RIGHTS = ("read", "write", "admin", "metrics")
 PREFIX = "kinen"
@@ -19,6 +21,7 @@ EVERY = "*"
 LONGEST_DAYS = 3650
 NAME = 100
 """Characters of a person's name."""
+_COLUMNS = "id, person, spaces, rights, created_at, expires_at, revoked_at, grants"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +35,12 @@ class Token:
     created_at: datetime
     expires_at: datetime
     revoked_at: datetime | None = None
+    grants: Mapping[str, Sequence[str]] | None = None
+    """Rights by space, of somebody who signed in; `rights` are those in all of them."""
 
     def allows(self, right: str, space: str) -> bool:
+        if self.grants is not None:
+            return any(right in self.grants.get(name, ()) for name in (space, EVERY))
         return right in self.rights and (space in self.spaces or EVERY in self.spaces)
 
 
@@ -41,8 +48,7 @@ def create(
     database: Database, person: str, spaces: Sequence[str], rights: Sequence[str], days: int
 ) -> tuple[str, Token]:
     """A new token and what it allows; the token itself is not stored and shown only once."""
-    if not person.strip() or len(person) > NAME or not person.isprintable():
-        raise QueryError(f"invalid name {person[:NAME]!r}", f"use 1 to {NAME} printable characters")
+    check_name(person)
     if not spaces:
         raise QueryError("a token needs a space", "name one, or * for all")
     unknown = [right for right in rights if right not in RIGHTS]
@@ -50,27 +56,56 @@ def create(
         raise QueryError(f"invalid rights {', '.join(unknown)!r}", f"use {', '.join(RIGHTS)}")
     if not 1 <= days <= LONGEST_DAYS:
         raise QueryError(f"invalid number of days {days}", f"use 1 to {LONGEST_DAYS:,}")
+    with database.transaction() as connection:
+        return add(connection, person, spaces, rights, timedelta(days=days))
+
+
+def check_name(person: str) -> None:
+    """Raise QueryError for what cannot be the name of a person."""
+    if not person.strip() or len(person) > NAME or not person.isprintable():
+        raise QueryError(f"invalid name {person[:NAME]!r}", f"use 1 to {NAME} printable characters")
+
+
+def add(
+    connection: Connection,
+    person: str,
+    spaces: Sequence[str],
+    rights: Sequence[str],
+    lifetime: timedelta,
+    grants: Mapping[str, Sequence[str]] | None = None,
+) -> tuple[str, Token]:
+    """Store a new token, as part of a transaction."""
     id_ = secrets.token_hex(6)
     secret = secrets.token_urlsafe(32)
-    with database.transaction() as connection:
-        row = connection.execute(
-            "INSERT INTO kinen.team_token (id, digest, person, spaces, rights, expires_at)"
-            " VALUES (%s, %s, %s, %s, %s, now() + %s) RETURNING created_at, expires_at",
-            (id_, _digest(secret), person, list(spaces), list(rights), timedelta(days=days)),
-        ).fetchone()
+    row = connection.execute(
+        "INSERT INTO kinen.team_token (id, digest, person, spaces, rights, expires_at, grants)"
+        f" VALUES (%s, %s, %s, %s, %s, now() + %s, %s) RETURNING {_COLUMNS}",
+        (
+            id_,
+            _digest(secret),
+            person,
+            list(spaces),
+            list(rights),
+            lifetime,
+            None if grants is None else json.dumps(grants),
+        ),
+    ).fetchone()
     assert row is not None
-    token = Token(id_, person, tuple(spaces), tuple(rights), row[0], row[1])
-    return f"{PREFIX}_{id_}_{secret}", token
+    return f"{PREFIX}_{id_}_{secret}", _token(row)
+
+
+def _token(row: Sequence[Any]) -> Token:
+    """A row of `_COLUMNS`."""
+    return Token(row[0], row[1], tuple(row[2]), tuple(row[3]), *row[4:])
 
 
 def tokens(database: Database) -> list[Token]:
     """All tokens, the newest first."""
     with database.transaction() as connection:
         rows = connection.execute(
-            "SELECT id, person, spaces, rights, created_at, expires_at, revoked_at"
-            " FROM kinen.team_token ORDER BY created_at DESC, id"
+            f"SELECT {_COLUMNS} FROM kinen.team_token ORDER BY created_at DESC, id"
         ).fetchall()
-    return [Token(row[0], row[1], tuple(row[2]), tuple(row[3]), *row[4:]) for row in rows]
+    return [_token(row) for row in rows]
 
 
 def revoke(database: Database, id_: str) -> None:
@@ -108,28 +143,26 @@ def verify(database: Database, text: str) -> Token | None:
         return None
     with database.statement() as connection:
         row = connection.execute(
-            "SELECT id, person, spaces, rights, created_at, expires_at, digest"
-            " FROM kinen.team_token"
+            f"SELECT digest, {_COLUMNS} FROM kinen.team_token"
             " WHERE id = %s AND revoked_at IS NULL AND expires_at > now()",
             (id_,),
         ).fetchone()
-    digest = row[6] if row else b"\0" * 32
+    digest = row[0] if row else b"\0" * 32
     if not hmac.compare_digest(bytes(digest), _digest(secret)) or row is None:
         return None
-    return Token(row[0], row[1], tuple(row[2]), tuple(row[3]), row[4], row[5])
+    return _token(row[1:])
 
 
 def of_browser(database: Database, digest: bytes) -> Token | None:
     """The token that a browser signed in with; None if it did not, or no longer may."""
     with database.statement() as connection:
         row = connection.execute(
-            "SELECT t.id, t.person, t.spaces, t.rights, t.created_at, t.expires_at"
-            " FROM kinen.team_browser b JOIN kinen.team_token t ON t.id = b.token"
-            " WHERE b.digest = %s AND b.expires_at > now()"
-            " AND t.revoked_at IS NULL AND t.expires_at > now()",
+            f"SELECT {_COLUMNS} FROM kinen.team_token"
+            " WHERE revoked_at IS NULL AND expires_at > now() AND id ="
+            " (SELECT token FROM kinen.team_browser WHERE digest = %s AND expires_at > now())",
             (digest,),
         ).fetchone()
-    return Token(row[0], row[1], tuple(row[2]), tuple(row[3]), row[4], row[5]) if row else None
+    return _token(row) if row else None
 
 
 def add_browser(database: Database, digest: bytes, token: str, hours: int) -> None:

@@ -216,9 +216,12 @@ def error_page(status: int, message: str, hint: str = "") -> bytes:
     return render("error.html", status=status, **texts).encode(errors="replace")
 
 
-def sign_in_page(action: str, target: str, problem: str = "") -> bytes:
-    """A page that asks for a token, and then goes to the page that was asked for."""
-    text = render("sign_in.html", action=action, target=target, problem=problem)
+def sign_in_page(action: str, target: str, problem: str = "", **provider: str) -> bytes:
+    """A page that asks for a token, and then goes to the page that was asked for.
+
+    With a `provider` it leads there (`at_provider`) or, after signing out, to its `sign_out`.
+    """
+    text = render("sign_in.html", action=action, target=target, problem=problem, **provider)
     return text.encode(errors="replace")
 
 
