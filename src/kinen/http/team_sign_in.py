@@ -55,11 +55,13 @@ class Settings(_Model):
 
     def grants(self, groups: tuple[str, ...]) -> dict[str, list[str]]:
         """Rights by space of somebody in some groups."""
-        found: dict[str, set[str]] = {}
+        rights: dict[str, set[str]] = {}
         for group in map(self.groups.get, groups):
             for space in group.spaces if group else ():
-                found.setdefault(space, {"read"}).update(group.rights if group else ())
-        return {space: [each for each in tokens.RIGHTS if each in found[space]] for space in found}
+                rights.setdefault(space, {"read"}).update(group.rights if group else ())
+        return {
+            space: [each for each in tokens.RIGHTS if each in rights[space]] for space in rights
+        }
 
 
 def read_settings(path: str) -> Settings:
@@ -139,13 +141,13 @@ class SignIn:
         account = self._provider.of_device(_code(body, "device_code"))
         if isinstance(account, str):
             return {"pending": True, "slow_down": account == SLOW_DOWN}
-        return self._given(account)
+        return self._answer(account)
 
     def renew(self, body: dict[str, Any]) -> dict[str, Any]:
         """Another token, with the rights of today's groups."""
         renewal = _code(body, "renewal")
         account = self._provider.renew(renewal)
-        return self._given(account._replace(renewal=account.renewal or renewal))
+        return self._answer(account._replace(renewal=account.renewal or renewal))
 
     def end(self, body: dict[str, Any]) -> dict[str, Any]:
         """End a token that somebody got by signing in, and the renewal that came with it."""
@@ -158,7 +160,7 @@ class SignIn:
             self._provider.forget(_code(body, "renewal"))
         return {"ended": ends}
 
-    def _given(self, account: Account) -> dict[str, Any]:
+    def _answer(self, account: Account) -> dict[str, Any]:
         text, token = self._admit(account)
         return {
             "token": text,
@@ -188,5 +190,5 @@ def _code(body: dict[str, Any], name: str) -> str:
 
 
 def _digest(state: str, cookie: str) -> bytes:
-    """What a state is found by: in another browser it is worth nothing."""
+    """What a state is rights by: in another browser it is worth nothing."""
     return hashlib.sha256(f"{state}.{cookie}".encode("utf-8", "replace")).digest()

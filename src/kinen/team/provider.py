@@ -109,8 +109,8 @@ class Provider:
         """A code that a person types at an address, and one to ask for the outcome (RFC 8628)."""
         with self._session() as session:
             endpoint = self._endpoint(session, "device_authorization_endpoint")
-            known = self._read_metadata(session).get("scopes_supported", ())
-            lasting = ("offline_access",) if "offline_access" in known else ()
+            scopes = self._read_metadata(session).get("scopes_supported", ())
+            lasting = ("offline_access",) if "offline_access" in scopes else ()
             answer = session.request(
                 "POST",
                 endpoint,
