@@ -5,7 +5,15 @@ from __future__ import annotations
 import os
 import sys
 
-from kinen.cli.output import coloured, file_name, print_rendered, terminal_width, write_raw
+from kinen.cli.output import (
+    FOUND,
+    NOTHING,
+    coloured,
+    file_name,
+    print_rendered,
+    terminal_width,
+    write_raw,
+)
 
 # A process that prints an answer of the daemon imports little more than this.
 TYPE_CHECKING = False
@@ -105,7 +113,7 @@ def warn(memory: Memory) -> None:
 
 def emit(output: Output, as_json: bool) -> int:
     """Print the result of a command and return the exit code."""
-    from kinen.cli.run import FOUND, NOTHING, note, screen
+    from kinen.cli.run import note, screen
 
     if as_json:
         from kinen.render.json import to_json
@@ -129,7 +137,7 @@ def _print_lines(answer: str, code: int, *, files: bool) -> int:
     import json
 
     from kinen.characters import visible_json
-    from kinen.cli.run import FOUND, NOTHING, note, with_options
+    from kinen.cli.run import note, with_options
     from kinen.paths import openable
 
     data = json.loads(answer)
@@ -191,8 +199,6 @@ def _from_here(call: Search | Recall, *, as_json: bool) -> Answer:
     from kinen.text import terms
 
     with begun(_index_of(call), terms(call.query), depth(vars(call)["limit"])):
-        from kinen.cli.run import FOUND, NOTHING
-
         output = _output(call)
         if as_json:
             from kinen.render.json import to_json

@@ -64,7 +64,8 @@ def index_engine(
     as_json: bool,
 ) -> int:
     """Index repositories one after the other; other workers with the same list take the rest."""
-    from kinen.cli.run import ERROR, bar, colours, fail, note
+    from kinen.cli.output import ERROR
+    from kinen.cli.run import bar, colours, fail, note
     from kinen.postgres.work import Worker
 
     results: list[dict[str, Any]] = []

@@ -13,7 +13,8 @@ import click
 
 from kinen.characters import storable
 from kinen.cli.command import EVERY_OPTION, PartsGroup, with_parts
-from kinen.cli.run import ERROR, fail, guarded, overview
+from kinen.cli.output import ERROR
+from kinen.cli.run import fail, guarded, overview
 from kinen.errors import KinenError
 from kinen.verbs import catalogue
 

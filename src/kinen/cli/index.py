@@ -12,7 +12,8 @@ from kinen import paths
 from kinen.characters import visible_line
 from kinen.cli.answer import emit, warn
 from kinen.cli.command import group, json_option, options, space_option, spaces_option
-from kinen.cli.run import ERROR, bar, colours, fail, note
+from kinen.cli.output import ERROR
+from kinen.cli.run import bar, colours, fail, note
 from kinen.cli.verbs import command
 from kinen.errors import Busy, KinenError
 from kinen.memory import Memory

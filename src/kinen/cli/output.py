@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, TextIO
 
-
+FOUND = 0
+NOTHING = 1
+ERROR = 2
+"""Exit codes."""
 MARK = f"\ue000{os.urandom(8).hex()}["
 """Start of a colour code until it is written. It is random, so that content cannot forge one."""
 

@@ -9,7 +9,7 @@ import threading
 import time
 
 from kinen import paths
-from kinen.cli.output import MARK, coloured, raw, terminal_width
+from kinen.cli.output import ERROR, MARK, coloured, raw, terminal_width
 from kinen.errors import KinenError
 from kinen.ids import LATEST_CLOCK, milliseconds
 from kinen.render.screen import Style, fit
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from kinen.index.lock import Work
     from kinen.render.screen import Screen
 
-FOUND = 0
-NOTHING = 1
-ERROR = 2
 REPEATABLE = {
     "files": "file",
     "kinds": "kind",

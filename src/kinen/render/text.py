@@ -10,7 +10,7 @@ from kinen.paths import openable
 from kinen.recall.floor import strength_word
 from kinen.recall.passages import best_line
 from kinen.render.screen import PLAIN, Screen, Style, columns, fit, readable
-from kinen.text import excerpt, lazy_pattern, plural, terms, words
+from kinen.text import excerpt, plural, terms, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ LABELS = ("Tool: ", "File: ", "Agent: ")
 """Beginnings of lines that clients' hooks write above what was done."""
 TARGETS = ("filePath", "pattern", "path", "url", "query", "description")
 """What a tool was used on, by the names that provenance has."""
-_MARKS = lazy_pattern(r"\*\*|`|^\s*(?:#{1,6}|>|[-*+]) |(?<!\S)#{1,6} ")
-"""Marks of bold text, code, headings, quotes and items."""
+_MARKS = (">", "-", "*", "+")
+"""What a line of a quote or an item begins with."""
 
 
 NOUNS = {"observations": "events", "capsules": "sessions"}
@@ -232,11 +232,10 @@ def _without_labels(text: str) -> str:
 
 
 def _unmarked(text: str) -> str:
-    """A text without marks; those of bold text and code, the most common ones, need no `re`."""
-    first = text.split(None, 1)[:1]
-    if "# " in text or (first and not first[0].strip("#>-*+")):
-        return _MARKS.sub("", text)
-    return text.replace("**", "").replace("`", "")
+    """The words of a text without marks of bold text, code, headings, quotes and items."""
+    words = text.replace("**", "").replace("`", "").split()
+    begun = words[1:] if words[:1] and words[0] in _MARKS else words
+    return " ".join(word for word in begun if word.strip("#"))
 
 
 def first_words(text: str) -> str:
