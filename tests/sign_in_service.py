@@ -115,15 +115,21 @@ class Visitor:
         self._name = name
         self._client = httpx.Client(timeout=30, limits=httpx.Limits(max_keepalive_connections=0))
 
-    def sign_in(self, address: str, until: str) -> httpx.Response:
-        """Follow links and fill in forms up to the first answer from an address, or its text."""
+    def sign_in(self, address: str, until: str, *, follow: bool = True) -> httpx.Response:
+        """Follow links and fill in forms up to the first answer from an address, or its text.
+
+        Without `follow` up to the redirect that leads to that address.
+        """
         answer = self._client.get(address)
         for _ in range(30):
             place = str(answer.url)
             if place.startswith(until) if until.startswith("http") else until in answer.text:
                 return answer
             if answer.is_redirect:
-                answer = self._client.get(urljoin(str(answer.url), answer.headers["location"]))
+                place = urljoin(str(answer.url), answer.headers["location"])
+                if not follow and place.startswith(until):
+                    return answer
+                answer = self._client.get(place)
                 continue
             form = re.search(r"<form.*?</form>", answer.text, re.DOTALL)
             assert form, answer.text

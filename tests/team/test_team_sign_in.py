@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
+from subprocess import DEVNULL, PIPE, STDOUT
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -136,6 +140,63 @@ def test_a_device_gets_a_token_and_renews_it(service: Service) -> None:
     assert "expired or was ended" in gone.text
 
 
+def test_a_command_line_signs_in_renews_and_signs_out(service: Service, tmp_path: Path) -> None:
+    service.provider.set_groups(dora=["developers"])
+    home = tmp_path / "kinen"
+    shop = tmp_path / "shop"
+    (shop / ".kinen").mkdir(parents=True)
+    (shop / ".kinen" / "config.yml").write_text("space: {id: shop, name: shop}\n")
+    env = {
+        **os.environ,
+        "KINEN_HOME": str(home),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        "KINEN_TEAM_SPACE": SPACE,
+        "KINEN_DAEMON_AUTO_START": "false",
+    }
+
+    def run(*words: str, code: int = 0) -> str:
+        line = [sys.executable, "-m", "kinen", *words]
+        done = subprocess.run(
+            line, cwd=shop, env=env, capture_output=True, text=True, check=False, stdin=DEVNULL
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    line = [sys.executable, "-m", "kinen", "team", "join", service.url]
+    with subprocess.Popen(
+        line, cwd=shop, env=env, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, text=True
+    ) as process:
+        assert process.stdout
+        shown = process.stdout.readline()
+        found = re.search(r"open (\S+) and enter (\S+)", shown)
+        assert found, shown
+        Visitor("dora").sign_in(found[1], "Sign-in Success")
+        text = process.stdout.read()
+    assert process.returncode == 0, text
+    assert f"team.url is {service.url}" in text
+    assert "signed in as dora" in text
+    tokens = next(home.glob("team-*.token"))
+    renewal = tokens.with_name(f"{tokens.name}.renewal")
+    assert (tokens.stat().st_mode | renewal.stat().st_mode) & 0o077 == 0
+    assert "sent 0" in run("sync")
+    first = tokens.read_text()
+    run("sync")
+    assert tokens.read_text() == first  # not due yet
+    renewal.write_text(json.dumps({**json.loads(renewal.read_text()), "renew_at": 0}))
+    run("sync")
+    assert tokens.read_text() != first
+    service.provider.set_groups(dora=[])
+    renewal.write_text(json.dumps({**json.loads(renewal.read_text()), "renew_at": 0}))
+    assert "your groups open no space here" in run("sync", code=2)
+    service.provider.set_groups(dora=["developers"])
+    assert "sent 0" in run("sync")
+    last = tokens.read_text().strip()
+    assert "signed out" in run("team", "logout")
+    assert not [*home.glob("team-*.token*")]
+    assert service.status(last) == 401
+    assert "no token for the team" in run("sync", code=2)
+
+
 def test_signing_out_ends_the_token_and_the_renewal(service: Service) -> None:
     service.provider.set_groups(ada=["developers"])
     given = service.device("ada")
@@ -155,14 +216,17 @@ def test_a_state_counts_once_and_in_one_browser(service: Service) -> None:
     again = httpx.get(address, headers={"Cookie": cookie})
     assert again.status_code == 401
     assert "has expired, or was used before" in again.text
-    # a link that somebody else made, with a state and code of their own
+    # a link that somebody else got for themselves
     other = Visitor("bob")
     began = other.get(f"{service.url}/web/sign-in/provider")
-    answer = other.get(began.headers["location"])
-    assert answer.is_redirect
-    stranger = httpx.get(f"{service.url}/web/signed-in?state=x&code=y")
-    assert stranger.status_code == 401
-    assert "kinen-team=" not in stranger.headers.get("set-cookie", "")
+    on_the_way = other.sign_in(
+        began.headers["location"], f"{service.url}/web/signed-in", follow=False
+    )
+    for browser in (httpx, visitor):
+        answer = browser.get(on_the_way.headers["location"])
+        assert answer.status_code == 401
+        assert "kinen-team=" not in answer.headers.get("set-cookie", "")
+    assert other.get(on_the_way.headers["location"]).status_code == 200
 
 
 def test_keys_are_fetched_again_after_a_rotation(service: Service) -> None:
