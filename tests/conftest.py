@@ -30,6 +30,7 @@ for _name in [name for name in os.environ if name.startswith(("KINEN_", "GIT_", 
         "KINEN_E2E_CLIENTS",
         "KINEN_CHROMIUM",
         "KINEN_CODE_SERVER",
+        "KINEN_OIDC_PROVIDER",
         "KINEN_TEST_POSTGRES",
         "KINEN_TEST_POSTGRES_BIN",
     ):
