@@ -190,5 +190,5 @@ def _code(body: dict[str, Any], name: str) -> str:
 
 
 def _digest(state: str, cookie: str) -> bytes:
-    """What a state is rights by: in another browser it is worth nothing."""
+    """The key of a state: in another browser it is worth nothing."""
     return hashlib.sha256(f"{state}.{cookie}".encode("utf-8", "replace")).digest()
