@@ -2,6 +2,10 @@
 
     python benchmarks/postgres.py --sizes 10000 100000 [1000000]
     python benchmarks/postgres.py --sizes --data DIR [--sets scifact cosqa locomo]
+    python benchmarks/postgres.py --spaces 1000 --chunks 1000 [--ask 1 100 1000]
+
+The last is of searches over many spaces (postgres_spaces.py): latency alone and four at once, locks
+and size; nothing else is measured with it.
 
 DIR is as for quality.py. A PostgreSQL with pgvector is started as for the tests, or named by
 KINEN_TEST_POSTGRES. Growth has synthetic rows, the same for both engines: chunks of 60 words with
@@ -381,8 +385,22 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=0, help="at most, of each part of a set")
     parser.add_argument("--sizes", nargs="*", type=int, default=[10_000, 100_000])
     parser.add_argument("--exact", type=int, default=EXACT, help="chunks without a graph")
+    parser.add_argument("--spaces", type=int, default=0, help="how many are filled")
+    parser.add_argument("--chunks", type=int, default=1000, help="of each of the spaces")
+    parser.add_argument("--words", type=int, default=30, help="of each of the chunks")
+    parser.add_argument("--ask", nargs="*", type=int, default=[1, 100, 1000], help="spaces")
+    parser.add_argument("--searches", type=int, default=20, help="of each number of spaces")
     parser.add_argument("--no-save", action="store_true", help="print only")
     chosen = parser.parse_args()
+    if chosen.spaces:
+        import postgres_spaces
+
+        asked = sorted({min(number, chosen.spaces) for number in chosen.ask})
+        sizes = (chosen.spaces, chosen.chunks, chosen.words)
+        results = postgres_spaces.run(*sizes, asked, chosen.searches)
+        if not chosen.no_save:
+            save(f"postgres-{chosen.spaces}x{chosen.chunks}", results)
+        return
     KEEP[0] = not chosen.no_save
     if KEEP[0] and not MEASURED[1]:
         RESULTS.update(saved("postgres"))
