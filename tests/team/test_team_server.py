@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import httpx
 import psycopg
@@ -19,9 +21,6 @@ from kinen.team.share import Policy
 from kinen.team.sync import synchronize
 from team_machines import Machine, template
 from team_service import OTHER, SPACE, ended, observation, start, token
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -242,3 +241,40 @@ def test_a_policy_decides_what_leaves() -> None:
     ]
     for level, noun, entry, expected in table:
         assert Policy(level, (".env",)).allows(noun, entry) is expected, (level, noun)
+
+
+def test_workers_share_a_copy_of_a_space_and_outlive_each_other(
+    url: str, database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    space = "shared"
+    headers = {"Authorization": f"Bearer {token(database, 'ada', space)}", "X-Kinen-Space": space}
+    team = PostgresTeam(database, space, "ada")
+    process, address = start(url, "--workers", "3")
+
+    def search(_: int = 0) -> set[str]:
+        with httpx.Client(base_url=address, headers=headers, timeout=60) as client:
+            while True:
+                try:
+                    answer = client.post("/v1/search", json={"query": "kettle", "limit": 50})
+                except httpx.TransportError:
+                    continue  # its worker was killed
+                if answer.status_code == 200:
+                    return {hit["source"]["ref"] for hit in answer.json()["results"]}
+
+    expected = search()
+    assert expected == set()
+    with ThreadPoolExecutor(8) as pool:
+        for n in range(4):
+            team.push([observation(f"kettle{n}", f"kettle number {n}")])
+            expected.add(f"observation:kettle{n}")
+            answers = pool.map(search, range(16))
+            worker = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0]
+            os.kill(int(worker), signal.SIGKILL)
+            assert all(answer <= expected for answer in answers)
+            while search() != expected:
+                pass
+    assert len([*tmp_path.rglob("journal.db")]) == 1
+    process.send_signal(signal.SIGTERM)
+    assert ended(process) == 0
+    assert not [*tmp_path.rglob("*.db")]

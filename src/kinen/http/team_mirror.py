@@ -1,18 +1,20 @@
 """Copies of the spaces that people read on a team's server.
 
 Each is a memory with a journal and an index of its own: search and pages are those of a local
-space, and no word, count or score of another space shows in it. A copy is deleted with the worker
-that made it.
+space, and no word, count or score of another space shows in it. The workers of a server share one
+copy of a space; whichever comes first brings it up to date. Copies are deleted with the server.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import TypeVar
 
@@ -37,22 +39,20 @@ LONGEST_PAUSE = 10.0
 FOLLOW_SECONDS = 10.0
 """How often copies that nobody reads are brought up to date: erased text goes there, too."""
 MOST_COPIES = 64
+STEP_SECONDS = 0.02
 WAIT_SECONDS = 10.0
 """How long a request waits for others of the same space, such as one that makes the copy: threads
 that wait longer would be missing for those who write."""
 
 
 class Copy:
-    """One space, used by one request at a time."""
+    """One space, used by one request of this worker at a time, and by other workers."""
 
     def __init__(self, folder: str, team: PostgresTeam) -> None:
         self.lock = threading.Lock()
         self._folder = folder
+        self._held = _hold(folder)
         self._team = team
-        self._newest = -1
-        self._erased = -1
-        self._looked = float("-inf")
-        self._due = 0.0
         root = private.folder(os.path.join(folder, "space"))
         name = os.path.basename(folder)
         config = os.path.join(private.folder(os.path.join(root, ".kinen")), "config.yml")
@@ -60,29 +60,78 @@ class Copy:
         self.memory = Memory.open(root, home=os.path.join(folder, "home"), settings=SETTINGS)
 
     def refresh(self) -> None:
-        """Take over what the team got since the last time."""
-        begin = time.monotonic()
-        if begin - self._looked < FRESH_SECONDS:
+        """Take over what the team got since the last time, unless another worker did."""
+        if time.monotonic() - self._state()["looked"] < FRESH_SECONDS:
             return
-        self._looked = begin
-        newest, erased = self._team.newest()
-        due = begin >= self._due and newest != self._newest
-        if not due and erased == self._erased:
-            return
-        self.memory.team.follow(self._team)
-        self.memory.sync()
-        self._newest = newest
-        self._erased = erased
-        end = time.monotonic()
-        self._due = end + min(LONGEST_PAUSE, PAUSES * (end - begin))
+        with self._turn():
+            begin = time.monotonic()
+            state = self._state()
+            if begin - state["looked"] < FRESH_SECONDS:
+                return
+            newest, erased = self._team.newest()
+            state["looked"] = begin
+            due = begin >= state["due"] and newest != state["newest"]
+            if due or erased != state["erased"]:
+                self.memory.team.follow(self._team)
+                self.memory.sync()
+                end = time.monotonic()
+                pause = min(LONGEST_PAUSE, PAUSES * (end - begin))
+                state.update(newest=newest, erased=erased, due=end + pause)
+            private.write(self._state_file, json.dumps(state))
+
+    @property
+    def _state_file(self) -> str:
+        return os.path.join(self._folder, "state")
+
+    def _state(self) -> dict[str, float]:
+        """How far the copy is. Its times are of a clock that all processes have in common."""
+        try:
+            state: dict[str, float] = json.loads(private.read(self._state_file))
+        except OSError:
+            return {"looked": float("-inf"), "due": 0.0, "newest": -1, "erased": -1}
+        return state
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Only one worker writes; a lock ends with its process."""
+        path = os.path.join(self._folder, "turn")
+        with open(os.open(path, os.O_RDWR | os.O_CREAT, 0o600)) as file:
+            end = time.monotonic() + WAIT_SECONDS
+            while not _locked(file.fileno(), fcntl.LOCK_EX):
+                if time.monotonic() > end:
+                    raise Busy("this space is being read", "try again in some seconds")
+                time.sleep(STEP_SECONDS)
+            yield
 
     def remove(self) -> None:
+        """Close the copy, and delete it unless another worker has it open."""
         self.memory.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if _locked(self._held, fcntl.LOCK_EX):
+            shutil.rmtree(self._folder, ignore_errors=True)
+        os.close(self._held)
+
+
+def _hold(folder: str) -> int:
+    """A lock that says that a copy is in use; waits while another worker deletes it."""
+    while True:
+        path = os.path.join(private.folder(folder), "used")
+        held = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(held, fcntl.LOCK_SH)
+        if os.path.exists(path) and os.path.samestat(os.stat(path), os.fstat(held)):
+            return held
+        os.close(held)
+
+
+def _locked(file: int, kind: int) -> bool:
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 class Mirrors:
-    """The copies of one worker; the one that was not read for longest goes first."""
+    """The copies that a worker has open; the one that was not read for longest goes first."""
 
     def __init__(self, database: Database, folder: str) -> None:
         self._database = database

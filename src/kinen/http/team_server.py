@@ -149,7 +149,6 @@ class Supervisor:
         while self._workers:
             pid, _ = os.wait()
             self._workers.discard(pid)
-            shutil.rmtree(os.path.join(self._folder, str(pid)), ignore_errors=True)
             forget_worker(pid)
             if not self._stopping:
                 time.sleep(PAUSE_SECONDS)
@@ -193,7 +192,7 @@ class Supervisor:
         if options.audit_days:
             keep = (database, options.audit_days)
             threading.Thread(target=_trim_audit, args=keep, name="audit", daemon=True).start()
-        mirrors = Mirrors(database, os.path.join(self._folder, str(os.getpid())))
+        mirrors = Mirrors(database, os.path.join(self._folder, "copies"))
         config = uvicorn.Config(
             TeamServer(database, self._metrics, mirrors, options.limits, options.sign_in).app(),
             loop="asyncio",
