@@ -41,7 +41,7 @@ def unit_vectors(count: int, seed: int) -> Any:
 
 def fill(database: Database, name: str, count: int, seed: int) -> StoredSpace:
     """A space with notes of one word each, every tenth a checkpoint, and a vector for each."""
-    space = spaces.register(database, name * 64, name)
+    space = spaces.register(database, name.ljust(64, "0"), name)
     writer = PostgresWriter(database, space)
     notes = [
         document(f"{'checkpoint' if n % 10 == 0 else 'note'}:{n}.md", f"{name}{n}", path=f"{n}.md")
@@ -70,6 +70,8 @@ def large(postgres_server_url: str) -> Iterator[tuple[Database, list[StoredSpace
         prepare(database)
         fill(database, "a", COUNT, 2)
         fill(database, "b", EXACT // 4, 3)
+        for n in range(20):
+            fill(database, f"c{n}", 3, n)
         assert len(build_graphs(database, exact=EXACT)) == PARTITIONS
         assert build_graphs(database, exact=EXACT) == []
         with database.transaction() as connection:
@@ -107,12 +109,15 @@ def test_a_graph_finds_what_an_exact_search_finds(
     assert same / total >= 0.9
 
 
-def test_the_graph_is_what_the_server_reads(large: tuple[Database, list[StoredSpace]]) -> None:
+@pytest.mark.parametrize("count", [1, 22])
+def test_the_graphs_are_what_the_server_reads(
+    large: tuple[Database, list[StoredSpace]], count: int
+) -> None:
     database, stored = large
     statements = []
     with database.snapshot() as connection:
-        name_spaces(connection, [stored[0].id])
-        scan = PostgresScan(connection, stored[:1], DIMENSIONS, exact=EXACT)
+        name_spaces(connection, [space.id for space in stored[:count]])
+        scan = PostgresScan(connection, stored[:count], DIMENSIONS, exact=EXACT)
         execute = connection.execute
 
         def explained(query: Any, values: Any = None) -> Any:
@@ -124,7 +129,8 @@ def test_the_graph_is_what_the_server_reads(large: tuple[Database, list[StoredSp
         connection.execute = explained  # type: ignore[method-assign]
         scan.nearest(unit_vectors(1, 5)[0], 10)
         del connection.execute
-    assert f"Index Scan using {graph_name(stored[0].part, DIMENSIONS)}" in statements[0]
+    for part in {space.part for space in stored[:count]}:
+        assert f"Index Scan using {graph_name(part, DIMENSIONS)}" in statements[0]
 
 
 def test_vectors_of_another_model_are_found_beside_a_graph(postgres_url: str) -> None:

@@ -13,6 +13,7 @@ from math import log
 from kinen.model.tuples import NamedTuple
 from kinen.postgres.connection import Connection
 from kinen.postgres.filters import Clause
+from kinen.postgres.spaces import among
 from kinen.postgres.words import LABEL_WEIGHTS, phrase_query
 
 SATURATION = 1.2
@@ -58,8 +59,8 @@ def counts(connection: Connection, spaces: list[int], stems: Sequence[str]) -> d
     """How many chunks have each stem."""
     rows = connection.execute(
         "SELECT term, sum(chunks)::bigint FROM kinen.word"
-        " WHERE space = ANY(%s) AND term = ANY(%s) GROUP BY term",
-        (spaces, list(stems)),
+        f" WHERE {among('space', spaces)} AND term = ANY(%s) GROUP BY term",
+        (list(stems),),
     )
     return {term: int(count) for term, count in rows}
 

@@ -18,7 +18,7 @@ from kinen.ports import Past
 from kinen.postgres import matching as fulltext
 from kinen.postgres.connection import Connection, name_spaces
 from kinen.postgres.filters import Clause, conditions
-from kinen.postgres.spaces import StoredSpace
+from kinen.postgres.spaces import StoredSpace, among
 from kinen.postgres.vectors import Allowed, chunks_from
 from kinen.postgres.words import Tokenizer, phrase_query
 from kinen.postgres.writer import Entry, PostgresWriter
@@ -61,8 +61,10 @@ class PostgresReader:
         self._tokenizer.close()
 
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The rows of a query whose first placeholder is the spaces."""
-        return self._connection.execute(sql, (self.spaces, *values)).fetchall()
+        return self._connection.execute(sql, values).fetchall()
+
+    def _among(self, column: str) -> str:
+        return among(column, self.spaces)
 
     def _located(self, ref: str) -> tuple[list[int], str]:
         """The spaces that a ref may be in, and the ref as the table has it."""
@@ -84,7 +86,8 @@ class PostgresReader:
         ids = [id_ for id_, _ in self.match([" ".join(run) for run in runs], query, k)]
         rows = self.rows(
             f"SELECT c.id, c.title || E'\\n' || c.heading || E'\\n' || c.body{self._from}"
-            " WHERE c.space = ANY(%s) AND c.id = ANY(%s) AND r.kind NOT IN ('capsule', 'summary')"
+            f" WHERE {self._among('c.space')} AND c.id = ANY(%s)"
+            " AND r.kind NOT IN ('capsule', 'summary')"
             " AND coalesce(r.metadata ->> 'role', '') <> 'user'",
             ids,
         )
@@ -93,13 +96,13 @@ class PostgresReader:
 
     def allowed(self, query: Query) -> Allowed | None:
         clause, values = conditions(query, self._tokenizer.stems)
-        return Allowed(self.rows, self._from, clause, values) if clause else None
+        return Allowed(self.rows, self.spaces, clause, values) if clause else None
 
     def anchors(self, ids: Sequence[int]) -> dict[int, int]:
         """The anchor of each chunk that is embedded together with others before it."""
         rows = self.rows(
             "SELECT id, anchor FROM kinen.chunk"
-            " WHERE space = ANY(%s) AND id = ANY(%s) AND anchor <> 0",
+            f" WHERE {self._among('space')} AND id = ANY(%s) AND anchor <> 0",
             list(ids),
         )
         return dict(rows)
@@ -107,7 +110,7 @@ class PostgresReader:
     def segment(self, ref: str) -> list[Chunk]:
         spaces, bare = self._located(ref)
         rows = self.rows(
-            f"SELECT {self._ref}, {CHUNK}{self._from} WHERE c.space = ANY(%s) AND c.space = ANY(%s)"
+            f"SELECT {self._ref}, {CHUNK}{self._from} WHERE c.space = ANY(%s)"
             " AND c.segment <> '' AND c.segment = (SELECT o.segment FROM kinen.chunk o"
             " JOIN kinen.record s ON s.space = o.space AND s.id = o.record"
             " WHERE o.space = ANY(%s) AND s.ref = %s LIMIT 1) ORDER BY r.at, r.ref",
@@ -120,7 +123,8 @@ class PostgresReader:
     def newest(self, query: Query, k: int) -> list[int]:
         clause, values = self._filter(query)
         rows = self.rows(
-            f"SELECT c.id{self._from} WHERE c.space = ANY(%s) AND c.n = 0 AND r.at <> ''{clause}"
+            f"SELECT c.id{self._from}"
+            f" WHERE {self._among('c.space')} AND c.n = 0 AND r.at <> ''{clause}"
             " ORDER BY r.at DESC, r.ref LIMIT %s",
             *values,
             k,
@@ -130,19 +134,21 @@ class PostgresReader:
     def ages(self, ids: Sequence[int]) -> dict[int, str]:
         rows = self.rows(
             f"SELECT c.id, r.at{self._from}"
-            " WHERE c.space = ANY(%s) AND c.id = ANY(%s) AND r.at <> ''",
+            f" WHERE {self._among('c.space')} AND c.id = ANY(%s) AND r.at <> ''",
             list(ids),
         )
         return dict(rows)
 
     def latest(self) -> str:
-        rows = self.rows("SELECT coalesce(max(at), '') FROM kinen.record WHERE space = ANY(%s)")
+        rows = self.rows(
+            f"SELECT coalesce(max(at), '') FROM kinen.record WHERE {self._among('space')}"
+        )
         return str(rows[0][0])
 
     def load(self, ids: Sequence[int]) -> dict[int, tuple[Record, Chunk]]:
         rows = self.rows(
             f"SELECT c.id, {CHUNK}, {self._ref}, {RECORD}{self._from}"
-            " WHERE c.space = ANY(%s) AND c.id = ANY(%s)",
+            f" WHERE {self._among('c.space')} AND c.id = ANY(%s)",
             list(ids),
         )
         width = CHUNK.count(",") + 1
@@ -154,14 +160,15 @@ class PostgresReader:
 
     def places(self, ids: Sequence[int]) -> dict[int, tuple[int | str, int]]:
         rows = self.rows(
-            "SELECT id, record, n, segment FROM kinen.chunk WHERE space = ANY(%s) AND id = ANY(%s)",
+            "SELECT id, record, n, segment FROM kinen.chunk"
+            f" WHERE {self._among('space')} AND id = ANY(%s)",
             list(ids),
         )
         return chunk_places(rows)
 
     def bodies(self, ids: Sequence[int]) -> list[str]:
         rows = self.rows(
-            "SELECT body FROM kinen.chunk WHERE space = ANY(%s) AND id = ANY(%s)", list(ids)
+            f"SELECT body FROM kinen.chunk WHERE {self._among('space')} AND id = ANY(%s)", list(ids)
         )
         return [body for (body,) in rows]
 
@@ -172,7 +179,7 @@ class PostgresReader:
     def between(self, ref: str, first: int, last: int) -> list[Chunk]:
         spaces, bare = self._located(ref)
         rows = self.rows(
-            f"SELECT {CHUNK} FROM kinen.chunk c WHERE c.space = ANY(%s) AND c.space = ANY(%s)"
+            f"SELECT {CHUNK} FROM kinen.chunk c WHERE c.space = ANY(%s)"
             " AND c.record = ANY(ARRAY(SELECT r.id FROM kinen.record r"
             " WHERE r.space = ANY(%s) AND r.ref = %s))"
             " AND c.n BETWEEN %s AND %s ORDER BY c.space, c.n",
@@ -187,7 +194,8 @@ class PostgresReader:
     def chunks_at(self, paths: Sequence[str], query: Query) -> dict[str, list[int]]:
         clause, values = self._filter(query)
         rows = self.rows(
-            f"SELECT r.path, c.id{self._from} WHERE c.space = ANY(%s) AND r.path = ANY(%s){clause}"
+            f"SELECT r.path, c.id{self._from}"
+            f" WHERE {self._among('c.space')} AND r.path = ANY(%s){clause}"
             " ORDER BY c.n",
             list(paths),
             *values,
@@ -199,12 +207,12 @@ class PostgresReader:
 
     @property
     def empty(self) -> bool:
-        return not self.rows("SELECT 1 FROM kinen.chunk WHERE space = ANY(%s) LIMIT 1")
+        return not self.rows(f"SELECT 1 FROM kinen.chunk WHERE {self._among('space')} LIMIT 1")
 
     def chunks_of_symbol(self, name: str, query: Query) -> list[int]:
         clause, values = self._filter(query)
         rows = self.rows(
-            f"SELECT MIN(c.id){self._from} WHERE c.space = ANY(%s) AND r.kind = 'symbol'"
+            f"SELECT MIN(c.id){self._from} WHERE {self._among('c.space')} AND r.kind = 'symbol'"
             f" AND r.title = %s{clause} GROUP BY r.space, r.id, r.path ORDER BY r.path",
             name,
             *values,
@@ -216,7 +224,7 @@ class PostgresReader:
         if not part or not names.may_be_name(text):
             return []
         rows = self.rows(
-            "SELECT DISTINCT path FROM kinen.record WHERE space = ANY(%s) AND path <> ''"
+            f"SELECT DISTINCT path FROM kinen.record WHERE {self._among('space')} AND path <> ''"
             " AND strpos(lower(path), %s) > 0 LIMIT 1000",
             part.lower(),
         )
@@ -227,7 +235,7 @@ class PostgresReader:
         spaces, bare = self._located(ref)
         rows = self.rows(
             f"SELECT {self._ref}, {RECORD} FROM kinen.record r WHERE r.space = ANY(%s)"
-            " AND r.space = ANY(%s) AND r.ref = %s ORDER BY r.space LIMIT 1",
+            " AND r.ref = %s ORDER BY r.space LIMIT 1",
             spaces,
             bare,
         )
@@ -236,7 +244,7 @@ class PostgresReader:
     def at_path(self, path: str) -> Record | None:
         rows = self.rows(
             f"SELECT {self._ref}, {RECORD} FROM kinen.record r"
-            " WHERE r.space = ANY(%s) AND r.path = %s AND r.path <> ''"
+            f" WHERE {self._among('r.space')} AND r.path = %s AND r.path <> ''"
             " AND r.kind <> 'symbol' ORDER BY r.kind = 'file', r.ref LIMIT 1",
             path,
         )
@@ -245,7 +253,8 @@ class PostgresReader:
     def matching(self, query: Query) -> list[Record]:
         clause, values = self._filter(query)
         rows = self.rows(
-            f"SELECT {self._ref}, {RECORD} FROM kinen.record r WHERE r.space = ANY(%s){clause}"
+            f"SELECT {self._ref}, {RECORD} FROM kinen.record r"
+            f" WHERE {self._among('r.space')}{clause}"
             " ORDER BY r.path, r.ref",
             *values,
         )
@@ -255,7 +264,7 @@ class PostgresReader:
         rows = self.rows(
             "SELECT c.id, hashtextextended(t.path, 0) FROM kinen.chunk c"
             " JOIN kinen.touch t ON t.space = c.space AND t.record = c.record"
-            " WHERE c.space = ANY(%s) AND c.id = ANY(%s)",
+            f" WHERE {self._among('c.space')} AND c.id = ANY(%s)",
             list(ids),
         )
         files: dict[int, list[int]] = {}
@@ -266,7 +275,7 @@ class PostgresReader:
     def file_at(self, path: str) -> int:
         rows = self.rows(
             "SELECT hashtextextended(path, 0) FROM kinen.touch"
-            " WHERE space = ANY(%s) AND path = %s LIMIT 1",
+            f" WHERE {self._among('space')} AND path = %s LIMIT 1",
             path,
         )
         return int(rows[0][0]) if rows else 0
@@ -277,7 +286,8 @@ class PostgresReader:
 
     def vocabulary(self) -> list[tuple[str, int]]:
         return self.rows(
-            "SELECT term, sum(chunks)::bigint AS chunks FROM kinen.word WHERE space = ANY(%s)"
+            "SELECT term, sum(chunks)::bigint AS chunks FROM kinen.word"
+            f" WHERE {self._among('space')}"
             " GROUP BY term ORDER BY chunks DESC, term LIMIT %s",
             MOST_WORDS,
         )
@@ -291,7 +301,8 @@ class PostgresReader:
         from rapidfuzz import fuzz
 
         rows = self.rows(
-            "SELECT title || ' ' || heading || ' ' || body FROM kinen.chunk WHERE space = ANY(%s)"
+            "SELECT title || ' ' || heading || ' ' || body FROM kinen.chunk"
+            f" WHERE {self._among('space')}"
             " AND id = (SELECT min(id) FROM kinen.matching(%s::tsquery, NULL))",
             phrase_query([stem]),
         )
@@ -302,7 +313,7 @@ class PostgresReader:
 
     def counts(self, vectors: int = 0) -> Counts:
         def count(table: str, clause: str = "true") -> int:
-            sql = f"SELECT count(*) FROM kinen.{table} WHERE space = ANY(%s) AND {clause}"
+            sql = f"SELECT count(*) FROM kinen.{table} WHERE {self._among('space')} AND {clause}"
             return int(self.rows(sql)[0][0])
 
         return Counts(

@@ -183,6 +183,16 @@ ALTER TABLE kinen.space ENABLE ROW LEVEL SECURITY;
 ALTER TABLE kinen.space FORCE ROW LEVEL SECURITY;
 CREATE POLICY seen ON kinen.space USING ((SELECT kinen.owned()) OR kinen.may_search(identity));
 """
+
+
+def _guarded(table: str) -> str:
+    return f"""
+ALTER TABLE kinen.{table} ENABLE ROW LEVEL SECURITY;
+ALTER TABLE kinen.{table} FORCE ROW LEVEL SECURITY;
+CREATE POLICY seen ON kinen.{table} USING (space IN (SELECT unnest(kinen.seen())));
+"""
+
+
 PARTITIONS = 16
 _KEYS = """
 ALTER TABLE kinen.next_record ADD PRIMARY KEY (id, space);
@@ -222,10 +232,7 @@ def _hashed(table: str) -> str:
     return f"""
 CREATE TABLE kinen.next_{table} (LIKE kinen.{table} INCLUDING DEFAULTS INCLUDING STORAGE)
     PARTITION BY HASH (space);
-{parts}ALTER TABLE kinen.next_{table} ENABLE ROW LEVEL SECURITY;
-ALTER TABLE kinen.next_{table} FORCE ROW LEVEL SECURITY;
-CREATE POLICY seen ON kinen.next_{table} USING (space IN (SELECT unnest(kinen.seen())));
-"""
+{parts}{_guarded(f"next_{table}")}"""
 
 
 _HASHED = (
@@ -250,7 +257,7 @@ UPDATE kinen.space SET part = kinen.part_of(id);
 )
 MIGRATIONS = (
     Migration(1, "tables of the index", _TABLES),
-    Migration(2, "row security", _SECURITY),
+    Migration(2, "row security", _SECURITY + "".join(map(_guarded, PARTITIONED))),
     Migration(3, "tables by hash of the space", _HASHED),
     Migration(4, "searches read the tables by hash", _SWITCH),
 )

@@ -19,6 +19,7 @@ from kinen.postgres.migrations import LOCK, Migration, apply, version
 
 PARTITIONED = ("record", "chunk", "word", "vector", "link", "touch", "state")
 PART = "index"
+FEW = 16
 DROPPED = 20
 """Partitions that one transaction drops: it locks each with its indexes."""
 ATTEMPTS = 200
@@ -62,6 +63,18 @@ def choose(spaces: Sequence[StoredSpace], names: Sequence[str]) -> list[StoredSp
             raise SpaceError(f"the database has no space {name!r}", f"it has {known}")
         chosen += same
     return chosen
+
+
+def among(column: str, spaces: Sequence[int]) -> str:
+    """A condition for the rows of some spaces.
+
+    Few are a list, so that the server leaves out partitions. Many are joined: of a list the planner
+    would weigh every number for every partition.
+    """
+    listed = f"'{{{','.join(map(str, spaces))}}}'::int[]"
+    if len(spaces) > FEW:
+        return f"{column} IN (SELECT unnest({listed}))"
+    return f"{column} = ANY({listed})"
 
 
 def register(database: Database, identity: str, name: str) -> StoredSpace:

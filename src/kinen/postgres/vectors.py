@@ -9,7 +9,7 @@ from psycopg import errors
 
 from kinen.postgres.connection import Connection, Database, translated
 from kinen.postgres.schema import PARTITIONS, partition
-from kinen.postgres.spaces import StoredSpace
+from kinen.postgres.spaces import StoredSpace, among
 
 EXACT = 100_000
 """Up to here every vector is compared; above, 1-bit codes choose what is compared."""
@@ -36,23 +36,23 @@ def chunks_from(spaces: Sequence[int]) -> str:
     """A join of chunks c and their records r; both know the spaces, and so their partitions."""
     return (
         " FROM kinen.chunk c JOIN kinen.record r ON r.space = c.space AND r.id = c.record"
-        f" AND r.space = ANY('{{{','.join(map(str, spaces))}}}')"
+        f" AND {among('r.space', spaces)}"
     )
 
 
 class Allowed:
     """The units that pass a filter, as a condition of SQL, and the chunk to cite for each."""
 
-    def __init__(self, rows: Rows, tables: str, clause: str, values: list[Any]) -> None:
+    def __init__(self, rows: Rows, spaces: Sequence[int], clause: str, values: list[Any]) -> None:
         self._rows = rows
-        self._from = f"{tables} WHERE c.space = ANY(%s)"
+        self._from = f"{chunks_from(spaces)} WHERE {among('c.space', spaces)}"
         self.clause = clause
         self.values = values
         self._cited: dict[int, int] = {}
 
     @property
     def units(self) -> str:
-        """A query for the units; its values are the spaces and `values`."""
+        """A query for the units; its values are `values`."""
         return f"SELECT {_UNIT}{self._from} AND {self.clause}"
 
     def __bool__(self) -> bool:
@@ -104,7 +104,7 @@ class PostgresScan:
         self._connection = connection
         self._dimensions = dimensions
         self._exact = exact
-        self._spaces = [space.id for space in spaces]
+        self._among = among("v.space", [space.id for space in spaces])
         self._parts = sorted({space.part for space in spaces})
         self._count = sum(space.chunks for space in spaces)
         self._wanted = max(CODED, min(self._count // CODED_SHARE, MOST_CODED))
@@ -141,22 +141,22 @@ class PostgresScan:
     def of(self, vector: Any, ids: list[int]) -> dict[int, float]:
         """The cosines of given chunks; those without a vector are left out."""
         rows = self._connection.execute(
-            "SELECT chunk, -(embedding <#> %s::halfvec) FROM kinen.vector"
-            " WHERE space = ANY(%s) AND chunk = ANY(%s)",
-            (literal(vector), self._spaces, list(ids)),
+            "SELECT v.chunk, -(v.embedding <#> %s::halfvec) FROM kinen.vector v"
+            f" WHERE {self._among} AND v.chunk = ANY(%s)",
+            (literal(vector), list(ids)),
         ).fetchall()
         return {int(chunk): float(score) for chunk, score in rows}
 
     def _by_vectors(self, text: str, k: int, allowed: Allowed | None) -> list[tuple[Any, ...]]:
         """The nearest of all vectors, each one compared."""
-        among = ""
-        values: list[Any] = [text, self._spaces]
+        inside = ""
+        values: list[Any] = [text]
         if allowed is not None:
-            among = f" AND v.chunk IN ({allowed.units})"
-            values += [self._spaces, *allowed.values]
+            inside = f" AND v.chunk IN ({allowed.units})"
+            values += allowed.values
         return self._connection.execute(
             "SELECT v.chunk, -(v.embedding <#> %s::halfvec) AS score FROM kinen.vector v"
-            f" WHERE v.space = ANY(%s){among} ORDER BY score DESC, v.chunk LIMIT %s",
+            f" WHERE {self._among}{inside} ORDER BY score DESC, v.chunk LIMIT %s",
             [*values, k],
         ).fetchall()
 
@@ -174,16 +174,16 @@ class PostgresScan:
         if allowed is not None:
             clause = f" WHERE n.chunk IN ({allowed.units})"
             limit = MOST_SCANNED
-            values = [self._spaces, *allowed.values]
+            values = allowed.values
         beam = min(WIDEST, max(k, 2 * wanted // len(self._parts)))
         self._connection.execute(_USE_GRAPH, (str(beam),))
         rows = self._connection.execute(
             "WITH n AS MATERIALIZED (SELECT v.chunk, v.embedding FROM kinen.vector v"
-            f" WHERE v.space = ANY(%s) AND vector_dims(v.embedding) = {self._dimensions}"
+            f" WHERE {self._among} AND vector_dims(v.embedding) = {self._dimensions}"
             f" ORDER BY binary_quantize(v.embedding)::{bits} <~> {asked} LIMIT %s)"
             f" SELECT n.chunk, -(n.embedding <#> %s::halfvec) AS score FROM n{clause}"
             " ORDER BY score DESC, n.chunk LIMIT %s",
-            [self._spaces, text, limit, text, *values, k],
+            [text, limit, text, *values, k],
         ).fetchall()
         self._connection.execute("SET LOCAL enable_sort = on")
         return rows
@@ -192,7 +192,7 @@ class PostgresScan:
         """How many chunks pass a filter; counted a little above `exact`."""
         row = self._connection.execute(
             f"SELECT count(*) FROM ({allowed.units} LIMIT %s) c",
-            [self._spaces, *allowed.values, self._exact + 1],
+            [*allowed.values, self._exact + 1],
         ).fetchone()
         return int(row[0]) if row else 0
 
