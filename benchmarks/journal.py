@@ -1,10 +1,11 @@
 """How fast the journal is, as ratios within one run against the plain call that each rests on.
 
-    python benchmarks/journal.py [--rows hook observe recall import catch-up]
-                                 [--observations 100000]
+    python benchmarks/journal.py [--rows hook observe recall import catch-up scale]
+                                 [--observations 100000] [--folder DIR]
 
 Ours and the baseline take turns in one loop and the medians are compared, so that whatever else
-the machine does meets both alike. Rows without a limit are there to be known.
+the machine does meets both alike. Rows without a limit are there to be known. `scale` is processor
+time, with a million observations unless told otherwise; --folder keeps that space for another run.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import math
 import os
 import random
+import resource
 import shutil
 import sqlite3
 import statistics
@@ -27,7 +29,8 @@ from typing import TYPE_CHECKING, Any
 
 from kinen import Memory, Query, ids
 from kinen.index.schema import TOKENIZE
-from kinen.journal import write
+from kinen.journal import schema, write
+from kinen.storage.database import writing
 from record import save
 from speed import KINEN, QUESTIONS, Row, peak_mb, process, prose
 
@@ -502,6 +505,94 @@ def _rebuild(path: Path, texts: list[tuple[str]]) -> float:
     return seconds
 
 
+def scale_rows(bench: Bench) -> list[Row]:
+    """Commands and the start of a session in a large space without vectors, in processor time."""
+    space, home = bench.root / "space-1", bench.root / "home-1"
+    if not home.exists():
+        with bench.memory(**NO_VECTORS) as memory:
+            fill(memory, bench.observations)
+            commit_note(space)
+            memory.sync(embed=False)
+    env = {**os.environ, "KINEN_HOME": str(home), "KINEN_DAEMON_AUTO_START": "false"}
+    env["KINEN_INDEX_EMBEDDING_PROVIDER"] = "none"
+
+    def seconds(line: list[str], **given: str) -> float:
+        began = resource.getrusage(resource.RUSAGE_CHILDREN)
+        told = json.dumps(given | {"session_id": ids.ulid(), "cwd": str(space)}).encode()
+        process(line, cwd=space, env=env, input=told)
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return ended.ru_utime + ended.ru_stime - began.ru_utime - began.ru_stime
+
+    bare = [sys.executable, "-c", ""]
+    start = {"hook_event_name": "SessionStart", "source": "startup"}
+    prompt = {"hook_event_name": "UserPromptSubmit", "prompt": ASKED[-1]}
+    lines = {
+        "rare word": ([KINEN, "search", "--fulltext", RARE], {}),
+        "SessionStart": ([KINEN, "hook", "claude-code"], start),
+        "prompt": ([KINEN, "hook", "claude-code"], prompt),
+        **{f"search: {text}": ([KINEN, "search", "--fulltext", text], {}) for text in ASKED[-3:]},
+        **{f"recall: {text}": ([KINEN, "recall", "--fulltext", text], {}) for text in ASKED[-3:]},
+    }
+    rows = []
+    for name, (line, given) in lines.items():
+        used: dict[str, list[float]] = {"ours": [], "bare": []}
+        for at in range(8):
+            ours, plain = seconds(line, **given), seconds(bare)
+            used["ours"] += [ours] if at else []
+            used["bare"] += [plain] if at else []
+        middle = {side: statistics.median(some) for side, some in used.items()}
+        title = f"{name}, {bench.observations:,} observations"
+        rows.append(Row(title, middle["ours"], middle["bare"], NO_LIMIT, "a bare interpreter"))
+    return rows
+
+
+RARE = "zyzzyva"
+
+
+def commit_note(space: Path) -> None:
+    """Make a real repository with one commit of a folder."""
+    shutil.rmtree(space / ".git")
+    (space / "note.md").write_text("# A note\n")
+    author = ["-c", "user.name=A", "-c", "user.email=a@example.com"]
+    for words in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "docs: a note"]):
+        subprocess.run(["git", "-C", str(space), *words], check=True)
+
+
+def fill(memory: Memory, count: int) -> None:
+    """Observations in sessions, each summed up, as rows: an import would check each of them."""
+    rng = random.Random(7)
+    happened = events(rng)
+    scopes = [{"sessionId": f"session-{n}"} for n in range(-(-count // SESSION))]
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        for n in range(count):
+            kind, content, facts = next(happened)
+            entry = _observation(n, (kind, content, facts), scopes, BEGAN)
+            content += f" {RARE}" if n == count // 2 else ""
+            scope = (entry["scopeIds"]["sessionId"], "acme/app", "claude-code", "", "")
+            place = (entry["capsuleId"], "main", entry["head"], "[]", "{}")
+            yield (entry["id"], kind, content, json.dumps(facts), entry["ts"], *scope, *place)
+
+    memory.journal.open_capsule("measure at scale", scope={"session": "scale"})  # makes the tables
+    db = memory.core.store.db
+    marks = ", ".join("?" * len(schema.COLUMNS))
+    with writing(db):
+        names = ", ".join(schema.COLUMNS)
+        db.executemany(f"INSERT INTO observations({names}) VALUES ({marks})", rows())
+        for n in range(len(scopes)):
+            opened = BEGAN + n * 86_400_000
+            closed = opened + SESSION * 45_000
+            db.execute(
+                "INSERT INTO capsules(id, type, intent, status, opened_at, closed_at, session,"
+                " repo, agent) VALUES (?, 'session', ?, 'closed', ?, ?, ?, 'acme/app', ?)",
+                (_id(1, n), prose(rng, 6), opened, closed, f"session-{n}", "claude-code"),
+            )
+            db.execute(
+                "INSERT INTO summaries(id, capsule, content, created_at) VALUES (?, ?, ?, ?)",
+                (_id(2, n), _id(1, n), prose(rng, 120), closed),
+            )
+
+
 def _one_more(memory: Memory, count: int, mode: str) -> Row:
     """The search that takes in an observation, against the one before it."""
     memory.journal.open_capsule("measure what a question takes in", scope={"session": "s1"})
@@ -525,6 +616,7 @@ ROWS = {
     "recall": recall_rows,
     "import": import_rows,
     "catch-up": catch_up_rows,
+    "scale": scale_rows,
 }
 
 
@@ -539,8 +631,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS))
-    parser.add_argument("--observations", type=int, default=100_000)
+    parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS)[:-1])
+    parser.add_argument("--observations", type=int)
+    parser.add_argument("--folder", type=Path, help="where spaces are made, and kept")
     parser.add_argument("--no-save", action="store_true", help="print only")
     parser.add_argument("--child", nargs=4, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
@@ -550,8 +643,12 @@ def main() -> None:
     results: dict[str, dict[str, Any]] = {}
     print(f"{'row':<52} {'ratio':>7} {'limit':>6}  {'ours':>9} {'baseline':>9}  against")
     with tempfile.TemporaryDirectory(prefix="kinen-journal-") as temporary:
-        bench = Bench(Path(temporary), chosen.observations)
+        benches: dict[int, Bench] = {}
         for name in chosen.rows:
+            count = chosen.observations or (1_000_000 if name == "scale" else 100_000)
+            root = chosen.folder or Path(temporary) / str(count)
+            root.mkdir(parents=True, exist_ok=True)
+            bench = benches.setdefault(count, Bench(root, count))
             for row in ROWS[name](bench):
                 results[row.name] = as_saved(row)
                 limit = "" if row.limit == NO_LIMIT else f"{row.limit:.2f}"
