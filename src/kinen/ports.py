@@ -145,8 +145,8 @@ class Index(Protocol):
         """Each word as full text stores it."""
         ...
 
-    def vocabulary(self) -> list[tuple[str, int]]:
-        """Stems with the number of chunks that each is in."""
+    def vocabulary(self, letter: str) -> list[tuple[str, int]]:
+        """Stems that begin with a letter, with the number of chunks that each is in."""
         ...
 
     def document_counts(self, words: Sequence[str]) -> dict[str, int]:

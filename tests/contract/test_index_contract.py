@@ -219,7 +219,8 @@ def test_records_chunks_and_places_are_read_back(engine: Opened) -> None:
             "kettle": 4,
             "nothing": 0,
         }
-        assert dict(reader.vocabulary())["kettl"] == 4
+        assert dict(reader.vocabulary("k"))["kettl"] == 4
+        assert not reader.vocabulary("z")
         assert reader.stems(["whistling"]) == {"whistling": "whistl"}
         assert reader.spelled("whistl", "whisles") == "whistles"
 

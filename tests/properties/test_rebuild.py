@@ -62,7 +62,7 @@ def contents(memory: Memory) -> dict[str, list[object]]:
         "states": "SELECT source, key, stamp, digest, reason FROM states",
         "words": "SELECT term, doc, cnt FROM temp.vocabulary",
     }
-    memory.core.reader.vocabulary()
+    memory.core.reader.vocabulary("a")
     return {name: sorted(db.execute(sql).fetchall()) for name, sql in ask.items()}
 
 

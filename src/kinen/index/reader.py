@@ -495,12 +495,13 @@ class Reader:
         rows = self.db.execute("SELECT doc, MIN(term) FROM temp.stems GROUP BY doc").fetchall()
         return {words[doc - 1]: str(term) for doc, term in rows}
 
-    def vocabulary(self) -> list[tuple[str, int]]:
-        """Every stem of the index with the number of chunks it is in."""
+    def vocabulary(self, letter: str) -> list[tuple[str, int]]:
+        """Every stem that begins with a letter, with the number of chunks it is in."""
         self.db.execute(
             "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, search, row)"
         )
-        return self.db.execute("SELECT term, doc FROM temp.vocabulary").fetchall()
+        sql = "SELECT term, doc FROM temp.vocabulary WHERE term >= ? AND term < ?"
+        return self.db.execute(sql, (letter, chr(ord(letter) + 1))).fetchall()
 
     def document_counts(self, words: Sequence[str]) -> dict[str, int]:
         """How many chunks each word is in, by its stem."""

@@ -284,11 +284,12 @@ class PostgresReader:
         stems = {word: self._tokenizer.stems(word) for word in words}
         return {word: sequence[0] for word, sequence in stems.items() if sequence}
 
-    def vocabulary(self) -> list[tuple[str, int]]:
+    def vocabulary(self, letter: str) -> list[tuple[str, int]]:
         return self.rows(
             "SELECT term, sum(chunks)::bigint AS chunks FROM kinen.word"
-            f" WHERE {self._among('space')}"
+            f" WHERE {self._among('space')} AND starts_with(term, %s)"
             " GROUP BY term ORDER BY chunks DESC, term LIMIT %s",
+            letter,
             MOST_WORDS,
         )
 

@@ -35,23 +35,24 @@ class Spelling(NamedTuple):
 
 def check(reader: Index, words: Sequence[str]) -> Spelling:
     """Compare the words that the index does not have with those it has, as they are written."""
-    counts = dict(reader.vocabulary())
     spelling = Spelling({}, {})
+    counts = reader.document_counts(words[:MOST_WORDS])
     for word, stem in reader.stems(words[:MOST_WORDS]).items():
-        if stem in counts or not SHORTEST <= len(word) <= LONGEST or not word.isalpha():
+        if counts[word] or not SHORTEST <= len(word) <= LONGEST or not word.isalpha():
             continue
-        near = nearest(reader, word, stem, counts)
+        near = nearest(reader, word, stem)
         if near:
             known = spelling.suggested if is_english(word) else spelling.corrected
             known[word] = near
     return spelling
 
 
-def nearest(reader: Index, word: str, stem: str, counts: dict[str, int]) -> str:
-    """The word of the index that is one or two letters from what was typed, or nothing."""
+def nearest(reader: Index, word: str, stem: str) -> str:
+    """The word with the same first letter that is one or two letters from it, or nothing."""
     from rapidfuzz import process
     from rapidfuzz.distance import OSA
 
+    counts = dict(reader.vocabulary(stem[0]))
     allowed = 1 if len(word) <= SHORTEST else 2
     stems = process.extract(
         stem, list(counts), scorer=OSA.distance, score_cutoff=allowed + 1, limit=NEAR_STEMS
