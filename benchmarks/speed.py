@@ -47,11 +47,11 @@ class Row(NamedTuple):
 
 def prose(rng: random.Random, words: int) -> str:
     """Text with the word frequencies of language: a few words everywhere, most of them rare."""
-    picked = rng.choices(WORDS, weights=_ZIPF, k=words)
+    picked = rng.choices(WORDS, weights=FREQUENCIES, k=words)
     return " ".join(picked).capitalize() + "."
 
 
-_ZIPF = [1 / (rank + 3) for rank in range(len(WORDS))]
+FREQUENCIES = [1 / (rank + 3) for rank in range(len(WORDS))]
 
 
 def build_space(root: Path, documents: int, paragraphs: int, words: int) -> Path:
@@ -100,21 +100,26 @@ def help_row(_: Path, __: int) -> list[Row]:
 
 def chunked_space(root: Path) -> tuple[Path, Path]:
     """100k chunks with vectors: the text is indexed for real, the vectors are random."""
-    import numpy as np
-
     space, home = build_space(root, 12_500, 8, 90), root / "home"
     with Memory.open(space, home=home) as memory:
         memory.sync(embed=False)
-        embedder, cache = memory.core.embedder, memory.core.cache
-        assert embedder is not None
-        digests = sorted(set(memory.core.reader.digests()))
-        rng = np.random.default_rng(7)
-        for start in range(0, len(digests), 20_000):
-            part = digests[start : start + 20_000]
-            vectors = rng.standard_normal((len(part), embedder.dimensions), dtype=np.float32)
-            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-            cache.put(embedder.fingerprint, part, vectors)
+        random_vectors(memory)
     return space, home
+
+
+def random_vectors(memory: Memory) -> None:
+    """Random unit vectors for all chunks of an index."""
+    import numpy as np
+
+    embedder, cache = memory.core.embedder, memory.core.cache
+    assert embedder is not None
+    digests = sorted(set(memory.core.reader.digests()))
+    rng = np.random.default_rng(7)
+    for start in range(0, len(digests), 20_000):
+        part = digests[start : start + 20_000]
+        vectors = rng.standard_normal((len(part), embedder.dimensions), dtype=np.float32)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        cache.put(embedder.fingerprint, part, vectors)
 
 
 def search_rows(root: Path, _: int) -> list[Row]:

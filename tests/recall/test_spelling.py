@@ -44,9 +44,22 @@ def test_an_english_word_that_looks_like_one_of_the_index_is_a_question(memory: 
 
 
 def test_words_far_from_all_others_stay_as_they_are(memory: Memory) -> None:
+    memory.sync()
     hits = memory.search(Query("xylophonist"))
     assert not hits
     assert not [note for note in hits.notes if "→" in note]
+
+
+def test_one_corrected_word_of_a_long_question_is_no_reason_for_a_hit(
+    memory: Memory, space: Path
+) -> None:
+    for number in range(120):
+        (space / f"note-{number}.md").write_text(f"The gateway number {number} is open.\n")
+    memory.sync()
+    hits = memory.search(Query("xylophonist kettel zeppelin quantum banana", floor=True))
+    assert "corrected: kettel → kettle" in hits.notes
+    assert not hits
+    assert memory.search(Query("kettel", floor=True))
 
 
 def test_endings_do_not_hide_an_english_word() -> None:

@@ -146,14 +146,15 @@ def _ranks_by_files(query: Query) -> bool:
 def _above_floor(reader: Index, hits: Hits) -> Hits:
     """The hits that are close, if the query wants only these; for a page with their chances.
 
-    Quoted words and corrected ones decide by themselves what is a hit.
+    Quoted words decide by themselves what is a hit, and so do corrected ones, if most were.
     """
     query = hits.query
     if query.once:
         hits = with_chances(hits, reader.chunk_count(), _weight_aside(query))
     hits = Hits(hits[: query.limit], query, hits.mode, hits.notes)
-    corrected = any(note.startswith("corrected") for note in hits.notes)
-    if query.floor and not query.required and not corrected:
+    corrected = sum(note.count(" → ") for note in hits.notes if note.startswith("corrected"))
+    mostly_corrected = 2 * corrected > len(terms(query.text))
+    if query.floor and not query.required and not mostly_corrected:
         hits = close_only(hits)
     return in_order(hits) if query.once else hits
 
