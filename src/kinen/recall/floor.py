@@ -54,12 +54,16 @@ CLOSE = 35
 FAIR = 50
 STRONG = 65
 ODDS = {
-    "hybrid": (-2.82, 1.6, 12.59, 0.94, 1.08),
-    "semantic": (-2.9, 2.07, 12.1, 1.13, 0.0),
-    "fulltext": (-3.16, 2.74, 12.02, 1.2, 0.0),
+    "hybrid": (-1.53, 0.0, 8.28, 0.19, 1.96, -1.73),
+    "semantic": (-0.87, 0.65, 9.52, 0.12, 0.0, -1.45),
+    "fulltext": (-3.16, 2.74, 12.02, 1.2, 0.0, 0.0),
 }
 """The log odds that a hit answers, by mode: a constant, and the weights of its score, of its lead
-over the best other one, of 1 / its place and of its cosine. Learned from 24 sets (0019)."""
+over the best other one, of 1 / its place, of its cosine and of its rivals. Learned from 24 sets
+(0019)."""
+RIVAL = 0.05
+"""How much less another hit may score to be as likely the answer."""
+MOST_RIVALS = 5
 MOST_LEAD = 0.3
 CHANCES = (0.0, 0.5, 0.9, 1.0)
 """Chances that a hit answers which are a strength of `CLOSE`, `FAIR`, `STRONG` and 100."""
@@ -290,7 +294,9 @@ def with_chances(hits: Hits, chunks: int, weight: float = 0.0) -> Hits:
         best = max((*scores[:place], *scores[place + 1 :]), default=score - MOST_LEAD)
         lead = max(-MOST_LEAD, min(MOST_LEAD, score - best))
         cosine = next((vote.score for vote in hit.votes if vote.retriever == "semantic"), 0.0)
-        values = (1.0, score, lead, 1 / (1 + place), cosine)
+        rivals = sum(other > score - RIVAL for other in scores) - 1
+        rivals_share = min(1.0, rivals / MOST_RIVALS)
+        values = (1.0, score, lead, 1 / (1 + place), cosine, rivals_share)
         chance = 1 / (1 + exp(-sum(map(float.__mul__, odds, values))))
         least, fair, strong, most = CHANCES
         if chance < fair:

@@ -153,8 +153,8 @@ def _above_floor(reader: Index, hits: Hits) -> Hits:
         hits = with_chances(hits, reader.chunk_count(), _weight_aside(query))
     hits = Hits(hits[: query.limit], query, hits.mode, hits.notes)
     corrected = sum(note.count(" → ") for note in hits.notes if note.startswith("corrected"))
-    mostly_corrected = 2 * corrected > len(terms(query.text))
-    if query.floor and not query.required and not mostly_corrected:
+    decided = query.required or (corrected and 2 * corrected > len(terms(query.text)))
+    if query.floor and not decided:
         hits = close_only(hits)
     return in_order(hits) if query.once else hits
 
