@@ -231,6 +231,11 @@ def install(show: bool, remove: bool) -> int:
     )
 )
 @options(
+    replica=option(
+        "--replica", "URL", "with --team: a standby of the database, for searches and pages"
+    )
+)
+@options(
     sign_in=option(
         "--sign-in", "FILE", "with --team: people sign in at a company's provider", path=True
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
 import shutil
 import threading
@@ -22,7 +23,7 @@ from kinen.errors import Busy, KinenError
 from kinen.memory import Memory
 from kinen.postgres.connection import Database
 from kinen.storage import private
-from kinen.team.postgres import PostgresTeam
+from kinen.team.postgres import PostgresTeam, StandbyTeam
 from kinen.team.schema import SERVER_ROLE
 
 T = TypeVar("T")
@@ -38,21 +39,56 @@ leaves most of the time to searches. Erasures do not wait."""
 LONGEST_PAUSE = 10.0
 FOLLOW_SECONDS = 10.0
 """How often copies that nobody reads are brought up to date: erased text goes there, too."""
+STANDBY_SECONDS = 2
+"""How long a standby is waited for."""
+STANDBY_PAUSE = 30.0
+"""How long one that failed is left alone."""
 MOST_COPIES = 64
 STEP_SECONDS = 0.02
 WAIT_SECONDS = 10.0
 """How long a request waits for others of the same space, such as one that makes the copy: threads
 that wait longer would be missing for those who write."""
+log = logging.getLogger("kinen.team")
+
+
+class Standby:
+    """A copy of the database that PostgreSQL keeps, to take the load of reading from it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._due = 0.0
+
+    def team(self, space: str) -> StandbyTeam:
+        """A space as the standby has it."""
+        return StandbyTeam(self._database, space, READER, SERVER_ROLE, reads=True)
+
+    def follows(self, team: StandbyTeam, newest: int, erased: int) -> bool:
+        """Whether it answers, and has what the database has. One that is down is left alone."""
+        if time.monotonic() < self._due:
+            return False
+        try:
+            has, has_erased, _ = team.newest()
+        except KinenError as error:
+            self.failed(error)
+            return False
+        return has >= newest and has_erased >= erased
+
+    def failed(self, error: KinenError) -> None:
+        """Leave it alone for a while."""
+        self._due = time.monotonic() + STANDBY_PAUSE
+        log.warning("the standby is not read: %s", error)
 
 
 class Copy:
     """One space, used by one request of this worker at a time, and by other workers."""
 
-    def __init__(self, folder: str, team: PostgresTeam) -> None:
+    def __init__(self, folder: str, team: PostgresTeam, standby: Standby | None, space: str):
         self.lock = threading.Lock()
         self._folder = folder
         self._held = _hold(folder)
         self._team = team
+        self._standby = standby
+        self._copied = standby.team(space) if standby else None
         root = private.folder(os.path.join(folder, "space"))
         name = os.path.basename(folder)
         config = os.path.join(private.folder(os.path.join(root, ".kinen")), "config.yml")
@@ -68,16 +104,27 @@ class Copy:
             state = self._state()
             if begin - state["looked"] < FRESH_SECONDS:
                 return
-            newest, erased = self._team.newest()
+            newest, erased, epoch = self._team.newest()
             state["looked"] = begin
             due = begin >= state["due"] and newest != state["newest"]
             if due or erased != state["erased"]:
-                self.memory.team.follow(self._team)
+                self._follow(newest, erased, epoch)
                 self.memory.sync()
                 end = time.monotonic()
                 pause = min(LONGEST_PAUSE, PAUSES * (end - begin))
                 state.update(newest=newest, erased=erased, due=end + pause)
             private.write(self._state_file, json.dumps(state))
+
+    def _follow(self, newest: int, erased: int, epoch: str) -> None:
+        """Read the standby where it has all of it, else the database itself."""
+        if self._standby and self._copied and self._standby.follows(self._copied, newest, erased):
+            self._copied.epoch = epoch
+            try:
+                self.memory.team.follow(self._copied)
+                return
+            except KinenError as error:  # such as a query that recovery cancelled
+                self._standby.failed(error)
+        self.memory.team.follow(self._team)
 
     @property
     def _state_file(self) -> str:
@@ -133,8 +180,9 @@ def _locked(file: int, kind: int) -> bool:
 class Mirrors:
     """The copies that a worker has open; the one that was not read for longest goes first."""
 
-    def __init__(self, database: Database, folder: str) -> None:
+    def __init__(self, database: Database, folder: str, standby: Database | None = None) -> None:
         self._database = database
+        self._standby = Standby(standby) if standby else None
         self._folder = private.folder(folder)
         self._copies: dict[str, Copy] = {}
         self._lock = threading.Lock()
@@ -157,7 +205,8 @@ class Mirrors:
             if copy is None:
                 name = sha256(space.encode()).hexdigest()[:16]
                 team = PostgresTeam(self._database, space, READER, SERVER_ROLE)
-                copy = Copy(private.folder(os.path.join(self._folder, name)), team)
+                folder = private.folder(os.path.join(self._folder, name))
+                copy = Copy(folder, team, self._standby, space)
             self._copies[space] = copy
             while len(self._copies) > MOST_COPIES:
                 oldest = self._copies.pop(next(iter(self._copies)))

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 GRACE_SECONDS = 10
 """How long requests under way may take after a signal to stop."""
+STANDBY = "kinen team standby"
+"""The name of its connections there."""
 TRIM_SECONDS = 3600
 PAUSE_SECONDS = 0.5
 """Between the death of a worker and its successor."""
@@ -59,6 +61,8 @@ class Options:
     """How long the audit is kept; 0 for ever."""
     sign_in: Settings | None = None
     """How people sign in at a company's provider."""
+    replica: str = ""
+    """The address of a standby of the database, to read copies of spaces from."""
 
 
 def run(options: Options) -> None:

@@ -19,7 +19,6 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 SCHEMES = ("postgresql://", "postgres://")
 OLDEST_SERVER = 150000
 """The oldest server version that is supported, as `server_version` counts: 15.0."""
-CONNECT_SECONDS = 10
 STATEMENT_SECONDS = 30
 MOST_CONNECTIONS = 8
 WAIT_SECONDS = 10
@@ -113,7 +112,9 @@ class Database:
         application: str = "kinen",
         most: int = MOST_CONNECTIONS,
         seconds: float = STATEMENT_SECONDS,
+        patience: int = WAIT_SECONDS,
     ) -> None:
+        """`patience` are the seconds that a new or free connection may take."""
         self.place = place(url)
         self._url, self.schema = split_schema(url)
         self._settings = {
@@ -127,7 +128,7 @@ class Database:
         }
         self._options: dict[str, Any] = {
             "application_name": application,
-            "connect_timeout": CONNECT_SECONDS,
+            "connect_timeout": patience,
             "options": " ".join(f"-c {name}={value}" for name, value in self._settings.items()),
         }
         self._local_settings = "; ".join(
@@ -137,6 +138,7 @@ class Database:
         if self.schema != SCHEMA:
             self._options["cursor_factory"] = cursor_for(self.schema)
         self._most = most
+        self._patience = patience
         self._pool: ConnectionPool[Connection] | None = None
         self._opening = Lock()
 
@@ -246,7 +248,7 @@ class Database:
             kwargs=self._options,
             min_size=0,
             max_size=self._most,
-            timeout=WAIT_SECONDS,
+            timeout=self._patience,
             # who asks next tries again: waiting longer would only delay the return of the server
             reconnect_timeout=RECONNECT_SECONDS,
             open=True,

@@ -266,16 +266,16 @@ class PostgresTeam:
             ).fetchall()
         return dict(rows)
 
-    def newest(self) -> tuple[int, int]:
-        """The numbers of the newest change and of the newest erasure; 0 without any."""
+    def newest(self) -> tuple[int, int, str]:
+        """The numbers of the newest change and of the newest erasure, 0 without; and the epoch."""
         with self._transaction() as connection:
             row = connection.execute(
                 "SELECT coalesce((SELECT seq FROM kinen.team_space WHERE space = %(space)s), 0),"
                 " coalesce((SELECT max(seq) FROM kinen.team_entry"
-                " WHERE space = %(space)s AND erased), 0)",
+                " WHERE space = %(space)s AND erased), 0), kinen.team_epoch()",
                 {"space": self._space},
             ).fetchone()
-        return (int(row[0]), int(row[1])) if row else (0, 0)
+        return (int(row[0]), int(row[1]), row[2]) if row else (0, 0, "")
 
     def withdraw(self, machine: str) -> int:
         """Take back everything that this person wrote; returns how many entries."""
@@ -296,6 +296,16 @@ class PostgresTeam:
     def close(self) -> None:
         """End the connections."""
         self._database.close()
+
+
+class StandbyTeam(PostgresTeam):
+    """The entries as a standby has them, which follows the database and is only read."""
+
+    epoch = ""
+    """That of the database: in recovery it cannot be computed."""
+
+    def _history(self, connection: Connection) -> tuple[str, int]:
+        return self.epoch, super()._history(connection)[1]
 
 
 def _read(text: str) -> Version | None:

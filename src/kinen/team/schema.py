@@ -233,12 +233,20 @@ CREATE TABLE kinen.team_sign_in (
     expires_at timestamptz NOT NULL
 );
 """
+_VACUUM = """
+-- a fifth of a large table would be dead before PostgreSQL looks
+ALTER TABLE kinen.team_entry SET
+    (autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.02);
+ALTER TABLE kinen.team_audit SET
+    (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_insert_scale_factor = 0.05);
+"""
 MIGRATIONS = (
     Migration(1, "tables", _TABLES),
     Migration(2, "admins and browsers", _ADMINS),
     Migration(3, "members read", _READERS),
     Migration(4, "epoch and fingerprints", _EPOCH),
     Migration(5, "sign-in by a provider", _SIGN_IN),
+    Migration(6, "vacuum", _VACUUM),
 )
 NEWEST = MIGRATIONS[-1].number
 
