@@ -33,7 +33,7 @@ from kinen.team.schema import prepare
 from record import save
 from team import _free_port, figures
 
-LIMIT_SECONDS = 300.0
+LIMIT_SECONDS = 120.0
 POLL_SECONDS = 0.5
 INTERVAL_SECONDS = 30
 """`team.interval` as it comes: decisions are spread over it."""
@@ -100,12 +100,15 @@ def decide(ada: Machine, bob: Machine, number: int, round_: int, seconds: list[f
         ada.run(root, "memories", "add", text)
     begin = time.monotonic()
     told = False
+    start = "nothing of it arrived"
     while not told and time.monotonic() - begin < LIMIT_SECONDS:
         if bob.holds(text):
             start = bob.event(bob.roots[number], "SessionStart", f"b{round_}", source="startup")
             told = text in start and "by ada" in start
         if not told:
             time.sleep(POLL_SECONDS)
+    if not told:
+        print(f"{root.name}, round {round_ + 1}: {start}", file=sys.stderr)
     seconds.append(time.monotonic() - begin if told else float("inf"))
 
 
@@ -145,7 +148,7 @@ def run(options: argparse.Namespace, url: str, folder: Path) -> dict[str, Any]:
                 thread.start()
             for thread in threads:
                 thread.join()
-            print(f"round {round_ + 1}: {sorted(round(each) for each in seconds)}", flush=True)
+            print(f"round {round_ + 1}: {sorted(round(each, 1) for each in seconds)}", flush=True)
     finally:
         for machine in (ada, bob):
             machine.run(machine.roots[0], "daemon", "stop")
