@@ -1,4 +1,4 @@
-"""Parts of the standard library that a hook or a cold search can do without.
+"""Parts of the standard library that a hook or a cold search can do without, and numpy (12 MB).
 
 `re` with `enum`, `functools` and `collections` takes as long as half a bare interpreter, and
 `json` imports it. The names here are those modules to a type checker; at run time each is imported
@@ -7,7 +7,7 @@ by the first use of what is not here.
 
 from __future__ import annotations
 
-__all__ = ["cache", "contextlib", "json", "lru_cache", "re"]
+__all__ = ["cache", "contextlib", "json", "lru_cache", "np", "re"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import json
     import re
     from functools import cache, lru_cache
+
+    import numpy as np
 else:
     from _functools import _lru_cache_wrapper
     from _json import make_scanner
@@ -52,7 +54,7 @@ else:
 
         return loads(text, **options)
 
-    contextlib, json, re = map(Late, ("contextlib", "json", "re"))
+    contextlib, json, np, re = map(Late, ("contextlib", "json", "numpy", "re"))
     json.loads = _loads
 
     def lru_cache(maxsize):

@@ -15,9 +15,8 @@ from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from kinen.memory import Memory
+from kinen.model.late import np
 from kinen.model.records import KINDS, Edge
 from kinen.model.tuples import NamedTuple
 from kinen.render.html import kind_name
