@@ -98,6 +98,7 @@ def photograph(
     with served(Folder(space)) as site:  # type: ignore[arg-type]
         with Memory.open(space) as memory:
             site.space = memory.space.name
+            memory.index.patience = 0
             chosen = pages or every_page(memory)
         tab = Tab(browser, site, viewport={"width": width, "height": height}, color_scheme=scheme)
         for name, (place, query) in chosen.items():

@@ -605,3 +605,58 @@ def test_no_page_is_wider_than_the_screen(
         )
         assert skipped == [], "the keyboard reaches everything"
     tab.close()
+
+
+HEBREW = "תקן את התוויות הריקות בקובץ labels.py"
+ARABIC = "القرار: تُحفظ الجلسات في PostgreSQL"
+FLOW = """([words]) => {
+  const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  const found = [];
+  while (walker.nextNode()) {
+    const at = walker.currentNode.data.indexOf(words);
+    const box = walker.currentNode.parentElement;
+    if (at < 0 || !box.checkVisibility() || box.closest("textarea")) continue;
+    const side = (from) => {
+      const range = document.createRange();
+      range.setStart(walker.currentNode, from);
+      range.setEnd(walker.currentNode, from + 1);
+      return range.getBoundingClientRect().left;
+    };
+    found.push([getComputedStyle(box).direction, side(at) > side(at + 3), box.outerHTML]);
+  }
+  return found;
+}"""
+"""Of each place that shows words: its direction, and whether their first letter is to the right."""
+
+
+def test_text_that_is_written_from_the_right_is_shown_so(chromium: Any, site: Site) -> None:
+    with site.memory() as memory:
+        scope = {"session": "s1", "agent": "claude-code"}
+        capsule = memory.journal.open_capsule(HEBREW, scope=scope)
+        memory.observe(HEBREW, kind="message", scope=scope, provenance={"role": "user"})
+        memory.observe("It is done.", kind="message", scope=scope, provenance={"role": "assistant"})
+        memory.journal.close_capsule(capsule.ref, f"**Outcome**: {ARABIC}")
+        memory.consolidation.remember(ARABIC, type="decision")
+        memory.sync()
+    hebrew, arabic = HEBREW[:8], ARABIC[8:16]
+    tab = Tab(chromium, site)
+    for words, name, query in (
+        (hebrew, "today", {}),
+        (hebrew, "sessions", {}),
+        (hebrew, "session", {"id": "last"}),
+        (hebrew, "search", {"q": HEBREW.split()[2]}),
+        (arabic, "session", {"id": "last"}),
+        (arabic, "knowledge", {}),
+    ):
+        places = tab.open(name, **query).evaluate(FLOW, [words])
+        assert places, (name, words)
+        assert [place for place in places if place[:2] != ["rtl", True]] == [], name
+        assert tab.page.evaluate("getComputedStyle(document.body).direction") == "ltr"
+    page = tab.open("session", id="last", only="all")
+    assert (
+        page.locator(".passage >> text=It is done").evaluate(
+            "item => getComputedStyle(item).direction"
+        )
+        == "ltr"
+    )
+    tab.close()

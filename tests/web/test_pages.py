@@ -12,9 +12,9 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from daemon.served import TOKEN
-from kinen.index.lock import announced
+from kinen.index.lock import announced, sync_lock
 from kinen.model.records import Query
-from web.conftest import served
+from web.conftest import project_memory, served
 from web.demo import fill
 from web.tab import every_page
 
@@ -358,6 +358,22 @@ def test_pages_say_how_far_an_index_or_an_import_is(site: Site) -> None:
             assert words in (page.css_first("a.health").attributes["title"] or "")
             assert site.get("health/data").json() == {"level": "busy", "text": words}
     assert site.get("health/data").json()["level"] == "good"
+
+
+def test_pages_do_not_wait_for_the_first_index(project: Project) -> None:
+    shutil.rmtree(project.root / "sessions")
+    with project_memory(project) as memory:
+        lock = memory.core.file("sync.lock")
+    os.makedirs(os.path.dirname(lock), exist_ok=True)
+    with sync_lock(lock, 0) as progress, served(project) as site:
+        progress("read", 54, 100)
+        page = site.page("today")
+        assert "Nothing is recorded here yet" in page
+        assert "kinen index" not in page, "it runs"
+        for name, fields in (("search", {"q": "redis"}), ("errors", {}), ("graph", {})):
+            page = site.page(name, **fields)
+            assert "One moment" not in page, name
+            assert "reading files, 54 %" in page
 
 
 def test_the_tree_of_files_counts_edits_by_folder(site: Site, session: str) -> None:

@@ -29,6 +29,7 @@ FIRST_SEARCH_SECONDS = 10.0
 """Maximum seconds that the first search of a space embeds before it answers."""
 SHORT_WAIT = 1.0
 """Seconds that are waited for another process without a word."""
+NO_WAIT = 0.2
 FOLLOWED = 500
 """Maximum number of new journal entries that a search indexes itself, in one transaction."""
 FOLLOW_MS = 1000
@@ -66,6 +67,8 @@ class Index:
     def __init__(self, core: Core) -> None:
         self._core = core
         self.sources = Sources(core)
+        self.patience = FIRST_SEARCH_SECONDS
+        """How long a question waits for the first index, if another process makes it."""
 
     def sync(
         self,
@@ -363,7 +366,7 @@ class Index:
         if was_damaged(self._core.reader.db):
             self._report_repair("index.db")
         # Another process may be indexing it: what it has so far is searched, if it has anything.
-        wait = 0.2 if self._core.reader.chunk_count() else FIRST_SEARCH_SECONDS
+        wait = NO_WAIT if self._core.reader.chunk_count() else self.patience
         try:
             report = self.sync(embed=not self.vectors_off, seconds=FIRST_SEARCH_SECONDS, wait=wait)
         except Busy:
@@ -383,7 +386,7 @@ class Index:
         if self._core.reader.meta("root") == spelled(self._core.space.root):
             return []
         try:
-            self.sync(embed=False, wait=0.2)
+            self.sync(embed=False, wait=NO_WAIT)
         except Busy:
             return [LATER_FILES]
         return ["the index had the files of another clone: it was brought up to date"]

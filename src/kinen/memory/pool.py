@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kinen import config
 from kinen.errors import SpaceError
+from kinen.memory.index import NO_WAIT
 from kinen.memory.memory import ASK, Memory
 from kinen.model.tuples import NamedTuple
 from kinen.space import route
@@ -176,6 +177,7 @@ class MemoryPool:
             return slot
         if self.fixed and lane != ASK:
             memory = Memory(memory.space, memory.config)
+        memory.index.patience = NO_WAIT  # others wait behind whoever asks
         self._slots[key] = Slot(memory, asyncio.Lock())
         if slot:
             async with slot.lock:

@@ -161,8 +161,10 @@ class Searcher:
         """Why a record is, or is not, among the hits of a query."""
         rank, hit = self._place(query, record)
         if hit:
-            shown = "it is shown" if rank <= query.limit else f"the first {query.limit} are shown"
-            return Standing(record, rank, hit, f"hit {rank:,}; {shown}")
+            reason = f"shown as hit {rank:,}"
+            if rank > query.limit:
+                reason = f"hit {rank:,}, and only the first {query.limit:,} are shown"
+            return Standing(record, rank, hit, reason)
         filters = [name for name in FILTERS if getattr(query, name)]
         if filters:
             bare = query._replace(**{name: type(getattr(query, name))() for name in filters})

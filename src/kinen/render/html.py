@@ -120,9 +120,16 @@ def groupby_day(sessions: Iterable[tuple[Any, str]]) -> list[tuple[str, list[tup
     return list(days.items())
 
 
+def cut(text: str, limit: int) -> str:
+    """The beginning of a text with its lines, and how much of it is missing."""
+    return (
+        text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit:,} characters more)"
+    )
+
+
 def kind_name(kind: str) -> str:
-    """What a kind of record is called: an observation is a step of a session."""
-    return {"capsule": "session", "observation": "step"}.get(kind, kind)
+    """What a kind of record is called."""
+    return {"capsule": "session", "observation": "event"}.get(kind, kind)
 
 
 def _environment() -> Environment:
@@ -142,6 +149,7 @@ def _environment() -> Environment:
         code=markdown.code_line,
         code_block=markdown.code_block,
         counted=counted,
+        cut=cut,
         duration=duration,
         excerpt=excerpt,
         first_line=first_sentence,

@@ -13,6 +13,8 @@ HEIGHT = 330
 LETTER = 8.0
 """About how wide a letter is."""
 LINE = 16
+LEAST = 6
+"""Letters below which a name that is too long is not shown."""
 
 
 class Tile(NamedTuple):
@@ -37,7 +39,7 @@ def treemap(
     for file, (x, y, width, height) in zip(files, boxes, strict=True):
         name = file.path.rpartition("/")[2]
         room = int((width - 8) / LETTER)
-        label = next((text for text in (name, name.split(".")[0]) if len(text) <= room), "")
+        label = name if len(name) <= room else name[: room - 1] + "…" if room >= LEAST else ""
         title = (
             f"{file.path}: {counted(file.edits, 'edits')} in {counted(file.sessions, 'sessions')}"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,9 +17,10 @@ from kinen.model.journal import Item, Recall
 from kinen.model.records import Record
 from kinen.model.tuples import NamedTuple
 from kinen.render.heat import EPOCH, Counts, Heat, Period, add, heat_map
+from kinen.render.html import cut
 from kinen.render.treemap import treemap
 from kinen.sources.git.messages import readable_message
-from kinen.text import now
+from kinen.text import excerpt, now
 from kinen.verbs.why import known, reason
 from kinen.web.page import Page, Visit
 from kinen.web.records import title_of
@@ -142,12 +144,15 @@ def page(memory: Memory, visit: Visit) -> Page:
         raise NotFound(f"nothing is known of {path}", "Code lists what is")
     lines = memory.reasons.line_origins(path)[1][:LINES] if visit.fields.get("lines") else ()
     edits = memory.records.edits(path)
+    counts = Counter(tag for revision in revisions for tag in revision.tags)
+    common = [tag for tag, count in counts.items() if count == len(revisions)]
     last = {(edit.metadata or {}).get("parent", ""): edit for edit in edits}
     values = {
         "path": path,
         "lines": lines,
         "count": len(revisions),
-        "commits": _commits(memory, visit, revisions, edits),
+        "tags": common,
+        "commits": _commits(memory, visit, revisions, edits, common),
         "companions": companions,
         "sessions": [
             (edit.at, _session(memory, edit)) for parent, edit in reversed(last.items()) if parent
@@ -158,11 +163,16 @@ def page(memory: Memory, visit: Visit) -> Page:
 
 
 def _commits(
-    memory: Memory, visit: Visit, revisions: list[Revision], edits: list[Record]
+    memory: Memory,
+    visit: Visit,
+    revisions: list[Revision],
+    edits: list[Record],
+    common: Collection[str],
 ) -> list[dict[str, Any]]:
     """The commits of a file, newest first: who made them, in which session, why, and what changed.
 
-    A commit belongs to the session with the last recorded edit since the commit before it.
+    A commit belongs to the session with the last recorded edit since the commit before it. Tags
+    that all of them have are not repeated.
     """
     commits = []
     before = ""
@@ -174,8 +184,11 @@ def _commits(
             {
                 "revision": revision,
                 "session": _session(memory, during[-1]) if during else None,
-                "reason": readable_message(revision.message).partition("\n")[2].strip()[:REASON],
-                "patch": memory.git.patch(revision)[:PATCH] if chosen else "",
+                "reason": cut(
+                    readable_message(revision.message).partition("\n")[2].strip(), REASON
+                ),
+                "patch": cut(memory.git.patch(revision), PATCH) if chosen else "",
+                "tags": [tag for tag in revision.tags if tag not in common],
             }
         )
         before = revision.at[:SECOND]
@@ -212,4 +225,5 @@ def why_page(memory: Memory, visit: Visit) -> Page:
     """Why a line, a commit or a memory is there."""
     because = memory.reasons.why(visit.fields.get("target"))
     values = {"because": because, "answer": reason(because), "known": known}
-    return Page(f"Why {because.target}", "why.html", {**values, "readable": readable_message})
+    name = because.target if because.path or not because.text else excerpt(because.text, 100)
+    return Page(f"Why {name}", "why.html", {**values, "readable": readable_message})

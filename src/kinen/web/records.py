@@ -48,6 +48,8 @@ EDGES = {
     "refs": ("refers to", "referred to by"),
 }
 """What an edge is called, seen from its source and from its target."""
+CHANGES = {"A": "added", "D": "deleted", "R": "renamed", "C": "copied", "T": "type"}
+"""What a commit did with a file, by git's letter; a file that was edited goes without saying."""
 
 
 def page(memory: Memory, visit: Visit) -> Page:
@@ -149,6 +151,8 @@ def _edges(
             groups.setdefault("broken links", {})["", edge.written, ""] = None
             continue
         words = edge.sentence or (edge.text if edge.text != edge.written else "")
+        if edge.type == "touches":
+            words = CHANGES.get(edge.text[:1], "")
         item = (other, title_of(memory, other), excerpt(visible_line(words), 200))
         groups.setdefault(heading, {})[item] = None
     return {heading: list(items) for heading, items in groups.items()}

@@ -166,12 +166,20 @@ def hit_view(visit: Visit, hit: Hit, query_terms: Sequence[str]) -> dict[str, An
     change: dict[str, object] = {"around": "" if chosen else hit.chunk.id}
     if visit.is_all:
         change = {"context": "" if visit.fields.get("context") else AROUND}
-    parent = (record.metadata or {}).get("parent")
+    about = record.metadata or {}
+    parent = about.get("parent")
+    title = hit_title(hit)
+    lead = ""
+    if record.kind in ("memory", "capsule", "summary") or about.get("event") == "message":
+        first, _, rest = title.partition(": ")
+        lead = first if rest else ""
+        title = rest or title
     sides = (("before it", hit.before[-AROUND:]), ("after it", hit.after[:AROUND]))
     return {
         "hit": hit,
         "group": f"{space} {parent or record.path or record.ref}",
-        "title": hit_title(hit),
+        "lead": "" if record.kind == "capsule" else lead,
+        "title": title,
         "url": visit.record(record.ref, line, space),
         "place": f"{name}:{line}" if line else name,
         "parent": str(parent or ""),

@@ -15,6 +15,8 @@ from kinen.web.records import title_of
 
 MOST_ENTRIES = 100
 """Entries of a session start that are listed."""
+LISTED = 10
+"""Entries that are shown of those that fit, and of those that do not, before one asks for more."""
 MOST_SENT = 100
 FILTERS = ("session", "agent", "event", "since")
 DONE = {"hidden": "Dropped: agents are not told of it any more."}
@@ -45,6 +47,7 @@ def page(memory: Memory, visit: Visit) -> Page:
             (ref, title_of(memory, ref), cites(brief, ref), ref in pinned)
             for ref in refs[:MOST_ENTRIES]
         ],
+        "listed": LISTED,
         "done": DONE,
         "recall": recall,
         "tiers": _tiers(recall),

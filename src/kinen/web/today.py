@@ -88,6 +88,7 @@ def _values(
         "later": _place(visit, period, later) if period.last < period.today else "",
         "sessions": happened.sessions,
         "full": len(sessions) >= (MOST if period.days <= DAYS else LATEST),
+        "most_commits": MOST,
         "totals": {
             name: sum(getattr(session, name) for session in sessions)
             for name in ("seconds", "prompts", "edits", "commands", "errors")
