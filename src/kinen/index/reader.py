@@ -489,8 +489,8 @@ class Reader:
             " USING fts5vocab(temp, stemming, instance)"
         )
         self.db.execute("DELETE FROM temp.stemming")
-        marks = ", ".join(["(?)"] * len(words))
         if words:
+            marks = ", ".join(["(?)"] * len(words))
             self.db.execute(f"INSERT INTO temp.stemming VALUES {marks}", words)
         rows = self.db.execute("SELECT doc, MIN(term) FROM temp.stems GROUP BY doc").fetchall()
         return {words[doc - 1]: str(term) for doc, term in rows}

@@ -1,8 +1,7 @@
 """Parts of the standard library that a hook or a cold search can do without, and numpy (12 MB).
 
-`re` with `enum`, `functools` and `collections` takes as long as half a bare interpreter, and
-`json` imports it. The names here are those modules to a type checker; at run time each is imported
-by the first use of what is not here.
+`re` with `enum`, `functools` and `collections` takes as long as half a bare interpreter, and `json`
+imports it. To a type checker the names are those modules; each is imported by its first use.
 """
 
 from __future__ import annotations
