@@ -12,9 +12,11 @@ embedding of the question takes.
 from __future__ import annotations
 
 import contextlib
+import os
 import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -129,6 +131,27 @@ def ask(database: Database, text: str, vector: Any, count: int) -> tuple[float, 
         return took, int((row.fetchone() or (0,))[0])
 
 
+def server_seconds(database: Database) -> float:
+    """The processor time that the server has used, all of its processes together."""
+    with database.transaction() as connection:
+        row = connection.execute("SELECT pg_backend_pid()").fetchone()
+    assert row is not None
+    main = int(_stat(row[0])[1])
+    processes = [path.name for path in Path("/proc").glob("[0-9]*")]
+    ticks = sum(int(part) for part in _stat(main)[11:15])  # with those of ended processes
+    for process in processes:
+        with contextlib.suppress(OSError):
+            stat = _stat(process)
+            if int(stat[1]) == main:
+                ticks += int(stat[11]) + int(stat[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _stat(process: int | str) -> list[str]:
+    """The state of a process and what follows it: parent, …, user and system time."""
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+
+
 def measured(database: Database, count: int, searches: int) -> dict[str, Any]:
     """Latency of searches of some spaces: alone, and several at once."""
     request = list(zip(growth.questions(), growth.unit_vectors(growth.QUERIES, 5), strict=True))
@@ -142,11 +165,14 @@ def measured(database: Database, count: int, searches: int) -> dict[str, Any]:
     one(-1)  # reads the pages
     figures: dict[str, Any] = {}
     for name, at_once in (("alone", 1), (f"{AT_ONCE} at once", AT_ONCE)):
+        before = server_seconds(database)
         with ThreadPoolExecutor(at_once) as pool:
             answers = list(pool.map(one, range(searches)))
+        used = server_seconds(database) - before
         failures = [answer for answer in answers if isinstance(answer, str)]
         done = sorted(answer for answer in answers if not isinstance(answer, str))
         figures[name] = {"searches": len(done), "failed": len(failures)}
+        figures[name]["server's CPU ms a search"] = round(used / searches * 1000)
         if done:
             figures[name]["p50 ms"] = round(statistics.median(took for took, _ in done) * 1000, 1)
             figures[name]["p95 ms"] = round(done[int(len(done) * 0.95)][0] * 1000, 1)
@@ -176,6 +202,7 @@ def run(count: int, chunks: int, words: int, asked: list[int], searches: int) ->
         began = time.perf_counter()
         fill(database, count, chunks)
         put("load s", round(time.perf_counter() - began, 1))
+        put("load average of the machine", round(os.getloadavg()[0], 1))
         began = time.perf_counter()
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("VACUUM ANALYZE")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -48,13 +49,14 @@ class Bouncer:
         parts = conninfo.conninfo_to_dict(url)
         self._folder = folder
         self._port = free_port()
+        self._more = more
+        self._parts = parts
         user = f"{parts['user']}:{parts['password']}"
         self.url = f"postgresql://{user}@localhost:{self._port}/{parts['dbname']}"
         if more == TLS:
             subprocess.run(CERTIFICATE.split(), cwd=folder, check=True, capture_output=True)
             self.url += f"?sslmode=verify-full&sslrootcert={folder}/cert"
-        ini = INI.format(**parts, own=self._port, folder=folder, more=more.format(folder))
-        (folder / "ini").write_text(ini)
+        self._configure()
         (folder / "users").write_text(f'"{parts["user"]}" "{parts["password"]}"\n')
         self._identity: dict[str, Any] = {}
         if os.getuid() == 0:  # it refuses root
@@ -62,6 +64,17 @@ class Bouncer:
                 shutil.chown(path, "nobody")
             self._identity = {"user": "nobody", "extra_groups": []}
         self.process = self.start()
+
+    def _configure(self) -> None:
+        more = self._more.format(self._folder)
+        text = INI.format(**self._parts, own=self._port, folder=self._folder, more=more)
+        (self._folder / "ini").write_text(text)
+
+    def point_to(self, port: int) -> None:
+        """Ask the server at another port of the same host from now on."""
+        self._parts["port"] = str(port)
+        self._configure()
+        self.process.send_signal(signal.SIGHUP)
 
     def start(self) -> subprocess.Popen[bytes]:
         with (self._folder / "log").open("ab") as log:

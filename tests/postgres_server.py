@@ -147,7 +147,8 @@ def _start_from(programs: Path, folder: Path) -> str:
     home.mkdir()
     identity: dict[str, object] = {}
     # of a wheel they look for their libraries beside the package
-    libraries = next(programs.parents[2].glob("*.libs"), programs.parent / "lib")
+    package = programs.parents[1]
+    libraries = next(package.parent.glob(f"{package.name}.libs"), programs.parent / "lib")
     if os.getuid() == 0:  # an ordinary user may not see into root's environment
         for source, name in ((programs.parent, "install"), (libraries, "libs")):
             shutil.copytree(source, folder / name, symlinks=True)
