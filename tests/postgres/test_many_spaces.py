@@ -25,6 +25,7 @@ from kinen.postgres.vectors import PostgresScan
 from kinen.postgres.writer import PostgresWriter
 from kinen.team import members
 from kinen.team import schema as team
+from kinen.team.roles import check
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -155,7 +156,9 @@ def test_a_login_searches_the_spaces_that_it_was_given(
     config = load(str(tmp_path), overrides={"index.embedding_provider": "none"})
     try:
         with Database(postgres_url) as database:
+            prepare(database)
             team.prepare(database)
+            assert check(database, team.MIGRATIONS).needed == []
             prepare(database)
             fill(database, "a", range(4))
             fill(database, "b", range(6))

@@ -124,9 +124,10 @@ def _of_others(connection: Connection, schema: str) -> list[str]:
             AND NOT pg_has_role(relowner, 'USAGE')
         UNION ALL SELECT 'FUNCTION ' || oid::regprocedure FROM pg_proc
         WHERE pronamespace = to_regnamespace(%(schema)s) AND NOT pg_has_role(proowner, 'USAGE')
+            AND proowner IS DISTINCT FROM to_regrole(%(words)s)
         ORDER BY 1
         """,
-        {"schema": schema},
+        {"schema": schema, "words": f"{schema}_words"},
     )
     return [name for (name,) in rows]
 
