@@ -179,10 +179,13 @@ def _parts(blobs: list[bytes], rows: list[tuple[int, int]], *, coded: bool) -> I
 
     stripes = [rows[start : start + _STRIPE] for start in range(0, len(rows), _STRIPE)]
     yield np.array([chunk for chunk, _ in rows], dtype="<i8").tobytes()
+    codes = []
     for stripe in stripes:
-        yield _stripe(blobs, stripe).tobytes()
-    for stripe in stripes if coded else ():
-        yield np.packbits(_stripe(blobs, stripe) > 0, axis=1).tobytes()
+        block = _stripe(blobs, stripe)
+        if coded:
+            codes.append(np.packbits(block > 0, axis=1).tobytes())
+        yield block.tobytes()
+    yield from codes
 
 
 def _stripe(blobs: list[bytes], rows: list[tuple[int, int]]) -> Any:

@@ -388,11 +388,18 @@ class Writer:
 
     def pending(self, embedded: set[str]) -> list[str]:
         """Digests that have no vector yet: the newest first, in blocks sorted by length."""
-        rows = self.db.execute(
-            "SELECT c.digest, MAX(r.at), MAX(LENGTH(c.body)) FROM chunks c"
-            " JOIN records r ON r.id = c.record GROUP BY c.digest ORDER BY 2 DESC, 1"
-        )
-        waiting = [(-length, content) for content, _, length in rows if content not in embedded]
+        missing = sorted(self.digests() - embedded)
+        rows: list[tuple[str, str, int]] = []
+        for at in range(0, len(missing), BLOCK):
+            rows += self.db.execute(
+                "SELECT c.digest, MAX(r.at), MAX(LENGTH(c.body)) FROM chunks c"
+                " JOIN records r ON r.id = c.record"
+                " WHERE c.digest IN (SELECT value FROM json_each(?)) GROUP BY c.digest",
+                (json.dumps(missing[at : at + BLOCK]),),
+            )
+        rows.sort()
+        rows.sort(key=lambda row: row[1], reverse=True)
+        waiting = [(-length, content) for content, _, length in rows]
         blocks = (waiting[at : at + BLOCK] for at in range(0, len(waiting), BLOCK))
         return [content for block in blocks for _, content in sorted(block)]
 

@@ -428,12 +428,15 @@ class Index:
 
     def counts(self) -> Counts:
         """How many documents, chunks, links and vectors the index has."""
+        from kinen.memory.embedding import is_complete
+
         core = self._core
         vectors = 0
         with contextlib.suppress(EmbedError):
             if core.next_embedder is not None:
-                cached = core.cache.digests(core.next_embedder.fingerprint)
-                if cached:
+                if is_complete(core, core.next_embedder):
+                    vectors = core.reader.chunk_count()
+                elif cached := core.cache.digests(core.next_embedder.fingerprint):
                     vectors = sum(digest in cached for digest in core.reader.digests())
         return core.reader.counts(vectors)
 
