@@ -90,9 +90,8 @@ class Scan(NamedTuple):
         apart = np.empty(len(codes), dtype=np.uint16)
         for start in range(0, len(codes), _STRIPE):
             stripe = codes[start : start + _STRIPE]
-            apart[start : start + _STRIPE] = np.bitwise_count(stripe ^ code).sum(
-                axis=1, dtype=np.uint16
-            )
+            bits = np.bitwise_count(stripe ^ code)
+            apart[start : start + _STRIPE] = np.einsum("ij->i", bits, dtype=np.uint16)
         best = np.sort(np.argpartition(apart, min(k, len(apart) - 1))[:k])
         return best if rows is None else rows[best]
 
