@@ -62,6 +62,7 @@ SLOW_HOOKS = {"hooks/background.py"}
 
 RARELY_SEARCHED = {
     *("typing", "dataclasses", "datetime", "inspect", "subprocess", "markdown_it"),
+    *("re", "json", "threading"),
     *("kinen.model.documents", "kinen.model.journal"),
     *("kinen.ipc.client", "kinen.journal.write", "kinen.privacy.masking", "kinen.recall.spelling"),
     *("kinen.render.graph", "kinen.render.json", "kinen.storage.inside"),
@@ -276,7 +277,7 @@ def loaded_by(tmp_path: Path, *words: str) -> set[str]:
     (space / ".kinen").mkdir(parents=True, exist_ok=True)
     note = space / "a.md"
     if not note.exists():
-        note.write_text("# Tea\n\nThe kettle is on.\n")
+        note.write_text("# Tea\n\n- The kettle — “Old Faithful” — is on.\n")
     return loaded(
         "import contextlib, io, os\n"
         f"os.environ['KINEN_HOME'] = {str(tmp_path / 'home')!r}\n"
@@ -311,6 +312,10 @@ def test_importing_a_surface_loads_nothing_heavy() -> None:
     assert not loaded("import kinen.cli, kinen.memory, kinen.render") & set(HEAVY)
 
 
+def test_a_daemon_at_rest_has_neither_numpy_nor_a_model() -> None:
+    assert not loaded("import kinen.http.app") & {"numpy", "onnxruntime", "tokenizers"}
+
+
 def test_a_full_text_search_loads_nothing_that_slows_its_start(tmp_path: Path) -> None:
     search = ("search", "--fulltext", "kettle")
     log = ("log", "the pot is warm")
@@ -320,6 +325,7 @@ def test_a_full_text_search_loads_nothing_that_slows_its_start(tmp_path: Path) -
     loaded_by(tmp_path, *search)  # begins to follow the journal
     loaded_by(tmp_path, *log)
     needed = {"typing", "kinen.journal.write", "kinen.model.documents", "kinen.model.journal"}
+    needed |= {"re", "json"}
     assert not loaded_by(tmp_path, *search) & ({*HEAVY, *RARELY_SEARCHED} - needed)
 
 
