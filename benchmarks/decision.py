@@ -103,7 +103,8 @@ def decide(ada: Machine, bob: Machine, number: int, round_: int, seconds: list[f
     start = "nothing of it arrived"
     while not told and time.monotonic() - begin < LIMIT_SECONDS:
         if bob.holds(text):
-            start = bob.event(bob.roots[number], "SessionStart", f"b{round_}", source="startup")
+            again = f"b{round_} {time.monotonic()}"  # a session is told once
+            start = bob.event(bob.roots[number], "SessionStart", again, source="startup")
             told = text in start and "by ada" in start
         if not told:
             time.sleep(POLL_SECONDS)
