@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +22,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SPACE = "hooks"
+NINE_HOURS_AHEAD = """
+import time
+seconds, nanoseconds = time.time, time.time_ns
+time.time = lambda: seconds() + 9 * 3600
+time.time_ns = lambda: nanoseconds() + 9 * 3600 * 10**9
+"""
 DECISION = "We decided to use SKIP LOCKED for the payment queue."
 
 
@@ -72,6 +82,44 @@ def test_a_decision_of_a_colleague_is_told_at_the_next_start_without_any_command
             (SPACE,),
         ).fetchone()
     assert audit == (0,), "an empty pull is not written down"
+
+
+def test_a_clock_that_is_ahead_does_not_put_a_decision_first(
+    kinen: Any, tmp_path: Path, server: str, database: Database
+) -> None:
+    space = "clocks"
+    people = {
+        name: Person(kinen, tmp_path, name, server, token(database, name, space), space)
+        for name in ("ada", "bob", "cem")
+    }
+
+    (tmp_path / "sitecustomize.py").write_text(NINE_HOURS_AHEAD)
+
+    def ahead(*words: str, cwd: Path, stdin: str, **env: str) -> Any:
+        line = [sys.executable, "-m", "kinen", *words]
+        done = subprocess.run(
+            line,
+            cwd=cwd,
+            env={**os.environ, **env, "PYTHONPATH": str(tmp_path)},
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return SimpleNamespace(code=done.returncode, out=done.stdout, err=done.stderr)
+
+    def summaries() -> int:
+        page = PostgresTeam(database, space, "x").pull(0, 1000, erased=False)
+        return sum(version.noun == "summary" for version in page.versions)
+
+    people["bob"]._kinen = ahead
+    for count, (name, colour) in enumerate((("bob", "teal"), ("cem", "crimson")), 1):
+        people[name].session(f"{name}1", "colour the button", f"We decided that it is {colour}.")
+        until(lambda count=count: summaries() == count)
+        assert people["ada"].run("sync").code == 0
+    told = people["ada"].event("SessionStart", "a1", source="startup")
+    assert told.count("by bob") == told.count("by cem") == 1, told
+    assert told.index("crimson") < told.index("teal"), told
 
 
 def test_a_failure_is_told_by_status_and_doctor(people: list[Person]) -> None:

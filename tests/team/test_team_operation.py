@@ -119,7 +119,7 @@ def test_the_containers_start_what_the_command_line_knows(ask: Any) -> None:
     install = next(line for line in text.splitlines() if line.startswith("RUN pip install"))
     extras = re.search(r"/src\[([a-z,]+)\]", install)
     assert extras
-    assert set(extras[1].split(",")) == {"http", "postgres"}
+    assert set(extras[1].split(",")) == {"team"}
     entry = yaml.safe_load(text.partition("ENTRYPOINT ")[2])
     assert entry[0] == "kinen"
     assert ask(*entry[1:]).err.startswith("kinen: no database for the team")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,10 +11,12 @@ import postgres_server
 from kinen.postgres.connection import Database
 from kinen.team.postgres import PostgresTeam
 from kinen.team.schema import prepare
-from team_service import SPACE, ended, observation, start, token
+from sign_in_service import SECRET, Missing, OpenProvider
+from team_service import SPACE, ended, free_port, observation, start, token
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 from web.tab import CHROMIUM, SECONDS
@@ -75,3 +78,51 @@ def test_a_colleague_signs_in_searches_and_signs_out(
     page.wait_for_url("**/sign-in")
     context.close()
     assert problems == []
+
+
+def test_somebody_signs_in_at_a_provider_and_out_again(
+    chromium: Any,  # noqa: F811
+    postgres_server_url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    port = free_port()
+    address = f"http://localhost:{port}"
+    try:
+        provider = OpenProvider(tmp_path, address)
+    except Missing as error:
+        pytest.skip(f"no OpenID provider: {error}")
+    provider.set_groups(ada=["developers"])
+    provider.start()
+    settings = {"url": address, "issuer": provider.issuer, "client": "kinen"}
+    settings |= {"groups": {"developers": {"spaces": [SPACE]}}}
+    file = tmp_path / "sign-in.yml"
+    file.write_text(json.dumps(settings))
+    monkeypatch.setenv("KINEN_SIGN_IN_SECRET", SECRET)
+    url = postgres_server.create_database(postgres_server_url)
+    process, _ = start(url, "--sign-in", str(file), "--host", "localhost", port=port)
+    context = chromium.new_context()
+    page = context.new_page()
+    page.set_default_timeout(SECONDS)
+    try:
+        page.goto(address)
+        page.click("text=Sign in with localhost")
+        page.fill("input[name=login]", "ada")
+        page.fill("input[name=password]", "any")
+        page.click("button[type=submit]")
+        page.click("button:has-text('Continue')")
+        page.wait_for_url("**/today")
+        page.click("text=Sign out")
+        page.click("text=Sign out of localhost too")
+        page.click("button:has-text('Yes, sign me out')")
+        page.wait_for_url(f"{address}/web/sign-in")
+        page.goto(f"{address}/web/")
+        page.wait_for_url("**/sign-in")
+        page.click("text=Sign in with localhost")
+        page.wait_for_selector("input[name=login]")
+    finally:
+        context.close()
+        provider.stop()
+        process.terminate()
+        ended(process)
+        postgres_server.drop_database(postgres_server_url, url)

@@ -124,6 +124,11 @@ def _schema() -> dict[str, Any]:
         "/readyz": {
             "get": _operation("Whether the database answers", {"type": "object"}, space=False)
         },
+        "/v1/team/sign-in": {
+            "get": _operation(
+                "The provider where people sign in, or null", _object(provider={}), space=False
+            )
+        },
         "/v1/search": {
             "get": _operation("Search a space by words", hits, parameters=(words,)),
             "post": _operation("Search a space by words", hits, body=search),

@@ -147,7 +147,9 @@ class Start:
         cited = [*dict.fromkeys(filter(None, cited))]
         sources = sources_of(self.db, cited, self.index, self.admission)
         for entry in entries:
-            entry.who = f"{entry.who}{sources.get(entry.ref, '')}".strip()
+            source = sources.get(entry.ref, "")
+            if source not in entry.who:  # a session's has its person
+                entry.who = f"{entry.who}{source}".strip()
         hint = self.admission.hint() if hints else ""
         text = brief(
             entries, plan, pins, budget, overview=overview, issue=issue, sources=sources, hint=hint
