@@ -40,6 +40,8 @@ GUIDE: Pages = {
     "health": ("health", {}),
 }
 SIZE = (900, 560)
+HEIGHTS = {"today": 1010}
+"""Of pictures of the guide that show more."""
 SIZES = ((1280, 900), (390, 844))
 SCHEMES = ("light", "dark")
 TALLEST = 2_400
@@ -110,7 +112,9 @@ def photograph(
                     page.locator("#graph").evaluate("item => item.scrollIntoView()")
             page.wait_for_timeout(300)
             options: dict[str, Any] = {}
-            if not pages:
+            if pages:
+                page.set_viewport_size({"width": width, "height": HEIGHTS.get(name, height)})
+            else:
                 tall = min(page.evaluate("document.documentElement.scrollHeight"), TALLEST)
                 options["clip"] = {"x": 0, "y": 0, "width": width, "height": tall}
             page.screenshot(path=names.format(name), full_page=not pages, **options)

@@ -7,8 +7,10 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from selectolax.lexbor import LexborHTMLParser
 
 from team_service import Person, token
+from web.conftest import Site, served
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -130,3 +132,37 @@ def test_edits_of_one_person_are_one_memory_and_are_undone_one_by_one(people: li
     for words in (DECISION, HERS, DECISION):
         assert ada.run("memories", "undo").code == 0
         assert [memory["content"] for memory in listed(ada)] == [words]
+
+
+def test_a_page_shows_edits_of_two_people_and_settles_them(
+    people: list[Person], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, bob = people
+    edit(ada, HERS)
+    his = edit(bob, HIS)
+    sync(ada, bob)
+    for name, value in ada.env.items():
+        monkeypatch.setenv(name, value)
+    with served(ada) as site:  # type: ignore[arg-type]
+        site.space = "shop"
+        page = site.page("knowledge")
+        row = LexborHTMLParser(page).css_first("#memories li")
+        words = " ".join(row.text().split())
+        assert HIS in words
+        assert f"also edited by ada: {HERS}" in words
+        token = Site.token_of(page)
+        assert site.post("knowledge/merge", token=token, ref=his).status_code == 303
+        page = site.page("knowledge", done="merged", ref=his, undo="restore")
+        assert HIS in page
+        assert "also edited" not in page
+        sync(ada, bob)
+        assert "also" not in listed(bob)[0]
+        # what a colleague forgot while it was edited is a question
+        assert bob.run("memories", "forget", his).code == 0
+        edit(ada, HERS)
+        sync(ada, bob)
+        page = site.page("knowledge")
+        assert "forgotten by bob while it was edited" in page
+        (kept,) = listed(ada)
+        assert site.post("knowledge/restore", token=token, ref=kept["ref"]).status_code == 303
+        assert "forgotten by bob" not in site.page("knowledge")

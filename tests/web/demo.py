@@ -17,7 +17,7 @@ DAY = 86_400_000
 AGES = (20 * 24 * 60, 45, 5)
 """Minutes since each commit of the demo: the second ends the session about labels."""
 LABELS = "fix the blank labels"
-EARLIER: tuple[tuple[int, str, str, tuple[tuple[str, str], ...]], ...] = (
+EARLIER: tuple[tuple[float, str, str, tuple[tuple[str, str], ...]], ...] = (
     (
         12,
         "gemini",
@@ -40,6 +40,75 @@ EARLIER: tuple[tuple[int, str, str, tuple[tuple[str, str], ...]], ...] = (
             ("message", "Decision: the pool of connections is 60 wide."),
         ),
     ),
+    (
+        2.2,
+        "gemini",
+        "tariffs of three carriers",
+        (
+            ("message", "Put the tariffs of our carriers into one table."),
+            (
+                "file_diff",
+                "Tool: Edit\nFile: carriers/tariffs.py\n- PRICES = {}\n+ PRICES = read()",
+            ),
+            ("file_diff", "Tool: Edit\nFile: carriers/tariffs.csv\n+ north,2kg,4.90"),
+            ("command", "$ pytest -q tests/carriers\n8 passed"),
+            (
+                "message",
+                (
+                    "Decision: tariffs are a CSV file, because the sales team edits them."
+                    "\n\nNext: ask Mira for the tariffs of the third carrier."
+                ),
+            ),
+        ),
+    ),
+    (
+        1.3,
+        "claude-code",
+        "parcels without a weight",
+        (
+            ("message", "Orders without a weight stop the whole batch. Skip and report them."),
+            (
+                "file_diff",
+                "Tool: Edit\nFile: orders/batch.py\n- raise NoWeight\n+ skipped.append(order)",
+            ),
+            ("command", "$ pytest -q tests/orders\n1 failed: test_report_lists_skipped"),
+            ("file_diff", "Tool: Edit\nFile: orders/report.py\n- orders\n+ orders + skipped"),
+            ("command", "$ pytest -q tests/orders\n5 passed"),
+            ("message", "Decision: a batch goes on without an order that has no weight."),
+        ),
+    ),
+    (
+        0.35,
+        "gemini",
+        "addresses in Iceland",
+        (
+            ("message", "Addresses without a postcode are refused. Iceland has some."),
+            ("file_diff", "Tool: Edit\nFile: orders/address.py\n- required\n+ optional"),
+            ("file_diff", "Tool: Edit\nFile: labels/render.py\n- line(code)\n+ line(code or city)"),
+            (
+                "message",
+                (
+                    "Addresses may lack a postcode; the label then shows the city."
+                    "\n\nNext: print an Icelandic label on the real printer."
+                ),
+            ),
+        ),
+    ),
+    (
+        0.2,
+        "claude-code",
+        "speed of the nightly batch",
+        (
+            ("message", "The nightly batch takes 40 minutes. Find out where."),
+            ("command", "$ python -m cProfile orders/batch.py\n31 min in carriers/quote.py"),
+            (
+                "file_diff",
+                "Tool: Edit\nFile: carriers/quote.py\n- for order in orders\n+ quote_all",
+            ),
+            ("command", "$ pytest -q tests/carriers\n8 passed"),
+            ("message", "Decision: quotes are asked for 50 orders at a time, the carrier's limit."),
+        ),
+    ),
 )
 
 
@@ -59,7 +128,7 @@ def fill(project: Project) -> None:
             project.git("commit", "-q", "-m", message)
     with Memory.open(project.root) as memory:
         for days, agent, intent, events in EARLIER:
-            record_session(memory, agent, intent, events, at - days * DAY)
+            record_session(memory, agent, intent, events, at - round(days * DAY))
         record_session(memory, "claude-code", LABELS, EVENTS, at - DAY // 24)
         memory.consolidation.consolidate()
         memory.sync()
