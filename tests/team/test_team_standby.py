@@ -185,3 +185,14 @@ def test_a_standby_that_takes_over_gets_back_what_it_lacks(
     with Database(standby.url) as database:
         held = PostgresTeam(database, "shop", "x").pull(0, 1000, erased=False).versions
     assert len(held) == len(state(held)) == 25
+
+
+def test_an_index_is_searched_on_a_standby(
+    standby: Standby, postgres_server_url: str, postgres_url: str, kinen: Any, space: Path
+) -> None:
+    (space / "kettle.md").write_text("# Kettle\n\nThe kettle has a lid.\n")
+    kinen("init")
+    assert kinen("index", "--engine", postgres_url).code == 0
+    standby.until_replayed(postgres_server_url)
+    for words in (("--fulltext", "kettle"), ("--space", "all", "what has a lid")):
+        assert "kettle.md" in kinen("search", "--engine", standby.url, *words).out
