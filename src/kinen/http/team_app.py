@@ -7,6 +7,7 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -25,6 +26,7 @@ from kinen.http.guard import PAGES, Receive, Refused, Scope, Send
 from kinen.http.team_gate import LIMITS, Gate, Limits, failure, refusal
 from kinen.http.team_metrics import Metrics
 from kinen.http.team_mirror import Mirrors
+from kinen.http.team_news import News
 from kinen.http.team_pages import TeamPages
 from kinen.http.team_schema import SCHEMA
 from kinen.memory import Memory
@@ -47,6 +49,10 @@ BODY_BYTES = 32 << 20
 SIGN_IN = "/v1/team/sign-in"
 SIGN_IN_BYTES = 64 << 10
 """Of a body that is read without a token."""
+NEWS = "/v1/team/news"
+NEWS_BYTES = 1 << 20
+MOST_SPACES = 1000
+"""Of a machine that waits for news."""
 SPACE_LENGTH = 200
 OLDEST_PROTOCOL = 1
 MOST_SIGN_INS = 8
@@ -94,6 +100,7 @@ class TeamServer:
         self._limits = limits
         self._gate = Gate(database, limits)
         self._mirrors = mirrors
+        self.news = News(database)
         self._sign_in: SignIn | None = None
         if sign_in:
             from kinen.http.team_sign_in import SignIn
@@ -117,6 +124,7 @@ class TeamServer:
             Route("/v1/team/compare", self._endpoint("read", self._compare)),
             Route("/v1/team/push", self._endpoint("write", self._push), methods=["POST"]),
             Route("/v1/team/withdraw", self._endpoint("write", self._withdraw), methods=["POST"]),
+            Route(NEWS, self._await_news, methods=["POST"]),
         ]
         limiter = CapacityLimiter(MOST_SIGN_INS)
         if self._sign_in:
@@ -155,7 +163,8 @@ class TeamServer:
             await send(message)
 
         try:
-            with self._metrics.in_progress():
+            waits = scope["type"] == "http" and scope["path"] == NEWS
+            with nullcontext() if waits else self._metrics.in_progress():
                 await app(scope, receive, answer)
         finally:
             self._metrics.pool(self._database.pool_stats())
@@ -203,6 +212,22 @@ class TeamServer:
             return response
 
         return handle
+
+    async def _await_news(self, request: Request) -> Response:
+        """Which of some spaces changed, as soon as one does: no thread and no connection waits."""
+        start = time.perf_counter()
+        try:
+            token = await to_thread.run_sync(self._token, request)
+            request.state.about |= {"person": token.person, "token": token.id}
+            seen, seconds = _seen(await _body(request, NEWS_BYTES))
+            open_ = {name: state for name, state in seen.items() if token.allows("read", name)}
+            news = await self.news.wait(open_, seconds) if open_ else {}
+            refused = [name for name in seen if name not in open_]
+            response: Response = JSONResponse({"news": news, "refused": refused})
+        except (KinenError, Refused) as error:
+            response = _failed(request, error)
+        self._metrics.count(NEWS, response.status_code, time.perf_counter() - start)
+        return response
 
     def _open_endpoint(
         self, act: Callable[[dict[str, Any]], dict[str, Any]], limiter: CapacityLimiter
@@ -402,9 +427,26 @@ async def _body(request: Request, most: int = BODY_BYTES) -> Any:
     return body
 
 
+def _seen(body: dict[str, Any]) -> tuple[dict[str, str], float]:
+    """The spaces that a machine asks for, as it saw them last, and how long it waits."""
+    seen = body.get("seen")
+    seconds = body.get("wait", 0)
+    if type(seen) is not dict or not 0 < len(seen) <= MOST_SPACES:
+        raise Refused(400, f"seen is not an object of 1 to {MOST_SPACES:,} spaces")
+    if not all(type(state) is str and _is_name(name) for name, state in seen.items()):
+        raise Refused(400, "seen has what is not the name or the state of a space")
+    if type(seconds) not in (int, float) or not seconds >= 0:
+        raise Refused(400, "wait is not a number of seconds")
+    return seen, seconds
+
+
+def _is_name(space: str) -> bool:
+    return len(space) <= SPACE_LENGTH and space.isprintable()
+
+
 def _space(request: Request) -> str:
     space = unquote(request.headers.get("x-kinen-space", ""))
-    if len(space) > SPACE_LENGTH or not space.isprintable():
+    if not _is_name(space):
         raise Refused(400, "X-Kinen-Space is not the name of a space")
     return space
 

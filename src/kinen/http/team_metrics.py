@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 PATHS = (
     "/v1/team/push /v1/team/pull /v1/team/fetch /v1/team/compare /v1/team/withdraw /v1/team/me"
-    " /v1/team/sign-in /v1/search /metrics /web/"
+    " /v1/team/news /v1/team/sign-in /v1/search /metrics /web/"
 ).split()
 BOUNDS = (0.005, 0.02, 0.1, 0.5, 2.0)
 """Seconds of the buckets of request times."""

@@ -151,6 +151,14 @@ def _schema() -> dict[str, Any]:
                 parameters=(one_range,),
             )
         },
+        "/v1/team/news": {
+            "post": _operation(
+                "Which spaces changed since a machine saw them; waits until one does",
+                _object(news=digests, refused={"type": "array", "items": text}),
+                body=_object(seen=digests, wait={"type": "number", "minimum": 0}),
+                space=False,
+            )
+        },
         "/v1/team/push": {
             "post": _operation(
                 "Merge versions into the team's, each that is valid",

@@ -197,8 +197,9 @@ class Supervisor:
             keep = (database, options.audit_days)
             threading.Thread(target=_trim_audit, args=keep, name="audit", daemon=True).start()
         mirrors = Mirrors(database, os.path.join(self._folder, "copies"))
+        server = TeamServer(database, self._metrics, mirrors, options.limits, options.sign_in)
         config = uvicorn.Config(
-            TeamServer(database, self._metrics, mirrors, options.limits, options.sign_in).app(),
+            server.app(),
             loop="asyncio",
             ws="none",
             lifespan="off",
@@ -212,8 +213,20 @@ class Supervisor:
             ssl_certfile=options.certificate or None,
             ssl_keyfile=options.key or None,
         )
-        asyncio.run(uvicorn.Server(config).serve(sockets=[self._listener]))
+        asyncio.run(_Worker(config, server).serve(sockets=[self._listener]))
         database.close()
+
+
+class _Worker(uvicorn.Server):
+    """Ends without waiting for machines that wait for news."""
+
+    def __init__(self, config: uvicorn.Config, server: TeamServer) -> None:
+        super().__init__(config)
+        self._team = server
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._team.news.close()
+        await super().shutdown(sockets)
 
 
 class JsonLines(logging.Formatter):

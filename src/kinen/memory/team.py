@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
@@ -137,6 +137,35 @@ class Team:
             raise
         self._note(succeeded_at=milliseconds())
         return report
+
+    @property
+    def server(self) -> tuple[str, str, str] | None:
+        """What one request for the news of several spaces is sent with; None for a database."""
+        settings = self._core.config.team
+        if not settings.url.startswith(("https://", "http://")):
+            return None
+        return settings.url, settings.certificate, settings.token_env
+
+    def news(self, seen: Mapping[str, str], seconds: float) -> tuple[dict[str, str], list[str]]:
+        """The states of spaces of the server that differ from what was seen, and those refused.
+
+        It waits for one some seconds.
+        """
+        from kinen.team.client import HttpTeam
+
+        with self._connected() as port:
+            assert isinstance(port, HttpTeam)
+            return port.news(seen, seconds)
+
+    def rest(self) -> bool:
+        """Whether nothing waits to be sent; for who knows that the team has nothing new either.
+
+        That counts as a success, as a run without entries does.
+        """
+        if self.waiting():
+            return False
+        self._note(succeeded_at=milliseconds())
+        return True
 
     def share(self) -> None:
         """For what happens in the background: sync, and start the daemon, which goes on with it.

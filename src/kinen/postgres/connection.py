@@ -27,6 +27,9 @@ RECONNECT_SECONDS = 3
 _TIMEOUT = "SELECT setting FROM pg_settings WHERE name = 'statement_timeout'"
 SCHEMA = "kinen"
 """The schema of kinen's tables, unless the address names another with `?schema=`."""
+_REFUSAL = re.compile(r": \w+:  (.+)")
+"""What a server that is reached says to a connection: the driver has no code for it, but writes two
+spaces after its severity. No password is in it."""
 _OURS = re.compile(rf'\b{SCHEMA}(?="?\.|_team\b|_member\b)')
 """Where a statement names the schema, or a role that belongs to it."""
 
@@ -72,6 +75,7 @@ def place(url: str) -> str:
     """A database address for messages: server and database, no user and no password."""
     parts = parameters(url)
     host = parts.get("host") or parts.get("hostaddr") or "the local socket"
+    host = host.rpartition("@")[2]  # of a password with an @ that is not written as %40
     port = f":{parts['port']}" if parts.get("port") else ""
     return f"{host}{port}/{parts.get('dbname') or ''}"
 
@@ -282,8 +286,11 @@ def translated(where: str) -> Iterator[None]:
         raise Denied(_primary(error), hint) from None
     except psycopg.OperationalError as error:
         if error.sqlstate is None:
+            refusal = _REFUSAL.search(str(error))
             raise StoreError(
-                f"cannot reach PostgreSQL at {where}",
+                f"PostgreSQL at {where} refuses: {refusal[1]}"
+                if refusal
+                else f"cannot reach PostgreSQL at {where}",
                 "check that it runs, and its address, user and password",
             ) from None
         raise StoreError(f"PostgreSQL at {where}: {_primary(error)}") from None

@@ -7,7 +7,7 @@ import os
 import random
 import ssl
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -187,6 +187,17 @@ class HttpTeam:
         more = body.get("more") is True and bool(versions)
         unread = {**_reasons(body, "unread"), **invalid}
         return Page(tuple(versions), more=more, unread=unread)
+
+    def news(self, seen: Mapping[str, str], seconds: float) -> tuple[dict[str, str], list[str]]:
+        """The states of spaces that differ from what was seen, and the spaces that are refused.
+
+        Of any spaces of the server; it waits until there is one.
+        """
+        body = self._request("POST", "/v1/team/news", json={"seen": dict(seen), "wait": seconds})
+        refused = body.get("refused")
+        if type(refused) is not list:
+            raise StoreError("the team's server sent no news", "check team.url")
+        return _texts(body, "news"), refused
 
     def compare(self) -> Comparison:
         """Digests of all that the team holds, by range."""

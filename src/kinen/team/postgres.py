@@ -298,6 +298,14 @@ class PostgresTeam:
         self._database.close()
 
 
+def states(database: Database) -> dict[str, str]:
+    """What changes with every change of a space, by name; under "" that of an empty space."""
+    with database.transaction() as connection:
+        rows = connection.execute("SELECT space, seq FROM kinen.team_space").fetchall()
+        (epoch,) = connection.execute("SELECT kinen.team_epoch()").fetchone() or ("",)
+    return {name: f"{epoch}:{number}" for name, number in [("", 0), *rows]}
+
+
 class StandbyTeam(PostgresTeam):
     """The entries as a standby has them, which follows the database and is only read."""
 
