@@ -7,10 +7,12 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 from starlette.testclient import TestClient
 
+from daemon.conftest import HANGING
 from kinen.http.team_app import TeamServer
 from kinen.http.team_metrics import Metrics
 from kinen.http.team_mirror import Mirrors
@@ -19,6 +21,7 @@ from kinen.team import tokens
 from kinen.team.merge import change
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from kinen.postgres.connection import Database
@@ -83,6 +86,14 @@ def observation(id_: str, text: str) -> Version:
 def token(database: Database, person: str = "ada", space: str = SPACE, **options: Any) -> str:
     rights = options.get("rights", ("read", "write"))
     return tokens.create(database, person, [space], rights, options.get("days", 1))[0]
+
+
+def until(holds: Callable[[], Any], explain: Callable[[], Any] = str) -> None:
+    """Wait for a fact."""
+    end = time.monotonic() + HANGING
+    while not holds():
+        assert time.monotonic() < end, explain()
+        time.sleep(0.1)
 
 
 class Person:

@@ -8,27 +8,19 @@ import signal
 import socket
 import sqlite3
 import threading
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from daemon.conftest import HANGING, Running
+from daemon.conftest import Running
 from kinen.team.postgres import PostgresTeam
-from team_service import SPACE, ended, free_port, observation, start, token
+from team_service import SPACE, ended, free_port, observation, start, token, until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from kinen.postgres.connection import Database
-
-
-def until(holds: Callable[[], Any], explain: Callable[[], str]) -> None:
-    end = time.monotonic() + HANGING
-    while not holds():
-        assert time.monotonic() < end, explain()
-        time.sleep(0.05)
 
 
 @pytest.fixture

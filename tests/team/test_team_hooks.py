@@ -6,19 +6,16 @@ import json
 import os
 import subprocess
 import sys
-import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from daemon.conftest import HANGING
 from kinen.postgres.connection import Database
 from kinen.team.postgres import PostgresTeam
-from team_service import Person, token
+from team_service import Person, token, until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 SPACE = "hooks"
@@ -29,13 +26,6 @@ time.time = lambda: seconds() + 9 * 3600
 time.time_ns = lambda: nanoseconds() + 9 * 3600 * 10**9
 """
 DECISION = "We decided to use SKIP LOCKED for the payment queue."
-
-
-def until(holds: Callable[[], Any], explain: Callable[[], Any] = str) -> None:
-    end = time.monotonic() + HANGING
-    while not holds():
-        assert time.monotonic() < end, explain()
-        time.sleep(0.1)
 
 
 @pytest.fixture

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from test_team_hooks import until
 
 from daemon.conftest import Running
 from kinen.team.client import HttpTeam
 from kinen.team.postgres import PostgresTeam
-from team_service import ended, observation, start, token
+from team_service import ended, observation, start, token, until
 
 if TYPE_CHECKING:
     from pathlib import Path
