@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from kinen import Memory, Query
-from kinen.recall.floor import LITTLE_KNOWN, NOTHING_CLOSE, UNKNOWN_SCRIPT, is_scripted
+from kinen.recall.floor import (
+    CLOSE,
+    FAIR,
+    LITTLE_KNOWN,
+    NOTHING_CLOSE,
+    STRONG,
+    UNKNOWN_SCRIPT,
+    is_scripted,
+)
 from kinen.recall.typed import informative
 from kinen.text import identifier_parts, terms
 
@@ -29,6 +37,20 @@ ENGLISH = (
     (7, "how long do we archive invoices"),
 )
 """Questions, and which note of each language they are about."""
+
+
+EXACT = {
+    "German": "probeweise zurückgespielt",
+    "Spanish": "copias conservan",
+    "Russian": "базы данных",
+    "Chinese": "凌晨两点",
+    "Japanese": "毎月一度",
+    "French": "sauvegardes gardées",
+    "Portuguese": "cópias guardadas",
+    "Korean": "복원을 시험한다",
+    "Arabic": "قاعدة البيانات",
+}
+"""Words that the third note of each language has, and the sixth does not."""
 
 
 class Notes(NamedTuple):
@@ -95,6 +117,39 @@ def test_words_that_every_question_has_are_no_hit_without_vectors(notes: Notes) 
             assert memory.recall(question).items
         assert sum(bool(memory.search(question)) for question in notes.off) <= 1
         assert sum(bool(memory.recall(question).items) for question in notes.off) <= 1
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "fulltext"])
+@pytest.mark.parametrize("language", EXACT)
+def test_exact_words_in_a_space_of_two_notes_are_strong(
+    language: str, mode: str, tmp_path: Path
+) -> None:
+    paths = [*TEXTS[language]["notes"]]
+    (tmp_path / "space" / ".kinen").mkdir(parents=True)
+    for name in (paths[2], paths[5]):
+        (tmp_path / "space" / f"{name}.md").write_text(TEXTS[language]["notes"][name])
+    with Memory.open(tmp_path / "space", home=tmp_path / "home") as memory:
+        memory.sync()
+        assert memory.core.embedder is not None
+        assert memory.core.embedder.name.startswith("kinen-multilingual")
+        hits = memory.search(Query(EXACT[language], mode=mode, floor=True, once=True))
+        assert [hit.record.path for hit in hits][:1] == [f"{paths[2]}.md"]
+        assert hits[0].strength >= STRONG
+        assert all(hit.strength < FAIR for hit in hits[1:])
+
+
+def test_a_hit_is_strong_fair_or_weak_in_any_language(notes: Notes) -> None:
+    with notes.memory() as memory:
+        first = []
+        for path, question in notes.on:
+            hits = memory.search(Query(question, floor=True, once=True))
+            strengths = [hit.strength for hit in hits]
+            assert strengths == sorted(strengths, reverse=True)
+            assert all(strength >= CLOSE for strength in strengths)
+            first += [(hit.strength, hit.record.path == path) for hit in hits[:1]]
+        assert sum(strength >= FAIR for strength, _ in first) >= 6
+        strong = [right for strength, right in first if strength >= STRONG]
+        assert sum(strong) >= len(strong) - 1
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from kinen.model.journal import Checkpoint, Finding
 from kinen.sources.files.layout import date_in
 from kinen.sources.git.messages import read_message
-from kinen.text import lazy_pattern
+from kinen.text import QUESTION, lazy_pattern
 from kinen.text.choices import FENCE, agrees, options, picked
 from kinen.text.frontmatter import read_frontmatter
 from kinen.text.labels import Labelled, is_settled, label_of, labelled, starts, value_of
@@ -90,7 +90,7 @@ def _answered(ref: str, text: str, at: str) -> Iterator[Finding]:
         numbered = head["bold"] or head["title"]
         topic = plain(_NUMBER.sub("", numbered.strip())).strip(" :")
         topic = topic or plain((head["rest"] or "").strip(" :"))
-        asks = bool(re.match(r"Q\d", numbered.strip())) or topic.endswith(("?", "？"))
+        asks = bool(re.match(r"Q\d", numbered.strip())) or topic.endswith(QUESTION)
         if not asks or not size(topic):
             continue
         # The options that are ticked; several boxes without letters are a list of tasks.

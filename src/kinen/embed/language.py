@@ -47,10 +47,14 @@ def elsewhere(question: str, texts: Sequence[str]) -> float:
 
 
 def _letters(text: str) -> tuple[int, int]:
-    """How many letters the different words of a text have, and how many of them are English."""
+    """How many letters the different words of a text have, and how many of them are English.
+
+    Letters are counted by their bytes: one of Han or Hangul says as much as three Latin ones.
+    """
     words = {word.lower() for word in _WORD.findall(_PARTS.sub(" ", text))}
     words = {word for word in words if len(word) > 1 or not word.isascii()}
-    return sum(map(len, words)), sum(map(len, words & dictionary()))
+    sizes = (sum(len(word.encode()) for word in some) for some in (words, words & dictionary()))
+    return next(sizes), next(sizes)
 
 
 @cache

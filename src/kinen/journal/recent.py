@@ -12,7 +12,7 @@ from kinen.journal.capsules import CLIENT
 from kinen.journal.schema import ALIVE, OF_CAPSULE
 from kinen.journal.worth import Entry
 from kinen.model.kinds import REDACTED
-from kinen.text import excerpt
+from kinen.text import QUESTION, excerpt
 from kinen.text.shorten import LABELS, is_count
 
 TYPE_CHECKING = False
@@ -173,7 +173,7 @@ def _worked(db: sqlite3.Connection, session: Recent) -> bool:
     if any("commit" in line for line in parts.get("State", ())):
         return True
     # What is asked of the user is not a step, and a request without an answer is no work.
-    steps = [line for line in parts.get("Next", ()) if not line.endswith(("?", "？"))]
+    steps = [line for line in parts.get("Next", ()) if not line.endswith(QUESTION)]
     if steps and not session.outcome.startswith(LEFT):
         return True
     edit = f"SELECT 1 FROM observations WHERE {OF_CAPSULE} AND kind = 'file_diff' LIMIT 1"
@@ -327,7 +327,7 @@ def meaning(before: str, request: str) -> str:
     if choice:
         return choice.what
     agrees = words[0].strip(SIGNS).casefold() in YES or goes_on(request)
-    is_reply = before.rstrip("*_` \n").endswith(("?", "？"))
+    is_reply = before.rstrip("*_` \n").endswith(QUESTION)
     return "" if agrees or (is_reply and len(words) < ASKED) else request
 
 

@@ -6,7 +6,7 @@ It is light: a line is parsed, and an output read, only where it may have put ri
 from __future__ import annotations
 
 from kinen.journal.schema import ALIVE
-from kinen.text import STOP_WORDS, terms
+from kinen.text import QUESTION, STOP_WORDS, terms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -318,7 +318,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _is_question(text: str) -> bool:
-    return text.rstrip("*_ ").endswith(("?", "？"))
+    return text.rstrip("*_ ").endswith(QUESTION)
 
 
 def _is_open(sentence: str) -> bool:

@@ -198,8 +198,7 @@ def with_strengths(
     `counts` says how many chunks have each word of the question.
     """
     known_terms = set(terms(hits.query.text))
-    # Whole words: where an identifier stands as it is, its parts need not.
-    query_terms = [word for word in map(str.lower, words(hits.query.text)) if word in known_terms]
+    query_terms = _whole_words(words(hits.query.text), known_terms)
     worded = [has_all_words(hit, query_terms) for hit in hits]
     telling: tuple[str, ...] = ()
     if len(known_terms) > 1:
@@ -374,9 +373,24 @@ def scaled(value: float, ends: tuple[float, float]) -> int:
     return min(100, round(CLOSE + (100 - CLOSE) * (value - close) / (best - close)))
 
 
+def _whole_words(question: Iterable[str], known_terms: set[str]) -> list[str]:
+    """The words of a question that are searched for; in a script without spaces pairs of letters.
+
+    Where an identifier stands as it is, its parts need not.
+    """
+    every: list[str] = []
+    for word in map(str.lower, question):
+        scripted = not word.isascii() and (pairs(word) or [word[:STEM]])
+        every += scripted if scripted and known_terms.issuperset(scripted) else [word]
+    return [word for word in every if word in known_terms]
+
+
 def has_all_words(hit: Hit, query_terms: Sequence[str]) -> bool:
     """Whether a hit has every word of a question, perhaps with another ending."""
-    stems = {word.lower()[:STEM] for word in words(_text_of(hit))}
+    text = _text_of(hit)
+    stems = {word.lower()[:STEM] for word in words(text)}
+    if not "".join(query_terms).isascii():
+        stems.update(pairs(text))
     return bool(query_terms) and all(word[:STEM] in stems for word in query_terms)
 
 

@@ -92,6 +92,8 @@ class Evidence(NamedTuple):
     """How much of it is in another language than the question."""
     counts: Mapping[str, int]
     """How many chunks have each word of the question."""
+    covered: Scores = {}  # noqa: RUF012 - never changed
+    """In a small index, the share of the question's words that each chunk has."""
 
 
 def hybrid(evidence: Evidence) -> list[Ranked]:
@@ -101,7 +103,10 @@ def hybrid(evidence: Evidence) -> list[Ranked]:
     known = sum(map(bool, counts)) / len(counts) if any(counts) else 1.0
     weight = lexical_weight(evidence.code, known, evidence.lexical.chunks)
     weight *= 1 - ELSEWHERE * evidence.elsewhere
-    return convex(evidence.lexical, evidence.semantic, weight, evidence.unknown)
+    ranked = convex(evidence.lexical, evidence.semantic, weight, evidence.unknown)
+    small = weight * (1 - index_size(evidence.lexical.chunks))
+    shares = {id_: small * share * share for id_, share in evidence.covered.items()}
+    return _raised(ranked, "words", evidence.covered, shares) if shares else ranked
 
 
 def convex(

@@ -18,14 +18,12 @@ from kinen.model.journal import Item
 from kinen.model.tuples import NamedTuple
 from kinen.recall.candidates import DERIVED
 from kinen.recall.tiers import priced
-from kinen.text import STOP_WORDS, lazy_pattern
+from kinen.text import QUESTION, STOP_WORDS, lazy_pattern
 
 ENOUGH = 0.5
 """The share of the question, by the rarity of its words, from which on an entry may move up."""
 LEAST = 2
 """Words that say which thing a sentence is about, and what of it."""
-QUESTION = ("?", "？", "؟", "\u037e", "፧", "⁇", "⁈", "⁉", "‽")
-"""Marks that end a question; the fourth one is Greek, which is mostly typed as a semicolon."""
 REPLY = "→"
 """Begins the line of an entry where the reply to what stands above it begins."""
 _WORD = lazy_pattern(

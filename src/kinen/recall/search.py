@@ -356,7 +356,26 @@ def _rank(
     counts = reader.document_counts(terms(query.text))
     code = _code_share(query, nearest)
     elsewhere = half.elsewhere(query.text, nearest) if half.elsewhere else 0.0
-    return fuse.hybrid(fuse.Evidence(lexical, semantic, unknown, code, elsewhere, counts))
+    covered = _covered(reader, query) if reader.chunk_count() < fuse.MANY else {}
+    return fuse.hybrid(fuse.Evidence(lexical, semantic, unknown, code, elsewhere, counts, covered))
+
+
+def _covered(reader: Index, query: Query) -> dict[int, float]:
+    """The share of a question's words that each unit has; of a single word, nothing.
+
+    How rare a word is in a small index is no evidence: in one of two notes BM25 is nothing.
+    """
+    query_terms = terms(query.text)
+    shares: dict[int, float] = {}
+    for term in query_terms if len(query_terms) > 1 else ():
+        for id_, _ in reader.match([term], query, fuse.MANY):
+            shares[id_] = shares.get(id_, 0.0) + 1 / len(query_terms)
+    anchors = reader.anchors(list(shares)) if shares else {}
+    best: dict[int, float] = {}
+    for id_, share in shares.items():
+        unit = anchors.get(id_, id_)
+        best[unit] = max(share, best.get(unit, 0.0))
+    return best
 
 
 def _lexical(reader: Index, units: Units, candidates: Iterable[int]) -> fuse.Lexical:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kinen.model.tuples import NamedTuple
-from kinen.recall.order import QUESTION, is_question
+from kinen.recall.order import is_question
+from kinen.text import QUESTION
 from kinen.text.choices import accepted
 
 if TYPE_CHECKING:

@@ -71,6 +71,8 @@ PIECE = 1_000
 """Characters of a text that are read at a time for its first words."""
 BEGINNING = 5
 """Letters by which a word is matched whose script the stemmer does not know."""
+QUESTION = ("?", "？", "؟", "\u037e", "፧", "⁇", "⁈", "⁉", "‽")
+"""Signs that end a question; the fourth is Greek, which is mostly typed as a semicolon."""
 _NAME = lazy_pattern(r"(?<!\s)\s++([A-Za-z_]\w*+)")
 """The name after a keyword."""
 _DEFINING = tuple("def class function func fn fun interface struct trait enum module".split())
@@ -436,8 +438,7 @@ def weight(text: str) -> int:
     if b"x" in shape:
         weight += 4 * (count(b"x") + count(b"x0")) + 6 * count(b"xa")
     if not ascii_only:
-        weight += 12 * count(b"h") + 4 * (count(b"-") - 3 * count(b"----"))
-        weight += 6 * (count(b"ha") + count(b"-a")) + 4 * (count(b"h0") + count(b"-0"))
+        weight += 4 * (count(b"-") - 3 * count(b"----")) + 6 * count(b"-a") + 4 * count(b"-0")
         weight += 2 * count(b"c") + 6 * count(b"ca") + 4 * count(b"c0")
     return weight
 
@@ -458,11 +459,10 @@ def _shapes() -> bytes:
         b"0": b"0123456789",
         b".": b"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~",
         b"x": bytes([*range(9), *range(14, 28), 127, 0xC0, 0xC1, 0xC2])
-        + bytes([*range(0xCA, 0xCD), *range(0xDC, 0xE2), *range(0xE3, 0xEA), *range(0xEE, 0x100)]),
+        + bytes([*range(0xCA, 0xCD), *range(0xDC, 0xE2), *range(0xE3, 0x100)]),
         # Greek, Cyrillic, Armenian, Hebrew, Arabic: a token of the models that read it has two
         # letters or more. The shipped one splits them, and its vectors of them are not used.
         b"c": bytes(range(0xCD, 0xDC)),
-        b"h": bytes(range(0xEA, 0xEE)),  # Hangul: the model splits each syllable
         b"-": b"\xe2",  # typography and box drawing: long runs are few tokens
     }
     table = bytearray(b" " * 256)

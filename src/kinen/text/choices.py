@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 
 from kinen.model.tuples import NamedTuple
-from kinen.text import excerpt, lazy_pattern
+from kinen.text import QUESTION, excerpt, lazy_pattern
 
 LONGEST_REPLY = 120
 """Characters of a reply that may be a mere acceptance; a longer one says something of its own."""
@@ -60,7 +60,7 @@ _UNSPACED_WHICH = tuple(
     いくつ それとも""".split()
 )
 """The same where words are not spaced."""
-_ASKING = frozenset("?？")
+_ASKING = frozenset(QUESTION)
 _BECAUSE = frozenset("because weil parce car porque pois потому 因为".split())
 ORDINALS = {
     word: number
@@ -94,7 +94,7 @@ _KEY = lazy_pattern(r"[A-Ha-h]|\d{1,2}")
 _CJK = "\u3040-\u30ff\u3400-\u9fff"
 _WORD = lazy_pattern(f"[{_CJK}]+|(?:(?![{_CJK}])[^\\W_])+(?:['’-](?:(?![{_CJK}])[^\\W_])+)*")
 _CLAUSE = lazy_pattern(r"[,;.!:()\n，。；！：、（）]+|\s[–—-]+\s")
-_BOUND = lazy_pattern(r"(?<=[.!?。！？])\s+|\n")
+_BOUND = lazy_pattern(r"(?<=[.!?؟。！？])\s+|\n")
 _LISTED = lazy_pattern(r"\s*(?:[-*+•]|\d{1,2}[.)]|\|)\s")
 _MARKUP = lazy_pattern(r"[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}|^\s*(?:#{1,6}|[-+>])\s+")
 

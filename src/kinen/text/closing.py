@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 
 from kinen.model.tuples import NamedTuple
-from kinen.text import estimate, excerpt, lazy_pattern
+from kinen.text import QUESTION, estimate, excerpt, lazy_pattern
 from kinen.text.sentences import RULER, plain, sentences, size
 from kinen.text.shorten import LABELS
 from kinen.text.statements import goes_on, is_step, spoken
@@ -263,7 +263,7 @@ def next_points(text: str) -> list[str]:
             continue
         settled = _COMPLETE.search(sentence) or any(rule.match(sentence) for rule in _NOTHING_LEFT)
         begins = sentence.casefold().startswith(LEADS["next"])
-        asks = sentence is told[-1] and sentence.endswith(("?", "？"))
+        asks = sentence is told[-1] and sentence.endswith(QUESTION)
         undone = _UNDONE.search(sentence) and not _EXPLAINS.search(sentence)
         says_so = asks or (not listed and (begins or undone))
         if says_so and not settled and size(sentence) > 2:

@@ -1,7 +1,7 @@
 """What people label: `Decision: …`, `### Lesson`, `> [!rule]`, a column `Decision`, an ADR.
 
 A label is evidence of its own: somebody wrote down what the sentence is. So the words of the text
-do not matter, only its structure and one table of label words, in ten languages. Code and quoted
+do not matter, only its structure and one table of label words, in eleven languages. Code and quoted
 text have no labels, and a value that is empty, templated or still open says nothing.
 """
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.model.kinds import MEMORY_TYPES
 from kinen.model.tuples import NamedTuple
-from kinen.text import excerpt, lazy_pattern
+from kinen.text import QUESTION, excerpt, lazy_pattern
 from kinen.text.sentences import is_line, parsed, plain, sentences, size
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ LABELS: Mapping[str, str] = {
             | decisão, decisões, decidido, acordado
             | решение, решения, решено, принято решение
             | 决定, 决策, 決策, 决议 | 決定, 決定事項, 決定内容
-            | decisione, decisioni, deciso | 결정, 결정사항, 결정 사항""",
+            | decisione, decisioni, deciso | 결정, 결정사항, 결정 사항
+            | قرار, القرار, قرارات, القرارات""",
         "lesson": """
             lesson, lessons, lesson learned, lessons learned, lesson learnt, lessons learnt,
             learned, learning, learnings, takeaway, takeaways, gotcha, gotchas
@@ -63,7 +64,8 @@ LABELS: Mapping[str, str] = {
             | lição, lições, lição aprendida, lições aprendidas, aprendizado, aprendizados
             | урок, уроки, вывод, выводы
             | 教训, 经验教训, 經驗教訓, 经验 | 教訓, 学び, 学んだこと
-            | lezione, lezioni, lezione appresa, lezioni apprese | 교훈, 배운 점""",
+            | lezione, lezioni, lezione appresa, lezioni apprese | 교훈, 배운 점
+            | درس, الدرس, دروس, الدروس, الدروس المستفادة, دروس مستفادة""",
         "pattern": """
             pattern, patterns, rule, rules, convention, conventions, principle, principles
             | muster, regel, regeln, konvention, konventionen, grundsatz, grundsätze
@@ -72,32 +74,35 @@ LABELS: Mapping[str, str] = {
             | padrão, padrões, regra, regras, convenção, convenções, princípio, princípios
             | правило, правила, паттерн, соглашение, соглашения, принцип, принципы
             | 模式, 规则, 規則, 约定, 約定, 规范, 原则 | パターン, ルール, 規約, 原則
-            | regola, regole, convenzione, convenzioni, principi | 규칙, 원칙, 패턴, 컨벤션""",
+            | regola, regole, convenzione, convenzioni, principi | 규칙, 원칙, 패턴, 컨벤션
+            | قاعدة, القاعدة, قواعد, القواعد, مبدأ, المبدأ, مبادئ, المبادئ, اصطلاح""",
         "insight": """
             insight, insights | erkenntnis, erkenntnisse, einsicht, einsichten
             | constat, constats | hallazgo, hallazgos | descoberta, descobertas
             | инсайт, инсайты, наблюдение | 洞察, 见解, 見解 | 知見, 気づき
-            | intuizione, intuizioni | 인사이트""",
+            | intuizione, intuizioni | 인사이트 | استنتاج, الاستنتاج, استنتاجات""",
         "why": """
             rationale, reason, reasons, reasoning, why, because, justification
             | grund, gründe, begründung, warum, weil | raison, raisons, pourquoi, justification
             | razón, razones, motivo, motivos, por qué | razão, razões, motivo, por quê, porque
             | причина, причины, почему, обоснование | 原因, 理由 | なぜ
-            | motivazione, ragione, perché | 이유, 근거""",
+            | motivazione, ragione, perché | 이유, 근거
+            | سبب, السبب, أسباب, الأسباب, لماذا, المبرر""",
         "cause": """
             root cause, cause | ursache | cause racine | causa raíz, causa | causa raiz
-            | первопричина | 根本原因, 根因 | causa principale | 근본 원인""",
+            | первопричина | 根本原因, 根因 | causa principale | 근본 원인 | السبب الجذري""",
         "answer": """
-            answer, antwort, réponse, respuesta, resposta, ответ, 回答, 答え, risposta, 답변""",
-        "status": "status, état, estado, статус, 状态, ステータス, stato, 상태",
+            answer, antwort, réponse, respuesta, resposta, ответ, 回答, 答え, risposta, 답변,
+            الجواب, الإجابة""",
+        "status": "status, état, estado, статус, 状态, ステータス, stato, 상태, الحالة",
         "topic": """
             topic, question, area, subject, component | thema, frage, bereich | sujet, question
             | tema, pregunta | tema, pergunta | тема, вопрос | 主题, 问题 | 題目, 質問
-            | argomento, domanda | 주제, 질문""",
+            | argomento, domanda | 주제, 질문 | الموضوع, السؤال""",
         "choice": """
             choice, chosen, selected, selection, outcome, resolution, detail, details
             | wahl, gewählt | choix | elección | escolha | выбор | 选择 | 選択
-            | scelta | 선택""",
+            | scelta | 선택 | الاختيار, الخيار""",
         "next": """
             next, next step, next steps, next up, next task, what's next, what is next,
             recommended next steps, suggested next steps, remaining, remaining work,
@@ -129,7 +134,10 @@ LABELS: Mapping[str, str] = {
             | 次, 次に, 次の作業, 次のステップ, 次回, 今後, 今後の予定, 今後の課題, 今後の作業,
             残り, 残作業, 残りの作業, 残課題, 残タスク, 未対応, 未完了, やること, 既知の問題
             | prossimo passo, prossimi passi, da fare, in sospeso, resta da fare, cosa manca
-            | 다음, 다음 단계, 할 일, 남은 작업, 미해결""",
+            | 다음, 다음 단계, 다음 할 일, 할 일, 남은 일, 남은 작업, 후속 작업, 미해결, 미완료
+            | التالي, الخطوة التالية, الخطوات التالية, المتبقي, ما تبقى, العمل المتبقي,
+            المهام المتبقية, للتنفيذ, لم ينجز بعد, الأسئلة المفتوحة, النقاط المفتوحة,
+            المشكلات المعروفة""",
         RESULT: """
             result, results, test, tests, tested, test results, verification, verified, validation,
             check, checks | ergebnis, ergebnisse, resultat, geprüft, prüfung, überprüfung,
@@ -138,13 +146,14 @@ LABELS: Mapping[str, str] = {
             | verificação, testes | результат, результаты, итог, итоги, проверка, проверено, тесты
             | 结果, 测试, 测试结果, 验证, 驗證, 測試, 測試結果
             | 結果, テスト, テスト結果, 検証, 確認
-            | risultato, risultati, verifica, verificato | 결과, 테스트, 검증""",
+            | risultato, risultati, verifica, verificato | 결과, 테스트, 검증, 확인
+            | النتيجة, النتائج, الاختبار, الاختبارات, التحقق, الفحص""",
     }.items()
     for word in re.split(r"[,|]", " ".join(table.split()))
 }
-"""Label words, in English, German, French, Spanish, Portuguese, Russian, Chinese, Japanese, Italian
-and Korean, with what they label: a type of memory, another part of a decision, or a part of a
-closing message. French `modèle` is missing: most often it names a model."""
+"""Label words of eleven languages, with what they label: a type of memory, another part of a
+decision, or a part of a closing message. French `modèle` is missing: most often it names a model.
+"""
 LEADS: Mapping[str, tuple[str, ...]] = {
     type_: tuple(lead.strip() for lead in re.split(r"[,|]", " ".join(table.split())))
     for type_, table in {
@@ -157,7 +166,7 @@ LEADS: Mapping[str, tuple[str, ...]] = {
             | hemos decidido, decidimos, se decidió
             | foi decidido, nós decidimos | мы решили, решено, было решено
             | abbiamo deciso, è stato deciso
-            | 我们决定, 我們決定, 决定 | 決定した""",
+            | 我们决定, 我們決定, 决定 | 決定した | قررنا, تقرر, اتفقنا على""",
         "lesson": """
             we learned, it turned out, turned out, the root cause was, the cause was, root cause
             | wir haben gelernt, es stellte sich heraus, die ursache war, ursache war, grund war
@@ -166,7 +175,9 @@ LEADS: Mapping[str, tuple[str, ...]] = {
             | aprendemos, descobriu-se, a causa era, a causa foi, a causa raiz
             | оказалось, выяснилось, причина была, причиной был, причина в том
             | 原来, 原來, 原因是, 根本原因是, 结果发现, 我们发现, 我們發現, 教训是
-            | 原因は, 根本原因は, 教訓は, 分かったこと, わかったこと""",
+            | 原因は, 根本原因は, 教訓は, 分かったこと, わかったこと
+            | 알고 보니, 원인은, 근본 원인은, 교훈은, 배운 점은
+            | تعلمنا, اتضح, تبين, كان السبب, السبب هو""",
         "next": """
             next step, next up, still open, still missing, still to do, left to do, what remains,
             what is left, not done yet, next we, next i, remaining work, remaining steps
@@ -179,7 +190,9 @@ LEADS: Mapping[str, tuple[str, ...]] = {
             | falta, faltam, resta, ainda falta, o próximo passo, fica pendente, ficam pendentes
             | осталось, остаётся, остается, следующий шаг, следующим шагом, ещё нужно, еще нужно
             | 接下来, 下一步, 还需, 还要, 剩下, 还剩, 尚未, 接下來, 還需, 還要, 還剩
-            | 次は, 次に, 残りは, 残って, あとは, 今後は""",
+            | 次は, 次に, 残りは, 残って, あとは, 今後は
+            | 다음은, 다음 단계는, 다음으로, 남은 것은, 남은 일은, 아직
+            | الخطوة التالية, لا يزال, ما زال, بقي, يبقى, المتبقي, لم ينجز بعد""",
     }.items()
 }
 """How a sentence begins that says itself what it is; only decisions are memories by that alone."""
@@ -203,7 +216,8 @@ _OPEN = frozenset(
         a definir, a decidir, proposto, proposta, rejeitado, rejeitada, substituído, rascunho,
         nenhum, nenhuma, sim, não, предложено, отклонено, отклонён, заменено, черновик, нет, да,
         待定, 未定, 无, 無, 草案, 提议, 已拒绝, 已取代, 已废弃, なし, 提案, 却下, 廃止, 検討中,
-        保留""".split()
+        保留, 미정, 보류, 없음, 초안, 제안, 거부됨, 폐기됨, 네, 아니요, معلق, مؤجل, غير محدد, مسودة,
+        مقترح, مرفوض, ملغى, لا يوجد, لا شيء, نعم, لا""".split()
     ).split(",")
 )
 """Values that leave a decision open, and states in which a record does not hold."""
@@ -220,7 +234,8 @@ _UNSETTLED = tuple(
         | todavía no, aún no, pendiente de, a la espera, se decidirá, decidiremos, véase, ver arriba
         | ainda não, aguardando, será decidido, ver acima | ещё не, еще не, пока не, ожидает,
         решим, см | 尚未, 还没, 還沒, 待定, 待决, 见上, 如上 | まだ, 未定, 上記, 保留中
-        | non ancora, in attesa, da decidere, vedi | 아직, 미정, 보류, 위 참조""".split()
+        | non ancora, in attesa, da decidere, vedi | 아직, 미정, 보류, 위 참조
+        | لم يحسم, لم يتقرر, ليس بعد, قيد الانتظار, سنقرر, انظر""".split()
     )
     .replace("|", ",")
     .split(",")
@@ -231,7 +246,7 @@ _NONE = frozenset(
     没有 無 无 없음""".split()
 )
 """Words that say that there is nothing of what a label names."""
-_YOU = frozenset("you you're du sie tu vous tú usted você ты вы 你 您 너 당신".split())
+_YOU = frozenset("you you're du sie tu vous tú usted você ты вы 你 您 너 당신 أنت أنتم".split())
 _AGREED = frozenset("agreed acordado".split())
 _MARK = lazy_pattern(
     "^(?:[\u2600-\u27bf\u2b00-\u2bff\ufe0f\u231a-\u23ff\U0001f000-\U0001faff]+\\s*)+"
@@ -351,7 +366,7 @@ def value_of(markdown: str, type_: str = "decision") -> str:
         return ""
     whole = ""
     for sentence in sentences(_STRUCK.sub("", value), wrapped=True):
-        if sentence.endswith(("?", "？")) and not whole:
+        if sentence.endswith(QUESTION) and not whole:
             return ""
         longer = f"{whole} {sentence}".strip()
         if len(longer) > LONGEST and whole:
@@ -480,7 +495,7 @@ class _Reader:
         type_ = label_of(title) if not rest or not what else ""
         type_ = "" if type_ == RESULT else type_
         above = next((part for part in reversed(self._above.values()) if part.type in TYPES), None)
-        asks = bool(number) or title.endswith(("?", "？"))
+        asks = bool(number) or title.endswith(QUESTION)
         part = _Part(title if not type_ else "", type_, level, asks, line=self._line(node))
         if type_ and not part.title:
             nearest = next(reversed(self._above.values()), None)
@@ -673,7 +688,7 @@ def _complete(entry: Labelled, part: _Part, topic: str) -> str:
     alone = not title or entry.text.casefold().startswith(title.casefold()[:40])
     if alone or not entry.type or (not topic and size(entry.text) >= SHORT):
         return entry.text
-    return f"{title} {entry.text}" if title.endswith(("?", "？")) else f"{title}: {entry.text}"
+    return f"{title} {entry.text}" if title.endswith(QUESTION) else f"{title}: {entry.text}"
 
 
 def _is_of_figures(rows: list[list[str]], label: int) -> bool:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Literal
 
 from kinen.model.tuples import NamedTuple
-from kinen.text import STOP_WORDS, excerpt, lazy_pattern
+from kinen.text import QUESTION, STOP_WORDS, excerpt, lazy_pattern
 from kinen.text.choices import CHOOSING, WHICH, Choice, words_of
 from kinen.text.sentences import (
     is_certain,
@@ -266,7 +266,7 @@ def request_of(prompt: str) -> str:
     telling = [
         sentence for sentence in every if telling_words(sentence) > 1 and len(sentence) <= 200
     ]
-    asked = [sentence for sentence in telling if sentence.endswith(("?", "？"))]
+    asked = [sentence for sentence in telling if sentence.endswith(QUESTION)]
     return asked[-1] if asked else telling[0] if telling else ""
 
 
@@ -289,7 +289,7 @@ def rules_of(prompt: str) -> Iterator[str]:
 
 def _rule(sentence: str) -> str:
     """The rule in a sentence, without a word such as `no,` before it; empty if it is none."""
-    if sentence.rstrip().endswith(("?", "？", ":", "：", "…", "...")):
+    if sentence.rstrip().endswith((*QUESTION, ":", "：", "…", "...")):
         return ""
     clauses = _RULE_CLAUSE.split(sentence)
     if len(clauses) > 1 and size(clauses[0]) == 1:
