@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from itertools import pairwise
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinen.model.kinds import EVENTS
-from kinen.sources.journal.documents import Event, cut
+from kinen.sources.journal.documents import Event, segmented
 
 sizes = st.sampled_from([0, 1, 20, 60, 100, 150, 300, 1200])
 events = st.lists(
@@ -23,6 +24,10 @@ events = st.lists(
 ).map(lambda results: [item._replace(id=str(n)) for n, item in enumerate(results)])
 limits = st.fixed_dictionaries({"threshold": st.integers(0, 300), "most": st.integers(1, 1500)})
 Limits = dict[str, int]
+
+
+def cut(found: Iterable[Event], **given_: int) -> list[int]:
+    return list(segmented(found, **given_))
 
 
 def user_message(tokens: int) -> Event:

@@ -296,16 +296,10 @@ def parts(db: sqlite3.Connection, capsule: str) -> list[Capsule]:
     return [decode("capsule", row) for row in rows]
 
 
-def outline(
-    db: sqlite3.Connection, capsule: str, after: tuple[int, str]
-) -> Iterator[tuple[str, str, int, Any]]:
-    """The same with only what segments depend on: id, kind, length of the content, provenance."""
-    rows = db.execute(
-        f"SELECT id, kind, length(content), provenance FROM observations WHERE {OF_CAPSULE}"
-        " AND (ts, id) >= (?, ?) AND forgotten_at = 0 ORDER BY ts, id",
-        (capsule, *after),
-    )
-    return ((id_, kind, length, _decode_json(text)) for id_, kind, length, text in rows)
+def ids_in(db: sqlite3.Connection, capsule: str) -> set[str]:
+    """The ids of the observations of a capsule that are not forgotten."""
+    sql = f"SELECT id FROM observations WHERE {OF_CAPSULE} AND forgotten_at = 0"
+    return {row[0] for row in db.execute(sql, (capsule,))}
 
 
 def latest_summary(db: sqlite3.Connection, scope: Scope) -> Summary | None:

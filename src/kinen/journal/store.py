@@ -378,6 +378,9 @@ class State(IntEnum):
     FORGOTTEN = 2
 
 
+_HELD = "CREATE TEMP TABLE IF NOT EXISTS held(id TEXT PRIMARY KEY, capsule TEXT) WITHOUT ROWID"
+
+
 class Bulk:
     """Writes entries as cells, in the order of the columns of their table; the first is the key."""
 
@@ -395,13 +398,10 @@ class Bulk:
         db = self._db
         db.execute(f"PRAGMA cache_size=-{PAGES_KB}")
         with translated(path_of(db) or "the journal", hint), writing(db):
-            db.execute(
-                "CREATE TEMP TABLE held(id TEXT PRIMARY KEY, capsule TEXT NOT NULL) WITHOUT ROWID"
-            )
             newest = "SELECT IFNULL(MAX(seq), 0) FROM observations"
             self._last_seq = db.execute(newest).fetchone()[0]
             yield
-            db.execute("DROP TABLE temp.held")
+            db.execute("DROP TABLE IF EXISTS temp.held")
 
     def add(self, table: str, cells: Sequence[object]) -> bool:
         """Insert an entry unless its key exists; whether it was inserted."""
@@ -423,6 +423,7 @@ class Bulk:
     def hold(self, capsule: str, observations: Sequence[str]) -> int:
         """Remember the observations that a capsule lists; how many another capsule has."""
         ids = dict.fromkeys(observations)
+        self._db.execute(_HELD)
         inserted = self._db.executemany(
             "INSERT OR IGNORE INTO temp.held VALUES (?, ?)", [(id_, capsule) for id_ in ids]
         )
@@ -430,6 +431,7 @@ class Bulk:
 
     def assign_capsules(self, *, overwrite: bool) -> None:
         """Put observations that came without a capsule into the first one that lists them."""
+        self._db.execute(_HELD)
         self._db.execute(
             "UPDATE observations SET capsule = held.capsule FROM temp.held"
             " WHERE held.id = observations.id AND observations.capsule = ''"

@@ -211,7 +211,7 @@ class Transfer:
             return
         scope = self._journal.scope({"session": past.id, "agent": past.agent})
         id_ = capsule.id if capsule else past.capsule
-        there = {row[0] for row in queries.outline(db, id_, (0, ""))}
+        there = queries.ids_in(db, id_)
         items = self._observations(past.cwd, roots, chain([first], events), there, count)
         about = {"capsuleId": id_, "scopeIds": _ids(scope)}
         new = count.take(past.path, db, "skip", observations=({**item, **about} for item in items))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from kinen.characters import storable
 from kinen.ids import is_ulid, key_id
+from kinen.model.late import lru_cache
 from kinen.privacy.words import commands_in, has_word, lower, token_words
 
 TYPE_CHECKING = False
@@ -46,6 +47,8 @@ _SIGNS = (("%25", "%"), ("%3a", ":"), ("%2f", "/"), ("%3d", "="), ("%20", " "), 
 """Escapes of the signs in words of secrets."""
 
 
+# What a reader of transcripts masks is masked again on its way into the journal.
+@lru_cache(64)
 def _may_hold_secret(text: str) -> bool:
     """Whether a text has one of the words without which no rule of `masking` finds anything."""
     if "%" in text:

@@ -211,6 +211,7 @@ def _letters() -> bytes:
     return "".join(classes).encode() + b" " * 128
 
 
+@lru_cache(64)
 def terms(text: str, limit: int = 48) -> tuple[str, ...]:
     """The search terms of a question in lower case, each once, without stop words.
 
@@ -223,14 +224,16 @@ def terms(text: str, limit: int = 48) -> tuple[str, ...]:
     for word in (match[0] for match in scripted) if scripted else _words_of(text):
         if word in every:
             continue
-        candidates = [word]
-        if not (word.islower() and word.isascii() and word.isalpha()):  # most words are plain
+        if word.islower() and word.isascii() and word.isalpha():  # most words are plain
+            candidates = [word]
+        else:
             split = parts(word)
             candidates = pairs(word) or [_beginning(word), *(split if len(split) > 1 else ())]
+            candidates = [term.lower() for term in candidates]
         for term in candidates:
-            every[term.lower()] = None
-            if term.lower() not in STOP_WORDS:
-                decisive[term.lower()] = None
+            every[term] = None
+            if term not in STOP_WORDS:
+                decisive[term] = None
         if len(decisive) >= limit:
             break  # a text of a megabyte is not read to the end for its first words
     return tuple(decisive or every)[:limit]

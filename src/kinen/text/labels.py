@@ -353,7 +353,7 @@ def labelled(text: str) -> list[Labelled]:
 def _leads(text: str) -> bool:
     """Does a text have the words with which a sentence tells a decision?"""
     low = text.casefold()
-    return any(lead in low for lead in LEADS["decision"])
+    return any(map(low.__contains__, LEADS["decision"]))
 
 
 def value_of(markdown: str, type_: str = "decision") -> str:
@@ -415,7 +415,10 @@ def heads(line: str) -> str:
 def starts(line: str) -> tuple[str, str]:
     """What the label at the start of a line labels, and the rest of the line."""
     line = _MARK.sub("", line.lstrip())
-    match = _BRACKETS.match(line[:LONGEST_LABEL]) or _LABEL.match(line[:LONGEST_LABEL])
+    head = line[:LONGEST_LABEL]
+    match = _BRACKETS.match(head)
+    if not match and any(map(head.__contains__, ":：–—-")):  # one of them ends every label
+        match = _LABEL.match(head)
     what = label_of(match["label"]) if match else ""
     return (what, line[match.end() :]) if match and what else ("", line)
 

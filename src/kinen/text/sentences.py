@@ -40,7 +40,7 @@ _ABBREVIATION = lazy_pattern(r"(?:\b(?:e\.g|i\.e|[Vv]s|cf|etc|approx|resp)|\b[A-
 _WORD = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff]{1,2}|[^\W_]+(?:['’-][^\W_]+)*")
 _LABEL = lazy_pattern(r"\*\*(?P<label>[^*\n]{1,40}?):?\*\*:?[ \t]*")
 _UNSURE = lazy_pattern(
-    r"(?i)\.\.\.|…|\b(?:maybe|perhaps|probably|possibly|presumably|might|seems?|appears?|likely|unsure"
+    r"\.\.\.|…|\b(?:maybe|perhaps|probably|possibly|presumably|might|seems?|appears?|likely|unsure"
     r"|not sure|no idea|not convinced|could|may be|tbd|to be (?:decided|defined)|undecided"
     r"|for now|too early|no strong|thoughts|(?:do not|don'?t) (?:know|think)"
     r"|i (?:guess|suppose|wonder|think|believe)|can also|consider(?:ing)?"
@@ -128,6 +128,8 @@ def parsed(markdown: str) -> Sequence[Token]:
 @lru_cache(256)
 def paragraphs(markdown: str) -> Sequence[str]:
     """The paragraphs and list items of a text: no code, quotation, table or heading."""
+    if is_line(markdown):
+        return (markdown.strip(),)  # the parser need not be loaded
     texts = []
     skipped = 0
     for token in parsed(markdown):
@@ -138,7 +140,8 @@ def paragraphs(markdown: str) -> Sequence[str]:
     return tuple(texts)
 
 
-def sentences(text: str, *, wrapped: bool = False) -> list[str]:
+@lru_cache(256)
+def sentences(text: str, *, wrapped: bool = False) -> Sequence[str]:
     """The sentences of a paragraph; the end of a line ends one, unless the lines are wrapped."""
     lines = [line for line in text.split("\n") if RULER not in line]
     broken = wrapped or all(len(line) in _WRAPPED for line in lines[:-1])
@@ -151,7 +154,7 @@ def sentences(text: str, *, wrapped: bool = False) -> list[str]:
                 pieces.append(piece)
                 piece = ""
         pieces.append(piece)
-    return [piece for piece in pieces if piece]
+    return tuple(filter(None, pieces))
 
 
 def sentence_with(lines: Sequence[str], at: int, words: str) -> str:
@@ -183,7 +186,7 @@ def labelled(paragraph: str) -> tuple[str, str]:
 
 def is_certain(sentence: str) -> bool:
     """Is it neither a question nor a guess?"""
-    return not ("?" in sentence[-3:] or _UNSURE.search(sentence))
+    return not ("?" in sentence[-3:] or _UNSURE.search(sentence.lower()))
 
 
 def is_sure(sentence: str) -> bool:
@@ -191,6 +194,7 @@ def is_sure(sentence: str) -> bool:
     return is_certain(sentence) and not _REQUEST.match(sentence)
 
 
+@lru_cache(256)
 def size(text: str) -> int:
     """The number of words; two characters of Chinese or Japanese count as one."""
     if text.isascii() and "-" not in text and "'" not in text:

@@ -184,8 +184,8 @@ class Intake:
             for name in scope:
                 if name not in SCOPE:
                     self._ignore(f"{section.table}.scopeIds.{name}")
-        values = self._values(section, item)
-        if section.table == "capsules":
+        values, cells = self._values(section, item)
+        if section.table == "capsules" and values["observationIds"]:
             others = self._journal.hold(values["id"], values["observationIds"])
             self._in_two_capsules += others
         if section.table == "observations" and not values["capsuleId"]:
@@ -193,41 +193,34 @@ class Intake:
         if section.table == "pins" and self._is_forgotten(values["targetType"], values["targetId"]):
             self._forgotten += 1
         else:
-            key = values[section.key.name]
-            self._insert(section, key, self._cells(section, item, values))
+            self._insert(section, values[section.key.name], cells)
         count = sum(self._read.values())
         if count % _STEP == 0:
             self._report(count)
 
-    def _values(self, section: Section, item: dict[str, Any]) -> dict[str, Any]:
-        """The values of an entry by field, checked and without secrets."""
+    def _values(
+        self, section: Section, item: dict[str, Any]
+    ) -> tuple[dict[str, Any], list[object]]:
+        """The values of an entry by field, checked and without secrets, and its cells in order."""
         values = {}
+        cells: list[object] = []
         masker = self._masker
         masker.secrets = {}
-        for field in (*section.fields, *section.derived):
-            try:
+        field = section.key
+        try:
+            for field in (*section.fields, *section.derived):
                 value = field.value(item)
                 values[field.name] = value if self._sealed else field.form.mask(masker, value)
-            except (ValueError, RecursionError) as error:
-                raise self._fault(section, item, field, error) from None
-        self._masked += sum(masker.secrets.values())
-        if values.get("redacted"):
-            # The bundle may still hold the text that was redacted where it comes from.
-            values["content"] = REDACTED
-            values["provenance"] = {}
-        return values
-
-    def _cells(
-        self, section: Section, item: dict[str, Any], values: dict[str, Any]
-    ) -> list[object]:
-        """The cells of an entry in the order of the section's columns."""
-        cells: list[object] = []
-        for field in section.fields:
-            try:
+            if values.get("redacted"):
+                # The bundle may still hold the text that was redacted where it comes from.
+                values["content"] = REDACTED
+                values["provenance"] = {}
+            for field in section.fields:
                 cells.extend(field.form.store(values[field.name]))
-            except (ValueError, RecursionError) as error:
-                raise self._fault(section, item, field, error) from None
-        return cells
+        except (ValueError, RecursionError) as error:
+            raise self._fault(section, item, field, error) from None
+        self._masked += sum(masker.secrets.values())
+        return values, cells
 
     def _fault(
         self, section: Section, item: dict[str, Any], field: Field, error: Exception

@@ -10,8 +10,7 @@ from kinen.agents.tool_use import Draft, Sieve, ToolUse
 from kinen.agents.transcripts.values import text
 from kinen.ids import timed_id
 from kinen.model.tuples import NamedTuple
-from kinen.privacy.entrance import name
-from kinen.privacy.masking import mask
+from kinen.privacy.entrance import masked, name
 from kinen.text import excerpt
 
 Line = dict[str, Any]
@@ -103,7 +102,7 @@ class Past:
             prompt = not asked and event.provenance.get("role") == "user"
             if prompt or not self.intent:
                 # Masked first, since half a secret is not known as one.
-                self.intent = excerpt(mask(rules.intent(event.content))[0], INTENT)
+                self.intent = excerpt(masked(rules.intent(event.content))[0], INTENT)
             asked = asked or prompt
             yield event
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import tee
 from typing import TYPE_CHECKING, Any
 
 from kinen.journal import queries
@@ -138,9 +139,8 @@ class Entries:
             start = _place(place)
             number = int(digits)
             last = _place(state.stamp)
-        outline = queries.outline(self._db, capsule, start)
-        segments = cut(_event(*row) for row in outline)
-        observations = queries.stream(self._db, capsule, start)
+        observations, events = tee(queries.stream(self._db, capsule, start))
+        segments = segmented(map(_event, events))
         end = opening = ""
         current = -1
         for observation, segment in zip(observations, segments, strict=True):
@@ -269,10 +269,11 @@ def session_of_sources(memory: Learned) -> str:
     return next(filter(None, sessions), "")
 
 
-def _event(id_: str, kind: str, length: int, provenance: Any) -> Event:
+def _event(observation: Observation) -> Event:
+    provenance = observation.provenance
     key = next((str(provenance[name]) for name in _CALL_IDS if provenance.get(name)), "")
-    user = kind == "message" and provenance.get("role", "user") == "user"
-    return Event(id_, kind, length // 4 + 1, key, user)
+    user = observation.kind == "message" and provenance.get("role", "user") == "user"
+    return Event(observation.id, observation.kind, len(observation.content) // 4 + 1, key, user)
 
 
 def _record(ref: str, title: str, ms: int, session: str, metadata: dict[str, Any]) -> Record:
@@ -309,12 +310,13 @@ class Event(NamedTuple):
     """Is it a message by the user?"""
 
 
-def cut(events: Iterable[Event], *, threshold: int = THRESHOLD, most: int = MOST) -> list[int]:
+def segmented(
+    events: Iterable[Event], *, threshold: int = THRESHOLD, most: int = MOST
+) -> Iterator[int]:
     """The segment of each event, from 0.
 
     An exchange stays together, and so do a call and its result.
     """
-    numbers: list[int] = []
     number = 0
     segment = _Segment()
     for event in events:
@@ -322,8 +324,7 @@ def cut(events: Iterable[Event], *, threshold: int = THRESHOLD, most: int = MOST
             number += 1
             segment = _Segment()
         segment.add(event)
-        numbers.append(number)
-    return numbers
+        yield number
 
 
 class _Segment:
