@@ -36,7 +36,9 @@ CREATE TABLE records(
   path TEXT NOT NULL, at TEXT NOT NULL, session TEXT NOT NULL, tags TEXT NOT NULL,
   metadata TEXT NOT NULL, aliases TEXT NOT NULL, dated INTEGER NOT NULL,
   source TEXT NOT NULL, key TEXT NOT NULL, repo TEXT NOT NULL, agent TEXT NOT NULL,
-  user TEXT NOT NULL, event TEXT NOT NULL, parent TEXT NOT NULL);
+  user TEXT NOT NULL, event TEXT NOT NULL, parent TEXT NOT NULL, whole AS
+  (CASE source WHEN 'journal' THEN json_patch(metadata, json_object('repo', NULLIF(repo, ''), 'agent', NULLIF(agent, ''), 'user', NULLIF(user, ''), 'event', NULLIF(event, ''), 'parent', NULLIF(parent, '')))
+   ELSE metadata END));
 CREATE VIRTUAL TABLE search USING fts5(
   title, heading, path, body, extra, content='chunks', content_rowid='id',
   tokenize='porter unicode61 remove_diacritics 2');

@@ -1,16 +1,18 @@
-"""The size of a space while other processes write in it."""
+"""The size of a space, also while other processes write in it."""
 
 from __future__ import annotations
 
+import json
 import os
+import sqlite3
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kinen import Memory
+from kinen import Memory, Query
+from kinen.index.schema import SCHEMA
 from kinen.memory import garbage
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pytest
 
 
@@ -35,3 +37,44 @@ def test_a_file_that_vanishes_while_a_space_is_measured_is_no_error(
     monkeypatch.setattr(os, "stat", vanish)
     assert garbage.usage(data).bytes > 0
     assert not os.path.lexists(draft)
+
+
+def test_what_a_column_of_the_journal_has_is_stored_once_and_found(space: Path) -> None:
+    with Memory.open(space, settings={"index.embedding_provider": "none"}) as memory:
+        scope = {"session": "s1", "agent": "codex", "user": "mira"}
+        ref = memory.observe("the pool ran dry", kind="message", scope=scope).ref
+        memory.sync()
+        with sqlite3.connect(Path(memory.space.data, "index.db")) as db:
+            row = "SELECT key, metadata FROM records WHERE ref = ?"
+            key, metadata = db.execute(row, (ref,)).fetchone()
+        assert key == ""
+        assert not {"agent", "user", "event", "repo", "parent"} & json.loads(metadata).keys()
+        found = dict(memory.records.get(ref).metadata or {})
+        assert list(found) == sorted(found)
+        assert {"agent": "codex", "user": "mira", "event": "message"}.items() <= found.items()
+        for condition in ("event=message", "user=mira", "agent=codex"):
+            assert memory.search(Query("pool", meta=(condition,))), condition
+        assert not memory.search(Query("pool", meta=("event=command",)))
+        memory.journal.forget(ref)
+        assert not memory.search("pool")
+
+
+def test_an_index_of_the_schema_before_is_built_again(space: Path) -> None:
+    with Memory.open(space, settings={"index.embedding_provider": "none"}) as memory:
+        ref = memory.observe("the pool ran dry", kind="message").ref
+        memory.sync()
+        path = Path(memory.space.data, "index.db")
+    with sqlite3.connect(path) as db:  # as it was written until then: every value twice
+        columns = "id ref kind title path at session tags metadata aliases dated source key repo"
+        names = ", ".join(f"{name} NOT NULL" for name in columns.split()[1:])
+        db.execute("ALTER TABLE records RENAME TO newer")
+        more = "agent, user, event, parent"
+        db.execute(f"CREATE TABLE records(id INTEGER PRIMARY KEY, {names}, {more})")
+        copied = ", ".join(columns.split()).replace("metadata", "whole").replace("key", "ref")
+        db.execute(f"INSERT INTO records SELECT {copied}, {more} FROM newer")
+        db.execute("DROP TABLE newer")
+        db.execute(f"PRAGMA user_version={SCHEMA - 1}")
+    db.close()
+    with Memory.open(space, settings={"index.embedding_provider": "none"}) as memory:
+        assert [hit.record.ref for hit in memory.search("pool")] == [ref]
+        assert not memory.sync().added

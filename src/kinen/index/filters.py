@@ -116,7 +116,7 @@ def _with_metadata(condition: str) -> tuple[str, list[str]]:
     text = "CASE WHEN j.type IN ('true', 'false', 'null') THEN j.type ELSE j.value END"
     start = f"substr({text}, 1, 10)" if is_date(value) else text
     marks = ", ".join(["lower(?)"] * len(spellings))
-    values = f"SELECT 1 FROM json_each(r.metadata, ?) j WHERE lower({start}) IN ({marks})"
+    values = f"SELECT 1 FROM json_each(r.whole, ?) j WHERE lower({start}) IN ({marks})"
     return f"EXISTS ({values})", [_json_path(key), *spellings]
 
 

@@ -114,7 +114,7 @@ def _derived(db: sqlite3.Connection, where: str, value: str) -> list[Edge]:
     """What memories were drawn from."""
     rows = db.execute(
         "SELECT r.ref, j.value FROM records r, json_each(r.metadata, '$.derived_from') j"
-        " WHERE r.source = 'journal' AND r.key != '' AND r.key GLOB 'memory:*'"
+        " WHERE r.source = 'journal' AND r.ref GLOB 'memory:*'"
         f"{where} ORDER BY r.ref, j.id",
         (value,),
     )

@@ -11,6 +11,7 @@ from kinen.index.schema import (
     SCHEMA,
     TABLES,
     TOKENIZE,
+    TRACES,
     open_database,
 )
 from kinen.model.late import json
@@ -26,14 +27,10 @@ if TYPE_CHECKING:
     from kinen.model.documents import Counts
     from kinen.model.records import Query
 
-RECORD = "r.ref, r.kind, r.title, r.path, r.at, r.session, r.tags, r.metadata"
+RECORD = "r.ref, r.kind, r.title, r.path, r.at, r.session, r.tags, r.whole"
 MENTIONS = 20_000
 """Chunks with required words that are looked at for the newest of them."""
 _CHUNK = "c.n, c.body, c.heading, c.start_line, c.end_line, c.page"
-
-
-_TRACES = "source = 'traces' AND key != ''"
-"""Records of sessions that came with the repository, all of which have a key: that is indexed."""
 
 
 class Reader:
@@ -186,7 +183,7 @@ class Reader:
         rows = self.db.execute(
             "SELECT ref FROM (SELECT ref, ROW_NUMBER() OVER"
             " (PARTITION BY parent ORDER BY at DESC, ref DESC) AS place FROM records"
-            " WHERE source = 'journal' AND key != '' AND key GLOB 'summary:*' AND parent != '')"
+            " WHERE source = 'journal' AND ref GLOB 'summary:*' AND parent != '')"
             " WHERE place > 1"
         )
         return {row[0] for row in rows}
@@ -219,13 +216,13 @@ class Reader:
         """Sessions that came with the repository by tool and agent, the most first."""
         return self.db.execute(
             "SELECT json_extract(metadata, '$.origin'), agent, COUNT(*) FROM records"
-            f" WHERE {_TRACES} AND kind = 'capsule' GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2"
+            f" WHERE {TRACES} AND kind = 'capsule' GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2"
         ).fetchall()
 
     def traces(self) -> list[Record]:
         """The sessions that came with the repository."""
         rows = self.db.execute(
-            f"SELECT {RECORD} FROM records r WHERE {_TRACES} AND r.kind = 'capsule'"
+            f"SELECT {RECORD} FROM records r WHERE {TRACES} AND r.kind = 'capsule'"
         )
         return [to_record(row) for row in rows]
 
@@ -233,7 +230,7 @@ class Reader:
         """The edits in these sessions in a time: the file, the session and the moment of each."""
         return self.db.execute(
             "SELECT j.value, o.session, o.at FROM (SELECT parent session, at, metadata FROM records"
-            f" WHERE {_TRACES} AND event = 'file_diff' AND at BETWEEN ? AND ?) o,"
+            f" WHERE {TRACES} AND event = 'file_diff' AND at BETWEEN ? AND ?) o,"
             " json_each(o.metadata, '$.files') j",
             (since, until),
         ).fetchall()
@@ -247,7 +244,7 @@ class Reader:
         for parent, event, count in self.db.execute(
             "SELECT parent, CASE WHEN event = 'message'"
             " AND IFNULL(json_extract(metadata, '$.role'), '') != 'assistant'"
-            f" THEN 'prompt' ELSE event END, COUNT(*) FROM records WHERE {_TRACES}"
+            f" THEN 'prompt' ELSE event END, COUNT(*) FROM records WHERE {TRACES}"
             " AND kind = 'observation' GROUP BY 1, 2"
         ):
             counts.setdefault(parent, {})[event] = count
@@ -550,9 +547,8 @@ _FROM = " FROM chunks c JOIN records r ON r.id = c.record"
 def to_record(row: Sequence[Any]) -> Record:
     """A record from its columns."""
     ref, kind, title, path, at, session, tags, metadata = row
-    return Record(
-        ref, kind, title, path, at, session, tuple(json.loads(tags)), json.loads(metadata)
-    )
+    fields = dict(sorted(json.loads(metadata).items()))
+    return Record(ref, kind, title, path, at, session, tuple(json.loads(tags)), fields)
 
 
 def chunk_places(rows: Iterable[tuple[int, int, int, str]]) -> dict[int, tuple[int | str, int]]:

@@ -21,11 +21,13 @@ from kinen.storage.database import (
 )
 from kinen.storage.sqlite import sqlite3
 
-SCHEMA = 6
+SCHEMA = 7
 CACHE_SCHEMA = 5
 """Of the vectors, which outlive a new schema of the index."""
 
 TOKENIZE = "porter unicode61 remove_diacritics 2"
+TRACES = "source = 'traces' AND key != ''"
+"""SQL for: records of sessions that came with the repository; all have a key, which is indexed."""
 CUT = "cut"
 """The stamp of a commit of which only a part was read."""
 CLEANED = "erased"
@@ -42,7 +44,12 @@ LATE = {
     "chunks_digest": "chunks(digest)",
 }
 """Indexes that a bulk load drops and builds again at its end."""
+SCOPE_COLUMNS = ("repo", "agent", "user", "event", "parent")
+"""The columns that records of the journal are filtered by."""
+_SCOPE = ", ".join(f"'{name}', NULLIF({name}, '')" for name in SCOPE_COLUMNS)
 _LATE = "".join(f"CREATE INDEX {name} ON {what};\n" for name, what in LATE.items())
+# A record of the journal is found by its ref and has no key; what stands in its columns is not
+# in its `metadata` once more, and `whole` has both.
 # Of git: a path belongs to the file that has it now or had it last (`paths.file`); so does what
 # touched it, unless `touches.file` names another, or -1 where that file is no more. A file that no
 # commit is known to have made, as a merge can, is `extra`.
@@ -58,7 +65,9 @@ CREATE TABLE records(
   path TEXT NOT NULL, at TEXT NOT NULL, session TEXT NOT NULL, tags TEXT NOT NULL,
   metadata TEXT NOT NULL, aliases TEXT NOT NULL, dated INTEGER NOT NULL,
   source TEXT NOT NULL, key TEXT NOT NULL, repo TEXT NOT NULL, agent TEXT NOT NULL,
-  user TEXT NOT NULL, event TEXT NOT NULL, parent TEXT NOT NULL);
+  user TEXT NOT NULL, event TEXT NOT NULL, parent TEXT NOT NULL, whole AS
+  (CASE source WHEN 'journal' THEN json_patch(metadata, json_object({_SCOPE}))
+   ELSE metadata END));
 CREATE INDEX records_parent ON records(parent) WHERE parent != '';
 CREATE INDEX records_key ON records(source, key) WHERE key != '';
 CREATE INDEX records_path ON records(path) WHERE path != '';

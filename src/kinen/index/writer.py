@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 from kinen.index.schema import (
     CLEANED,
     SCHEMA,
+    SCOPE_COLUMNS,
     TABLES,
+    TRACES,
     TRIGGERS,
     drop_all,
     open_database,
 )
-from kinen.model.documents import Change, Document, Link, Report, State
+from kinen.model.documents import Change, Document, Report, State
 from kinen.model.records import JOURNAL_KINDS, Chunk, Record
 from kinen.ports import Source
 from kinen.storage.database import scrub, statements, translated, writing
@@ -41,7 +43,9 @@ RENAMED = "renamed"
 EVERY_NAME = "*"
 MOST_NAMES = 500
 """From this many on, all links are resolved again."""
-NO_ALIASES = "[]"
+JOURNAL = "journal"
+"""The source whose records are found by their refs."""
+EMPTY = "[]"
 STALE_TEXT = "stale text"
 """The key in `meta` that says that full text has words of chunks that are gone."""
 
@@ -112,7 +116,9 @@ class Writer:
     def _remove_ref(self, ref: str, segments: set[str]) -> None:
         """Remove a record, and of a file its symbols, so that a later sync may read it again."""
         kind, _, path = ref.partition(":")
-        keyed = self.db.execute("SELECT source, key FROM records WHERE ref = ?", (ref,)).fetchall()
+        keyed = self.db.execute(
+            "SELECT source, IIF(source = ?, ref, key) FROM records WHERE ref = ?", (JOURNAL, ref)
+        ).fetchall()
         keyed += [("symbols", path)] if kind == "file" else []
         for source, key in keyed:
             if key:
@@ -281,13 +287,13 @@ class Writer:
         return "changed" if existed else "added"
 
     def _remove(self, source: str, key: str, segments: set[str]) -> bool:
+        keyed = "source = ? AND " + ("ref = ?" if source == JOURNAL else "key = ? AND key != ''")
         removed = self.db.execute(
-            "SELECT id, ref, path, aliases FROM records WHERE source = ? AND key = ? AND key != ''",
-            (source, key),
+            f"SELECT id, ref, path, aliases FROM records WHERE {keyed}", (source, key)
         ).fetchall()
         for record, ref, path, aliases in removed:
             self._count_name(ref, path, aliases, -1)
-            if source == "journal":
+            if source == JOURNAL:
                 rows = self.db.execute("SELECT segment FROM chunks WHERE record = ?", (record,))
                 segments.update(row[0] for row in rows if row[0])
             self._delete(record)
@@ -300,7 +306,7 @@ class Writer:
 
     def _count_name(self, ref: str, path: str, aliases: str, number: int) -> None:
         """Count a name that came (1) or went (-1) with the current batch."""
-        if path or aliases != NO_ALIASES:  # entries of the journal mostly have neither
+        if path or aliases != EMPTY:  # entries of the journal mostly have neither
             name = (ref, path, aliases)
             self._names[name] = self._names.get(name, 0) + number
 
@@ -324,21 +330,20 @@ class Writer:
 
     def _insert(self, source: str, key: str, document: Document) -> None:
         record = document.record
-        aliases = encode(document.aliases)
+        aliases = encode(document.aliases) if document.aliases else EMPTY
+        metadata = record.metadata or {}
+        if source == JOURNAL:
+            key = ""
+            metadata = {k: value for k, value in metadata.items() if k not in SCOPE_COLUMNS}
         self._count_name(record.ref, record.path, aliases, 1)
         row = self.db.execute(
             "INSERT INTO records(ref, kind, title, path, at, session, tags, metadata, aliases,"
             " dated, source, key, repo, agent, user, event, parent)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                record.ref,
-                record.kind,
-                record.title,
-                record.path,
-                record.at,
-                record.session,
-                encode(record.tags),
-                encode(record.metadata or {}),
+                *record[:6],
+                encode(record.tags) if record.tags else EMPTY,
+                encode(metadata),
                 aliases,
                 int(document.dated),
                 source,
@@ -356,7 +361,7 @@ class Writer:
         )
         self.db.executemany(
             "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)",
-            [_link_row(row, n, link) for n, link in enumerate(document.links)],
+            [(row, n, *link) for n, link in enumerate(document.links)],
         )
 
     def _has_triggers(self) -> bool:
@@ -459,6 +464,10 @@ class Writer:
                 "SELECT (SELECT COUNT(*) FROM commits WHERE record > 0)"
                 " + (SELECT COUNT(*) FROM files WHERE record > 0)"
             )
+        elif source == JOURNAL:  # by ref, which has an index; a clone has such refs, too
+            all_ = (f"SELECT COUNT(*) c FROM records WHERE ref GLOB '{k}:*'" for k in JOURNAL_KINDS)
+            clone = f"SELECT COUNT(*) FROM records WHERE {TRACES} AND kind IN {JOURNAL_KINDS}"
+            row = self.db.execute(f"SELECT SUM(c) - ({clone}) FROM ({' UNION ALL '.join(all_)})")
         else:
             sql = "SELECT COUNT(*) FROM records WHERE source = ? AND key != ''"
             row = self.db.execute(sql, (source,))
@@ -523,7 +532,7 @@ def scope_columns(record: Record) -> list[str]:
     """
     is_entry = record.kind in (*JOURNAL_KINDS, "checkpoint")
     metadata = (record.metadata if is_entry else None) or {}
-    return [str(metadata.get(name) or "") for name in ("repo", "agent", "user", "event", "parent")]
+    return [str(metadata.get(name) or "") for name in SCOPE_COLUMNS]
 
 
 encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=str).encode
@@ -532,34 +541,10 @@ encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=str).encod
 def chunk_row(row: int | None, record: Record, chunk: Chunk) -> tuple[object, ...]:
     headings = above(record.title, chunk.heading, chunk.text)
     content = digest(f"{headings}\0{embedded_text(record.path, chunk.text)}")
-    extra = identifier_parts(chunk.text)
-    place = (chunk.start_line, chunk.end_line, chunk.page)
     folders, _, name = record.path.rpartition("/")
     stem = name.rpartition(".")[0] or name
     parts = [part for part in folders.split("/") if part not in _LAYOUT]
     if stem != record.title:
         parts.append(stem)
-    return (
-        row,
-        chunk.n,
-        record.title,
-        chunk.heading,
-        " ".join(parts),
-        chunk.text,
-        extra,
-        *place,
-        content,
-    )
-
-
-def _link_row(row: int | None, n: int, link: Link) -> tuple[object, ...]:
-    return (
-        row,
-        n,
-        link.target,
-        link.text,
-        link.heading,
-        link.line,
-        int(link.embedded),
-        int(link.wiki),
-    )
+    texts = (record.title, chunk.heading, " ".join(parts), chunk.text, identifier_parts(chunk.text))
+    return (row, chunk.n, *texts, chunk.start_line, chunk.end_line, chunk.page, content)
