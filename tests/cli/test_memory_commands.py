@@ -292,6 +292,32 @@ def test_a_session_is_begun_gone_on_with_and_closed(kinen: Ask, space: Path) -> 
     assert cited(kinen("recall", "where do sessions live").out)
 
 
+def test_what_was_hidden_or_edited_is_shown_again_when_it_is_saved_again(ask: Ask) -> None:
+    def saved(text: str) -> str:
+        return str(json.loads(ask("memories", "add", text, "--json").out)["id"])
+
+    def shown() -> list[str]:
+        return [
+            memory["content"]
+            for memory in json.loads(ask("memories", "list", "--json").out)["memories"]
+        ]
+
+    first = saved("Tea is at four.")
+    ask("memories", "forget", first)
+    assert shown() == []
+    assert saved("Tea is at four.") == first
+    assert shown() == ["Tea is at four."]
+    ask("memories", "edit", first, "Tea is at five.")
+    assert shown() == ["Tea is at five."]
+    saved("Tea is at four.")
+    assert shown() == ["Tea is at four."]
+    ask("forget", f"memory:{first}")
+    answer = ask("memories", "add", "Tea is at four.")
+    assert (answer.code, answer.out) == (2, "")
+    assert "these words were forgotten for good" in answer.err
+    assert shown() == []
+
+
 def test_a_closed_capsule_is_drawn_from_unless_that_is_turned_off(ask: Ask) -> None:
     for n, on in enumerate(("false", "true")):
         capsule = ref(ask("capsule", "open", "--intent", "stores", "--session", "s1"))

@@ -74,6 +74,19 @@ def test_a_decision_of_a_colleague_is_told_at_the_next_start_without_any_command
     assert audit == (0,), "an empty pull is not written down"
 
 
+def test_a_colleague_at_work_is_named_once(people: list[Person]) -> None:
+    ada, bob = people
+    ada.event("SessionStart", "w1", source="startup")
+    ada.event("UserPromptSubmit", "w1", prompt="count the teapots of the shop")
+    ada.run("sync")
+    bob.run("sync")
+    told = json.loads(bob.event("SessionStart", "w2", source="startup"))
+    lines = told["hookSpecificOutput"]["additionalContext"].splitlines()
+    (line,) = [line for line in lines if "teapots" in line]
+    assert "at work" in line
+    assert line.count("by ada") == 1
+
+
 def test_a_clock_that_is_ahead_does_not_put_a_decision_first(
     kinen: Any, tmp_path: Path, server: str, database: Database
 ) -> None:

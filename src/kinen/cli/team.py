@@ -506,7 +506,7 @@ def list_spaces(database: str) -> Output:
     text = "\n".join(
         visible_line(
             f"{row['name']}  {counted(row['entries'], 'entries')} ({row['erased']:,} erased)"
-            f"  {row['bytes'] / 1e6:,.1f} MB  {counted(row['people'], 'people')}"
+            f"  {row['bytes'] / 1e3:,.0f} kB  {counted(row['people'], 'people')}"
             f"  change {row['changes']:,}"
         )
         for row in rows

@@ -148,7 +148,8 @@ class Start:
         sources = sources_of(self.db, cited, self.index, self.admission)
         for entry in entries:
             source = sources.get(entry.ref, "")
-            if source not in entry.who:  # a session's has its person
+            # a session's has its person; in the text of one at work
+            if source not in (entry.text if entry.kind == "work" else entry.who):
                 entry.who = f"{entry.who}{source}".strip()
         hint = self.admission.hint() if hints else ""
         text = brief(

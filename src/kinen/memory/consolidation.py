@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from kinen.consolidation.fold import memory_id
-from kinen.errors import Ambiguous, EmbedError, NotFound, QueryError, UnsafeFile
+from kinen.errors import Ambiguous, Conflict, EmbedError, NotFound, QueryError, UnsafeFile
 from kinen.journal import edits, queries
 from kinen.journal import memories as learn
 from kinen.journal.edits import attributed
@@ -316,7 +316,8 @@ class Consolidation(Corrections):
 
         The type is the one given, else that of a label such as `Lesson:` before the text, else a
         decision. Its source is an observation with the same words, so that it has a session, an
-        agent and files.
+        agent and files. What was hidden is shown again; raises Conflict for what was forgotten for
+        good.
         """
         from kinen.text.labels import TYPES, starts, value_of
         from kinen.text.sentences import statement
@@ -331,17 +332,23 @@ class Consolidation(Corrections):
             )
         kind = type or (label if label in TYPES else "decision")
         content = statement("", said, value_of(why))
+        db = self._core.store.db
+        same = queries.entry(db, "memory", memory_id(kind, content))
+        if same and same.forgotten_at:
+            raise Conflict("these words were forgotten for good", "save it in other words")
         words = f"{kind.capitalize()}: {said}" + (f"\nWhy: {value_of(why)}" if why else "")
         source = self._journal.observe(
             words, files=files, scope=scope, provenance={"event": "remember"}
         )
         finding = Finding(kind, content, 1.0, (source.ref,), iso(source.ts / 1000))
         self._fold([finding], saved=True)
-        return next(
+        saved = next(
             memory
-            for memory in learn.memories(self._core.store.db, everything=True)
+            for memory in learn.memories(db, everything=True)
             if source.ref in memory.derived_from
         )
+        # hidden, or replaced by an edit: who says it again wants it shown
+        return self.restore(saved.ref) if saved.ref in queries.suppressed(db) else saved
 
     def _fold(
         self, candidates: Iterable[Finding], *, dry_run: bool = False, saved: bool = False

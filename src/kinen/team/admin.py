@@ -31,7 +31,7 @@ _PEOPLE = """
 SELECT p.person, coalesce(e.entries, 0), coalesce(e.spaces, 0), coalesce(t.tokens, 0), a.last
 FROM (SELECT author AS person FROM kinen.team_entry UNION SELECT person FROM kinen.team_token) p
 LEFT JOIN (SELECT author, count(*) AS entries, count(DISTINCT space) AS spaces
-    FROM kinen.team_entry GROUP BY 1) e ON e.author = p.person
+    FROM kinen.team_entry WHERE NOT erased GROUP BY 1) e ON e.author = p.person
 LEFT JOIN (SELECT person, count(*) AS tokens FROM kinen.team_token
     WHERE revoked_at IS NULL AND expires_at > now() GROUP BY 1) t ON t.person = p.person
 LEFT JOIN (SELECT person, max(at) AS last FROM kinen.team_audit GROUP BY 1) a
@@ -61,6 +61,7 @@ class Member(NamedTuple):
 
     name: str
     entries: int
+    """Those that were erased or redacted are left out."""
     spaces: int
     tokens: int
     """Tokens that are valid now."""
