@@ -1,10 +1,11 @@
 """How often a hit that is called strong, fair or weak answers the question.
 
-    python benchmarks/strength.py --data DIR [--help-pages DIR]
+    python benchmarks/strength.py --data DIR [--help-pages DIR] [--sets NAME …]
 
 The labelled sets of `floor.py` and, with --help-pages, the documentation of `languages.py` in ten
 languages, each asked by heading and by the English heading. Only hits above the floor count, each
-file once. An answer is a file with a label: others may answer too, so these are the least.
+file once. An answer is a file with a label: others may answer too, so these are the least. The
+curve is that of hybrid search: hits by the chance that their strength stands for, in tenths.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import floor
 from kinen import Query
-from kinen.recall.floor import strength_word
+from kinen.recall.floor import CHANCES, CLOSE, FAIR, STRONG, strength_word
 from languages import FOLDERS, documentation, found
 from quality import Question, indexed
 from record import save
@@ -52,9 +53,29 @@ def measured(space: floor.LabelledSpace) -> dict[tuple[str, str], list[bool]]:
             for mode in MODES:
                 query = Query(question.text, mode=mode, floor=True, once=True)
                 for hit in found(memory, query):
-                    word = strength_word(hit.strength)
-                    answered[mode, word].append(hit.record.path in question.gold)
+                    right = hit.record.path in question.gold
+                    answered[mode, strength_word(hit.strength)].append(right)
+                    if mode == "hybrid":
+                        tenth = min(9, int(10 * chance(hit.strength)))
+                        answered["chance", f"from {tenth / 10:.1f}"].append(right)
     return answered
+
+
+def chance(strength: int) -> float:
+    """The chance to answer that a strength stands for."""
+    place = (strength >= FAIR) + (strength >= STRONG)
+    low, high = (CLOSE, FAIR, STRONG, 100)[place : place + 2]
+    least, most = CHANCES[place : place + 2]
+    return least + (most - least) * max(0, strength - low) / (high - low)
+
+
+def curve(rows: dict[tuple[str, str], list[bool]]) -> dict[str, tuple[float, int]]:
+    """The share of hits that answer, and their number, by tenths of their chance."""
+    answers = {key: found for key, found in rows.items() if key[0] == "chance"}
+    return {
+        name: (round(sum(found) / len(found), 3), len(found))
+        for (_, name), found in sorted(answers.items())
+    }
 
 
 def main() -> None:
@@ -62,12 +83,19 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with the labelled sets")
     parser.add_argument("--help-pages", type=Path, help="documentation, a folder a language")
     parser.add_argument("--no-save", action="store_true", help="print only")
+    parser.add_argument("--sets", nargs="+", help="names of sets; all of them")
     options = parser.parse_args()
     totals: dict[str, dict[tuple[str, str], list[bool]]] = {}
-    every = list(spaces(options.data, options.help_pages))
+    every = [
+        space
+        for space in spaces(options.data, options.help_pages)
+        if not options.sets or space.name in options.sets
+    ]
     with ProcessPoolExecutor() as pool:
         for space, answered in zip(every, pool.map(measured, every), strict=True):
-            for name in (space.name, "all"):
+            kind = "other languages" if space.name.startswith("same") else "from English"
+            kind = "English" if space.name in (*floor.SETS, "same en") else kind
+            for name in (space.name, kind, "all"):
                 rows = totals.setdefault(name, defaultdict(list))
                 for key, answers in answered.items():
                     rows[key] += answers
@@ -84,6 +112,9 @@ def main() -> None:
             print(
                 "  ".join(f"{word} {share:4.0%} of {n:>4}" for word, (share, n) in shares.items())
             )
+    for name in ("English", "other languages", "from English", "all"):
+        results.setdefault(name, {})["curve"] = tenths = curve(totals.get(name, {}))
+        print(name, *(f"{key}: {share:.0%} of {n}" for key, (share, n) in tenths.items()), sep="  ")
     if not options.no_save:
         save("strength", results)
 
