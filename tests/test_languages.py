@@ -15,6 +15,7 @@ from kinen.recall.floor import (
     FAIR,
     LITTLE_KNOWN,
     NOTHING_CLOSE,
+    OTHER_LANGUAGE,
     STRONG,
     UNKNOWN_SCRIPT,
     is_scripted,
@@ -107,6 +108,7 @@ def test_the_english_model_says_what_it_does_not_know(notes: Notes) -> None:
     assert sum(map(bool, results)) <= 1
     remark = UNKNOWN_SCRIPT if is_scripted(notes.on[1][1]) else LITTLE_KNOWN
     said = [note for hits in results for note in hits.notes]
+    assert OTHER_LANGUAGE in said
     assert any(note.endswith(remark) for note in said), "the search says why"
 
 

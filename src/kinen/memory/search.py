@@ -144,9 +144,17 @@ class Searcher:
                 prepare()
                 return Hits(hits, hits.query, hits.mode, (*hits.notes, floor.BY_WORDS))
         hits = search(core.reader, query, lambda: self._meaning(query))
-        if not prepare or core.waits_for_model:
-            return hits
-        return Hits(hits, hits.query, hits.mode, (floor.POOR_WORDS, *hits.notes))
+        notes = hits.notes
+        if query.floor and not hits and query.mode in ("hybrid", "semantic"):
+            from kinen.recall.typed import english
+
+            embedder = core.embedder
+            english_model = embedder and embedder.fingerprint == BUILT_IN["english"]
+            if english_model and (floor.is_scripted(query.text) or english(query.text) < 0):
+                notes = (*notes, floor.OTHER_LANGUAGE)
+        if prepare and not core.waits_for_model:
+            notes = (floor.POOR_WORDS, *notes)
+        return Hits(hits, hits.query, hits.mode, notes)
 
     def related(self, prompt: str, session: str, budget: int, known: Sequence[str] = ()) -> Related:
         """Full-text hits for a prompt in other sessions and in files, rendered for an agent.

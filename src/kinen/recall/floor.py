@@ -77,6 +77,10 @@ FLUENT_ENOUGH = 0.9
 """Fluency of a question from which on no hit is looked at: it is in the model's own language."""
 UNKNOWN_SCRIPT = "the model does not know this script"
 LITTLE_KNOWN = "the model may not know this language: hits need words of the question"
+OTHER_LANGUAGE = (
+    "the question is in another language than this space: `kinen config set"
+    " index.embedding_model multilingual` finds what it means"
+)
 HALF = 0.5
 """Share of a question, by the rarity of its words, with which a strong hit answers it."""
 ALL = 0.999
