@@ -138,7 +138,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--data", type=Path, required=True, help="folder with locomo/")
-    parser.add_argument("--questions", type=int, default=300)
+    parser.add_argument("--questions", type=int, default=760)
     parser.add_argument("--vectors", action="store_true", help="with vectors: half a minute of CPU")
     parser.add_argument("--no-save", action="store_true", help="print only")
     chosen = parser.parse_args()

@@ -384,3 +384,24 @@ def test_what_has_no_vector_is_counted_again_when_the_index_changes(
         write("two.md", "# Two\n\nThe pot is green.\n")
         memory.sync(embed=False)
         assert memory.core.unit_count() == memory.core.reader.unit_count() > first
+
+
+def test_a_session_counts_by_how_many_of_its_messages_have_the_words(tmp_path: Path) -> None:
+    (tmp_path / "space" / ".kinen").mkdir(parents=True)
+    settings = {"index.embedding_provider": "none"}
+    with Memory.open(tmp_path / "space", home=tmp_path / "home", settings=settings) as memory:
+        refs = []
+        for number, said in enumerate((["kettle", "garage", "garage"], ["kettle"] * 3)):
+            scope = {"session": f"s{number}"}
+            capsule = memory.journal.open_capsule(f"errand {number}", scope=scope)
+            for place, word in enumerate(said):
+                text = f"the {word} was looked at on day {place}"
+                provenance = {"role": "assistant"}
+                memory.journal.observe(
+                    text, kind="message", capsule=capsule.id, scope=scope, provenance=provenance
+                )
+            refs.append(capsule.ref)
+        memory.sync()
+        assert memory.core.reader.session_counts() == dict.fromkeys(refs, 3)
+        assert memory.core.reader.session_counts("kettle") == dict(zip(refs, (1, 3), strict=True))
+        assert memory.sessions.matching("kettle") == refs[::-1]

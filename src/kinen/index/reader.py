@@ -202,7 +202,7 @@ class Reader:
         matches = " AND c.id IN (SELECT rowid FROM search WHERE search MATCH ?)" if term else ""
         rows = self.db.execute(
             f"SELECT {ref} AS ref, COUNT(*){_FROM}"
-            f" WHERE (r.event = 'message' OR r.kind = 'round'){matches} GROUP BY ref",
+            f" WHERE (r.event = 'message' OR r.kind = 'round'){matches} GROUP BY 1",
             (expression([term]),) if term else (),
         )
         return {ref: count for ref, count in rows if ref}

@@ -48,6 +48,8 @@ LAST = "last"
 """Names the newest session."""
 MOST_HITS_OF_SESSIONS = 100
 """Hits among which sessions are looked for by their words."""
+WHOLE = 0.75
+"""What all messages of a session count beside its best entry."""
 PAGE = 50
 """Capsules that are read at a time."""
 TAIL = 400
@@ -159,7 +161,7 @@ class Sessions:
     def matching(self, words: str, most: int = 20) -> list[str]:
         """Refs of sessions whose entries answer a question, the best first.
 
-        Half counts the best entry of a session, half what all of its messages say: the words of a
+        Besides the best entry of a session counts what all of its messages say: the words of a
         question are often spread over a session (`benchmarks/session_ranking.py`).
         """
         kinds = ("observation", "capsule", "summary", "round")
@@ -178,7 +180,7 @@ class Sessions:
         top = max(best.values(), default=0.0) or 1.0
         most_said = max(whole.values(), default=0.0) or 1.0
         scores = {
-            ref: best.get(ref, 0.0) / top + whole.get(ref, 0.0) / most_said
+            ref: best.get(ref, 0.0) / top + WHOLE * whole.get(ref, 0.0) / most_said
             for ref in best.keys() | whole.keys()
         }
         return sorted(scores, key=lambda ref: (-scores[ref], ref))[:most]
