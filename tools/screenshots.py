@@ -46,7 +46,7 @@ SIZES = ((1280, 900), (390, 844))
 SCHEMES = ("light", "dark")
 TALLEST = 2_400
 """Pixels of a page that are shown, from its top."""
-READY = "!document.querySelector('meta[http-equiv=refresh]')"
+READY = "!document.querySelector('#waiting')"
 """True unless the page waits for another."""
 STATES = ("data", "empty", "importing", "indexing")
 sys.path.insert(0, str(ROOT / "tests"))

@@ -163,7 +163,16 @@ def test_searching_and_reading_work_without_scripts(
 def test_keys_hide_undo_pin_and_edit_memories(tab: Tab, site: Site) -> None:
     count = consolidated(site)
     page = tab.open("knowledge")
+    hide, edit = (
+        page.locator(f"#memories > li:first-child >> text={name}") for name in ("Hide", "Edit")
+    )
+    seen = "item => getComputedStyle(item.closest('.on-hover > *')).opacity"
+    assert hide.evaluate(seen) == edit.evaluate(seen) == "0"
+    page.hover("#memories > li:first-child")
+    assert hide.evaluate(seen) == edit.evaluate(seen) == "1"
+    page.hover("h1")
     page.keyboard.press("j")
+    assert hide.evaluate(seen) == "1", "keys show what can be done, too"
     page.keyboard.press("x")
     page.wait_for_url("**done=hidden**")
     assert page.locator("#memories > li").count() == count - 1
@@ -382,8 +391,10 @@ def where_a_note_leads(person: Person) -> None:
 
 def hand_a_session_to_a_colleague(person: Person) -> None:
     person.click("nav >> text=Sessions", f"main >> text={LABELS}")
+    person.click("text=Share…")
+    person.sees("with secrets masked")
     with person.page.expect_download() as download:
-        person.click("text=Share")
+        person.click("text=Download")
     assert LABELS in Path(download.value.path()).read_text()
 
 

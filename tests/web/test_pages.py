@@ -14,6 +14,9 @@ from selectolax.lexbor import LexborHTMLParser
 from daemon.served import TOKEN
 from kinen.index.lock import announced, sync_lock
 from kinen.model.records import Query
+from kinen.render.screen import Style
+from kinen.render.text import highlighted
+from kinen.text import terms
 from web.conftest import project_memory, served
 from web.demo import fill
 from web.tab import every_page
@@ -130,6 +133,12 @@ def test_hits_are_readable_text_with_the_words_marked(site: Site) -> None:
         assert markup not in text, markup
     assert not page.css(".passage [id]"), "anchors would be there twice"
     assert not page.css(".passage h2, .passage h3"), "headings belong to hits"
+
+
+def test_the_letters_of_a_short_name_mark_no_other_word() -> None:
+    line = "2 examples ensure that e2e_test and E2E TESTING work, which 258 events tell"
+    marked = highlighted(line, terms("the e2e tests"), Style(colour=True))
+    assert re.findall(r"\x1b\[[\d;]+m(\w+)", marked) == ["2", "e2e_test", "E2E", "TESTING"]
 
 
 def test_neighbours_of_one_hit_come_on_demand(site: Site) -> None:
@@ -306,7 +315,7 @@ def test_today_has_a_bar_for_each_session_and_what_came_of_the_days(
     assert "1 session" in texts(page, ".stats li")
     tiles = [node.attributes["aria-label"] or "" for node in page.css(".map a")]
     assert tiles == ["labels/render.py: 1 edit in 1 session"]
-    told = page.css_first(".panel:last-child").text()
+    told = page.css(".panel")[2].text()
     assert "tokens" in told
     assert "No session in these days." in site.page("today", days="1", until="2001-01-01")
     assert site.get("today", until="soon").status_code == 400

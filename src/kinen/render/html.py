@@ -121,10 +121,14 @@ def groupby_day(sessions: Iterable[tuple[Any, str]]) -> list[tuple[str, list[tup
 
 
 def cut(text: str, limit: int) -> str:
-    """The beginning of a text with its lines, and how much of it is missing."""
-    return (
-        text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit:,} characters more)"
-    )
+    """The beginning of a text with its lines, and how much of it is missing.
+
+    It ends after a word; a rest as short as the words about it is shown instead.
+    """
+    if len(text) <= limit + len("… (99 characters more)"):
+        return text
+    begin = text[:limit].rpartition(" ")[0] or text[:limit]
+    return f"{begin}… ({len(text) - len(begin):,} characters more)"
 
 
 def kind_name(kind: str) -> str:

@@ -392,10 +392,12 @@ def highlighted(line: str, query_terms: Sequence[str], style: Style) -> str:
     """A text with the words of a query in the style `match`."""
     if not style.colour:
         return line
-    stems = sorted({re.escape(word[: max(4, len(word) - 2)]) for word in query_terms}, key=len)
+    stems = sorted({word[: max(4, len(word) - 2)] for word in query_terms}, key=len, reverse=True)
     if not stems:
         return line
-    pattern = r"\b(?:" + "|".join(reversed(stems)) + r")\w*"
+    # one or two Latin letters, such as those of `e2e`, begin too many words
+    ends = (r"\b" if len(stem) < 3 and stem.isascii() else r"\w*" for stem in stems)
+    pattern = r"\b(?:" + "|".join(map("{}{}".format, map(re.escape, stems), ends)) + ")"
     return re.sub(pattern, lambda match: style("match", match[0]), line, flags=re.IGNORECASE)
 
 

@@ -444,10 +444,15 @@ def _hit_line(hit: Hit, *, grouped: bool) -> Entry:
 
 def page(memory: Memory, entry: Entry) -> str:
     """An entry with everything that is known of it."""
-    if entry.hit:
-        return _hit_text(entry.hit) + _record_page(memory, entry)
+    if entry.hit:  # where it is, its votes and its passage come first
+        hit = entry.hit
+        where = f"{place(hit)}  {hit.record.kind}  {hit.record.at[:10]}".rstrip()
+        parts = ["\n".join(map(visible_line, [where, *votes(hit)])), visible(hit.display.text)]
+        return "\n\n".join([*parts, "The whole record:", _record_page(memory, entry)])
     readers: dict[str, Callable[[Memory, Entry], str]] = {
-        START: _start_page,
+        START: lambda memory, _entry: (
+            visible(outlook(memory).text) or "Nothing: a session starts without a word of kinen."
+        ),
         "recall": lambda memory, entry: recall_text(
             memory.recall(recall_query(entry.ref.removeprefix(RECALL)))
         ),
@@ -457,7 +462,9 @@ def page(memory: Memory, entry: Entry) -> str:
         "capsule": session_page,
         "session": session_page,
         "memory": _memory_page,
-        "file": _file_page,
+        "file": lambda memory, entry: (
+            f"{why_page(memory, entry)}\n\n## History\n\n{history_page(memory, entry)}"
+        ),
         "issue": lambda memory, entry: details_text(memory.issues.show(entry.ref), Screen(STYLE)),
         "more": lambda _memory, _entry: "Enter shows all of them.",
     }
@@ -468,13 +475,6 @@ def _record_page(memory: Memory, entry: Entry) -> str:
     return record_text(*memory.records.show(named_place(entry.ref)[0]), STYLE)
 
 
-def _hit_text(hit: Hit) -> str:
-    """Where a hit is, its votes and its passage."""
-    where = f"{place(hit)}  {hit.record.kind}  {hit.record.at[:10]}".rstrip()
-    head = "\n".join(map(visible_line, [where, *votes(hit)]))
-    return f"{head}\n\n{visible(hit.display.text)}\n\nThe whole record:\n\n"
-
-
 def votes(hit: Hit) -> list[str]:
     """The share of each retriever in the score of a hit, as bars that add up."""
     total = sum(vote.share for vote in hit.votes) or 1.0
@@ -483,11 +483,6 @@ def votes(hit: Hit) -> list[str]:
         f" {vote.share / total:4.0%}  rank {vote.rank}"
         for vote in hit.votes
     ]
-
-
-def _start_page(memory: Memory, entry: Entry) -> str:
-    del entry
-    return visible(outlook(memory).text) or "Nothing: a session starts without a word of kinen."
 
 
 def session_of(memory: Memory, entry: Entry) -> str:
@@ -527,10 +522,6 @@ def _memory_page(memory: Memory, entry: Entry) -> str:
     learned = memory.consolidation.get(entry.ref)
     origin = origin_text(memory.consolidation.origin(learned))
     return "\n".join(filter(None, [learned_text(learned, STYLE, sources=True), origin]))
-
-
-def _file_page(memory: Memory, entry: Entry) -> str:
-    return f"{why_page(memory, entry)}\n\n## History\n\n{history_page(memory, entry)}"
 
 
 def links_page(memory: Memory, entry: Entry) -> str:

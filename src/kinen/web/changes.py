@@ -83,13 +83,11 @@ def merge_memory(memory: Memory, visit: Visit) -> Change:
 
 
 def supersede_memory(memory: Memory, visit: Visit) -> Change:
-    old = memory.consolidation.supersede(visit.fields.get("ref"), visit.fields.get("other"))
-    return _done(visit, "superseded", old.ref, "unsupersede")
-
-
-def unsupersede_memory(memory: Memory, visit: Visit) -> Change:
-    old = memory.consolidation.supersede(visit.fields.get("ref"), "")
-    return _done(visit, "restored", old.ref)
+    """Mark a memory as replaced by another; without one it holds again."""
+    other = visit.fields.get("other")
+    old = memory.consolidation.supersede(visit.fields.get("ref"), other)
+    done, undo = ("superseded", "unsupersede") if other else ("restored", "")
+    return _done(visit, done, old.ref, undo)
 
 
 def erase(memory: Memory, visit: Visit) -> Change:

@@ -145,7 +145,7 @@ def page(memory: Memory, visit: Visit) -> Page:
     lines = memory.reasons.line_origins(path)[1][:LINES] if visit.fields.get("lines") else ()
     edits = memory.records.edits(path)
     counts = Counter(tag for revision in revisions for tag in revision.tags)
-    common = [tag for tag, count in counts.items() if count == len(revisions)]
+    common = [tag for tag, count in counts.items() if 2 * count > len(revisions)]
     last = {(edit.metadata or {}).get("parent", ""): edit for edit in edits}
     values = {
         "path": path,
@@ -172,7 +172,7 @@ def _commits(
     """The commits of a file, newest first: who made them, in which session, why, and what changed.
 
     A commit belongs to the session with the last recorded edit since the commit before it. Tags
-    that all of them have are not repeated.
+    that most of them have are not repeated.
     """
     commits = []
     before = ""

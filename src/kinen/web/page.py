@@ -40,6 +40,8 @@ TABS: dict[str, tuple[tuple[str, str], ...]] = {
 PARENTS = {"session": "sessions", "file": "code", "why": "code", "injection": "told"} | {
     page: section for section, tabs in TABS.items() for page, _ in tabs
 }
+PARENTS |= {"memory": "knowledge", "observation": "sessions", "summary": "sessions"}
+"""The word of the navigation for a page, and for a kind of records."""
 MOVED = {
     "timeline": "today",
     "memories": "knowledge",
@@ -141,11 +143,17 @@ class Visit:
         return self.space == ALL
 
     @property
+    def section(self) -> str:
+        """The page of the navigation that this one belongs to."""
+        ref = self.fields.get("target") or self.fields.get("ref")
+        kind = ref.partition(":")[0] if self.page in ("record", "why") else ""
+        return PARENTS.get(kind) or PARENTS.get(self.page, self.page)
+
+    @property
     def sections(self) -> list[tuple[str, str, bool]]:
         """The pages of the navigation: address, title, and whether this is one of them."""
-        current = PARENTS.get(self.page, self.page)
         return [
-            (self.url(name), title, name == current)
+            (self.url(name), title, name == self.section)
             for name, title in SECTIONS
             if name in IN_ALL or not (self.is_all or self.reader)
         ]
@@ -155,7 +163,7 @@ class Visit:
         """The pages beside this one, in the same way; none where it is alone."""
         if self.is_all or self.reader:
             return []
-        tabs = TABS.get(PARENTS.get(self.page, ""), ())
+        tabs = TABS.get(self.section if self.page in PARENTS else "", ())
         return [(self.url(name), title, name == self.page) for name, title in tabs]
 
     @property

@@ -102,6 +102,8 @@ def _text(
         chunks = memory.records.show(record.ref)[1]
         if is_prose(record):
             text = "\n\n".join(chunk.text for chunk in chunks)
+            if record.kind == "commit":  # its subject is the title
+                text = text.removeprefix(title_of(memory, record.ref)).strip()
             return {"html": markdown(_cut(text, most), follow)}
         blocks = []
         room = most or 1 << 30
@@ -153,7 +155,9 @@ def _edges(
         words = edge.sentence or (edge.text if edge.text != edge.written else "")
         if edge.type == "touches":
             words = CHANGES.get(edge.text[:1], "")
-        item = (other, title_of(memory, other), excerpt(visible_line(words), 200))
+        kind, _, path = other.partition(":")
+        title = path if kind == "file" else title_of(memory, other)
+        item = (other, title, excerpt(visible_line(words), 200))
         groups.setdefault(heading, {})[item] = None
     return {heading: list(items) for heading, items in groups.items()}
 

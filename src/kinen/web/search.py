@@ -94,16 +94,14 @@ def page(memory: Memory, visit: Visit) -> Page:
         visit,
         hits,
         slider=slider,
-        titles=_titles(memory, hits),
+        titles={
+            parent: records.title_of(memory, parent)
+            for hit in hits
+            if (parent := str((hit.record.metadata or {}).get("parent") or ""))
+        },
         standing=memory.searcher.standing(query, missing) if missing else None,
         preview=records.preview(memory, visit, opened) if opened else None,
     )
-
-
-def _titles(memory: Memory, hits: Hits) -> dict[str, str]:
-    """What the sessions of steps are called."""
-    parents = {str((hit.record.metadata or {}).get("parent") or "") for hit in hits}
-    return {ref: records.title_of(memory, ref) for ref in parents if ref}
 
 
 def page_of_all(visit: Visit) -> Page:
@@ -174,6 +172,7 @@ def hit_view(visit: Visit, hit: Hit, query_terms: Sequence[str]) -> dict[str, An
         first, _, rest = title.partition(": ")
         lead = first if rest else ""
         title = rest or title
+    text = _text(hit, query_terms)
     sides = (("before it", hit.before[-AROUND:]), ("after it", hit.after[:AROUND]))
     return {
         "hit": hit,
@@ -186,7 +185,7 @@ def hit_view(visit: Visit, hit: Hit, query_terms: Sequence[str]) -> dict[str, An
         "session": visit.record(str(parent), space=space)
         if record.kind == "observation" and parent
         else "",
-        "text": _text(hit, query_terms),
+        "text": "" if text.striptags() == title else text,
         "strength": strength_word(hit.strength),
         "around": chosen,
         "around_url": visit.here(**change),

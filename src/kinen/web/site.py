@@ -68,7 +68,7 @@ ACTIONS: dict[str, Callable[[Memory, Visit], Change]] = {
     "knowledge/unedit": changes.unedit_memory,
     "knowledge/merge": changes.merge_memory,
     "knowledge/supersede": changes.supersede_memory,
-    "knowledge/unsupersede": changes.unsupersede_memory,
+    "knowledge/unsupersede": changes.supersede_memory,
     "knowledge/consolidate": changes.consolidate,
     "health/sync": changes.sync,
     "health/rebuild": changes.rebuild,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Any
 
@@ -10,7 +10,6 @@ from kinen.memory import Memory
 from kinen.memory.federation import ask_spaces
 from kinen.memory.reports import Point
 from kinen.memory.today import LATEST, MOST, Days, days, outlook
-from kinen.model.records import Record
 from kinen.render.heat import COMMITS, EPOCH, Counts, Period, add, heat_map
 from kinen.render.lanes import DAYS, lanes
 from kinen.render.treemap import treemap
@@ -114,7 +113,10 @@ def _values(
     values["lanes"] = lanes(
         period,
         [(session, visit.session(session, space)) for session, space in happened.sessions],
-        _commit_marks(visit, happened.commits),
+        [
+            (epoch(record.at) / 1000, record.title, visit.record(record.ref, space=space))
+            for record, space in happened.commits
+        ],
         marks,
     )
     return values
@@ -123,15 +125,6 @@ def _values(
 def _place(visit: Visit, period: Period, last: date) -> str:
     until = "" if last >= period.today else last.isoformat()
     return visit.here(days=period.days, until=until)
-
-
-def _commit_marks(
-    visit: Visit, commits: Iterable[tuple[Record, str]]
-) -> list[tuple[float, str, str]]:
-    return [
-        (epoch(record.at) / 1000, record.title, visit.record(record.ref, space=space))
-        for record, space in commits
-    ]
 
 
 def _what_is_next(memory: Memory) -> dict[str, Any]:
