@@ -47,8 +47,8 @@ _SIGNS = (("%25", "%"), ("%3a", ":"), ("%2f", "/"), ("%3d", "="), ("%20", " "), 
 """Escapes of the signs in words of secrets."""
 
 
-# What a reader of transcripts masks is masked again on its way into the journal.
-@lru_cache(64)
+# What a reader of transcripts masks is masked again on its way into the journal, soon after.
+@lru_cache(8)
 def _may_hold_secret(text: str) -> bool:
     """Whether a text has one of the words without which no rule of `masking` finds anything."""
     if "%" in text:

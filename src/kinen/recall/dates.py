@@ -7,11 +7,10 @@ of Chinese, Japanese and Korean, need none. French "hier" is left out: in German
 
 from __future__ import annotations
 
-import re
 from datetime import date, datetime, timedelta
 from itertools import pairwise
 
-from kinen.text import now
+from kinen.text import lazy_pattern, now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,14 +91,14 @@ WEEK = timedelta(days=7)
 TOLD_LATER = 0.5
 """How well the week after a time fits."""
 CJK = "一二三四五六七八九十"
-_DAY = re.compile(r"(?<!\d)(20\d\d)-(\d\d)(?:-(\d\d))?(?!\d)")
-_SCRIPTED = re.compile(
+_DAY = lazy_pattern(r"(?<!\d)(20\d\d)-(\d\d)(?:-(\d\d))?(?!\d)")
+_SCRIPTED = lazy_pattern(
     r"(?:(20\d\d)\s*[年년]\s*)?(?<!\d)(1[0-2]|[1-9]|十[一二]?|[一二三四五六七八九])[月월](?!曜)"
     r"(?:\s*(3[01]|[12]?\d)[日号일])?"
 )
-_YEAR = re.compile(r"(?<![\d-])20\d\d(?=\s*[年년])")
-_WORD = re.compile(r"[^\W\d_]+|\d+")
-_SPACED = re.compile(r"\w+")
+_YEAR = lazy_pattern(r"(?<![\d-])20\d\d(?=\s*[年년])")
+_WORD = lazy_pattern(r"[^\W\d_]+|\d+")
+_SPACED = lazy_pattern(r"\w+")
 
 Span = tuple[date, date]
 
@@ -135,11 +134,11 @@ def on_days(question: str, at: Mapping[int, str]) -> dict[int, float]:
 
 def _spans(question: str, today: date) -> Iterator[tuple[str, Span]]:
     """Each time that is named, with the word before it: exact ones first."""
-    for match in _DAY.finditer(question):
+    for match in _DAY.finditer(question) if "20" in question else ():
         year, month, day = (int(part or 0) for part in match.groups())
         if 1 <= month <= 12:
             yield from _dated(question[: match.start()], year, month, day)
-    for match in _SCRIPTED.finditer(question):
+    for match in _SCRIPTED.finditer(question) if not question.isascii() else ():
         number = sum(CJK.find(sign) + 1 for sign in match[2]) or int(match[2])
         year, month = _past(number, int(match[1] or 0), today)
         yield from _dated(question[: match.start()], year, month, int(match[3] or 0))
@@ -160,7 +159,7 @@ def _spans(question: str, today: date) -> Iterator[tuple[str, Span]]:
         alone = before_year in IN | SINCE | UNTIL and len(bare) == 4 and bare.isdecimal()
         if alone and bare[:2] == "20":
             yield before_year, (date(int(bare), 1, 1), date(int(bare), 12, 31))
-    for match in _YEAR.finditer(question):
+    for match in _YEAR.finditer(question) if not question.isascii() else ():
         yield "", (date(int(match[0]), 1, 1), date(int(match[0]), 12, 31))
 
 

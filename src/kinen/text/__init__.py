@@ -423,6 +423,7 @@ def estimate(text: str) -> int:
     return -(-weight(text) // QUARTERS)
 
 
+@lru_cache(256)
 def weight(text: str) -> int:
     """The size of a text in quarters of a token, from the shape of its characters.
 
