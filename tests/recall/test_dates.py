@@ -48,6 +48,7 @@ DAY_OF_MAY = (
 TWO_WEEKS_AGO = (
     "two weeks ago | vor zwei Wochen | il y a deux semaines | hace dos semanas"
     " | há duas semanas | две недели назад | 两周前 | 二週間前 | 두 주 전"
+    " | قبل أسبوعين | منذ أسبوعين"
 )
 THIS_WEEK = (
     "this week | diese Woche | cette semaine | esta semana | на этой неделе | 本周 | 今週"

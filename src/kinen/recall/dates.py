@@ -71,6 +71,8 @@ UNITS = {
     7: "week woche semaine semana недел 周 星期 週 주 أسبوع أسابيع",
     30: "month monat mois mes mês месяц 个月 か月 ヶ月 개월 달 شهر أشهر",
 }
+DUAL = {"يومين": "يوم", "أسبوعين": "أسبوع", "شهرين": "شهر"}
+"""Two of a unit are one word in Arabic."""
 NUMBERS = (
     "a an one ein eine einem einer un une una um uma одну один 一 한",
     "two zwei deux dos dois duas два две 二 两 두 이",
@@ -222,7 +224,8 @@ def _counted(low: str, spaced: str, today: date) -> Iterator[tuple[str, Span]]:
     tokens = []
     for word in words:  # a number is written before its unit in Chinese and Japanese
         numbered = len(word) > 1 and word[0] in CJK + "两"
-        tokens += [word[0], word[1:]] if numbered else [word]
+        two = ["2", DUAL[word]] if word in DUAL else [word]
+        tokens += [word[0], word[1:]] if numbered else two
     tokens = [token for token in tokens if token not in PAST.split()]
     for number, unit in pairwise(tokens):
         count = next((n for n, names in enumerate(NUMBERS, 1) if number in names.split()), 0)
