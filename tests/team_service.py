@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.testclient import TestClient
 
-from daemon.conftest import HANGING
 from kinen.http.team_app import TeamServer
 from kinen.http.team_metrics import Metrics
 from kinen.http.team_mirror import Mirrors
@@ -90,6 +89,8 @@ def token(database: Database, person: str = "ada", space: str = SPACE, **options
 
 def until(holds: Callable[[], Any], explain: Callable[[], Any] = str) -> None:
     """Wait for a fact."""
+    from daemon.conftest import HANGING  # benchmarks, which use this file, have another `daemon`
+
     end = time.monotonic() + HANGING
     while not holds():
         assert time.monotonic() < end, explain()

@@ -482,7 +482,8 @@ class Daemon:
         """What `status` shows."""
         self._diary.check_clock()
         states = self._scheduler.state()
-        idle_left = round(max(0.0, self._idle_left())) if self._idle else None
+        ends = self._idle and not (self._team and self._team.spaces)
+        idle_left = round(max(0.0, self._idle_left())) if ends else None
         return {
             **{name: self._diary.about[name] for name in ("pid", "version", "started")},
             "socket": client.socket_path(self.home) or None,
