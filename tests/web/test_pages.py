@@ -135,6 +135,17 @@ def test_hits_are_readable_text_with_the_words_marked(site: Site) -> None:
     assert not page.css(".passage h2, .passage h3"), "headings belong to hits"
 
 
+def test_a_hit_that_is_one_line_has_it_once(site: Site) -> None:
+    with site.memory() as memory:
+        scope = {"session": "s9", "agent": "gemini"}
+        memory.observe("The kettle <b>whistles</b> twice.", kind="message", scope=scope)
+        memory.sync()
+    hit = tree(site.page("search", q="kettle twice")).css_first(".hits article")
+    assert "The kettle <b>whistles</b> twice." in hit.css_first("h2").text()
+    assert [mark.text() for mark in hit.css("h2 mark")] == ["kettle", "twice"]
+    assert not hit.css(".passage, b")
+
+
 def test_the_letters_of_a_short_name_mark_no_other_word() -> None:
     line = "2 examples ensure that e2e_test and E2E TESTING work, which 258 events tell"
     marked = highlighted(line, terms("the e2e tests"), Style(colour=True))

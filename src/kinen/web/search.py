@@ -166,13 +166,14 @@ def hit_view(visit: Visit, hit: Hit, query_terms: Sequence[str]) -> dict[str, An
         change = {"context": "" if visit.fields.get("context") else AROUND}
     about = record.metadata or {}
     parent = about.get("parent")
-    title = hit_title(hit)
-    lead = ""
+    title, lead = hit_title(hit), ""
     if record.kind in ("memory", "capsule", "summary") or about.get("event") == "message":
         first, _, rest = title.partition(": ")
         lead = first if rest else ""
         title = rest or title
     text = _text(hit, query_terms)
+    if text.striptags() == title:  # once is enough
+        title, text = marked(highlighted(title, query_terms, _STYLE)), Html()
     sides = (("before it", hit.before[-AROUND:]), ("after it", hit.after[:AROUND]))
     return {
         "hit": hit,
@@ -185,7 +186,7 @@ def hit_view(visit: Visit, hit: Hit, query_terms: Sequence[str]) -> dict[str, An
         "session": visit.record(str(parent), space=space)
         if record.kind == "observation" and parent
         else "",
-        "text": "" if text.striptags() == title else text,
+        "text": text,
         "strength": strength_word(hit.strength),
         "around": chosen,
         "around_url": visit.here(**change),
