@@ -121,10 +121,7 @@ def groupby_day(sessions: Iterable[tuple[Any, str]]) -> list[tuple[str, list[tup
 
 
 def cut(text: str, limit: int) -> str:
-    """The beginning of a text with its lines, and how much of it is missing.
-
-    It ends after a word; a rest as short as the words about it is shown instead.
-    """
+    """The first words of a text with its lines, and how much is missing; not for a short rest."""
     if len(text) <= limit + len("… (99 characters more)"):
         return text
     begin = text[:limit].rpartition(" ")[0] or text[:limit]
