@@ -166,14 +166,16 @@ def hit_view(visit: Visit, hit: Hit, query_terms: Sequence[str]) -> dict[str, An
         change = {"context": "" if visit.fields.get("context") else AROUND}
     about = record.metadata or {}
     parent = about.get("parent")
-    title, lead = hit_title(hit), ""
+    title = hit_title(hit)
+    lead = ""
     if record.kind in ("memory", "capsule", "summary") or about.get("event") == "message":
         first, _, rest = title.partition(": ")
         lead = first if rest else ""
         title = rest or title
     text = _text(hit, query_terms)
     if text.striptags() == title:  # once is enough
-        title, text = marked(highlighted(title, query_terms, _STYLE)), Html()
+        title = marked(highlighted(title, query_terms, _STYLE))
+        text = Html()
     sides = (("before it", hit.before[-AROUND:]), ("after it", hit.after[:AROUND]))
     return {
         "hit": hit,
