@@ -29,6 +29,7 @@ from kinen.journal.timeline import (
 from kinen.memory.traces import Traces
 from kinen.model.journal import Capsule, Observation
 from kinen.model.records import Query
+from kinen.recall.floor import CLOSE
 from kinen.recall.fuse import evidence
 from kinen.storage import inside
 from kinen.text import excerpt, iso, spelled, terms
@@ -159,7 +160,7 @@ class Sessions:
                 yield replace(session, ended=ended, **amounts)
 
     def matching(self, words: str, most: int = 20) -> list[str]:
-        """Refs of sessions whose entries answer a question, the best first.
+        """Refs of sessions that answer a question, the best first; none where nothing is close.
 
         Besides the best entry of a session counts what all of its messages say: the words of a
         question are often spread over a session (`benchmarks/session_ranking.py`).
@@ -177,6 +178,8 @@ class Sessions:
         reader = self._core.reader
         sizes = reader.session_counts()
         whole = evidence(map(reader.session_counts, terms(words)), sizes)
+        if not (whole or any(hit.strength >= CLOSE for hit in hits)):
+            return []
         top = max(best.values(), default=0.0) or 1.0
         most_said = max(whole.values(), default=0.0) or 1.0
         scores = {
