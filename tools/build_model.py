@@ -1,14 +1,17 @@
 """Builds the int8 ONNX file of an embedding model from its weights, and measures it.
 
-python tools/build_model.py WEIGHTS.safetensors… [--model english|multilingual]
-    [--graph fused|plain] [--out FILE] [--check]
+python tools/build_model.py [WEIGHTS.safetensors…] [--model english|multilingual]
+    [--texts FOLDER…] [--out FILE] [--check]
 
 Weights may be split over several files and have BERT's usual names, or the short names of the
-multilingual student (`layers.0.q.weight`), whose word table is int8 with a scale per row.
+multilingual student (`layers.0.q.weight`), whose word table is int8 with a scale per row. Without
+any, those of the shipped file are taken: it builds itself again.
 
-The graph quantises activations per token (one scale per row), never per batch, so that a text's
-vector does not depend on the texts beside it. The build is deterministic: `--check` compares its
-digest with the shipped file's.
+What goes into a product of integers is rounded to steps. Where it hardly differs from token to
+token, the steps are constants, measured once on the `--texts` (without them the shipped file's are
+taken); gelu's are those of each token. None depend on the batch, so that a text's vector does not
+depend on the texts beside it. The build is deterministic: `--check` compares its digest with the
+shipped file's.
 """
 
 from __future__ import annotations
@@ -54,11 +57,21 @@ TABLES = {
 MICROSOFT = "com.microsoft"
 LAYERS, HEADS, WIDTH = 6, 12, 384
 EPSILON = 1e-12
+WORD_RANGE = 127
 WEIGHT_RANGE = 64
 """Seven bits: two products of 255 and 64 still fit the 16 bits that CPUs without VNNI add in."""
-MIDDLE = 128
+INPUTS = {
+    "heads": ("attention.self.query", "attention.self.key", "attention.self.value"),
+    "mixed": ("attention.output.dense",),
+    "wide": ("intermediate.dense",),
+}
+"""What is rounded to steps that are measured beforehand, and the products it goes into."""
+MIDDLE, ACTIVATION_RANGE = 128, 127
+LEAST = 0.05
+"""A channel that no text moves has the step of one that reaches this far."""
 GELU_ZERO, GELU_LEAST = 32, 0.1701
 """Gelu never goes below -0.17: its zero point need not be in the middle."""
+KINDS, MOST_TEXTS = ("md", "po", "py", "txt"), 600
 Array = np.ndarray[Any, Any]
 
 
@@ -75,6 +88,27 @@ def read_weights(files: list[Path]) -> dict[str, Array]:
     if words:
         results["embeddings.word_embeddings.weight"] = np.concatenate(words)
     return results
+
+
+def read_shipped(file: Path) -> tuple[dict[str, Array], dict[str, Array]]:
+    """The weights (folded) and the steps that a file of ours was built from.
+
+    They lack what int8 lost, and give the same int8 and the same scales again.
+    """
+    graph = onnx.load(str(file)).graph
+    arrays = {entry.name: numpy_helper.to_array(entry) for entry in graph.initializer}
+    steps, weights = {}, {}
+    for name, array in arrays.items():
+        if name.endswith(".step"):
+            steps[name.removesuffix(".step")] = array
+        elif f"{name}.scale" in arrays and name != "words":
+            weights[f"{name}.weight"] = array.T * arrays[f"{name}.scale"][:, None].astype(float)
+        elif name.endswith((".bias", ".weight")):
+            weights[name] = array
+    words = arrays["words"] * arrays["words.scale"].astype(float)
+    weights["embeddings.word_embeddings.weight"] = words
+    weights["embeddings.position_embeddings.weight"] = arrays["positions"]
+    return weights, steps
 
 
 def read_tensors(file: Path) -> dict[str, Array]:
@@ -105,10 +139,41 @@ def bert_name(name: str) -> str:
 
 def quantised(rows: Array, largest: int) -> tuple[Array, Array]:
     """int8 values and one scale per row."""
-    scale = (np.abs(rows).max(axis=1) / np.float32(largest)).astype(np.float32)
-    scale = np.maximum(scale, np.float32(1e-12))
+    scale = np.maximum(np.abs(rows).max(axis=1).astype(np.float64) / largest, 1e-12)
     values = np.clip(np.rint(rows / scale[:, None]), -largest, largest)
-    return values.astype(np.int8), scale
+    return values.astype(np.int8), scale.astype(np.float32)
+
+
+def measured_steps(weights: dict[str, Array], texts: list[list[int]]) -> dict[str, Array]:
+    """Steps of which 127 reach as far as any of the texts, one or one per channel for each input.
+
+    A few channels of the normalised inputs reach ten times as far as the others. With steps as much
+    larger, their weights would take the bits of the others': the square root of it is best.
+    """
+    reach: dict[str, Array] = {}
+    for ids in texts:
+        for name, x in reference(weights, ids)[1].items():
+            reach[name] = np.maximum(reach.get(name, LEAST), np.abs(x).max(axis=0))
+    return {
+        name: np.float32(most.max() / ACTIVATION_RANGE)
+        if name.endswith(".mixed")
+        else (np.sqrt(most * most.max()) / ACTIVATION_RANGE).astype(np.float32)
+        for name, most in reach.items()
+    }
+
+
+def folded(weights: dict[str, Array], steps: dict[str, Array]) -> dict[str, Array]:
+    """The weights for inputs that are counted in steps of channels."""
+    results = dict(weights)
+    for name, step in steps.items():
+        layer, _, kind = name.rpartition(".")
+        for product in INPUTS[kind] if step.ndim else ():
+            results[f"{layer}.{product}.weight"] = weights[f"{layer}.{product}.weight"] * step
+    types = results.pop("embeddings.token_type_embeddings.weight")
+    results["embeddings.position_embeddings.weight"] = (
+        weights["embeddings.position_embeddings.weight"] + types[0]
+    )
+    return results
 
 
 class Graph:
@@ -145,172 +210,113 @@ class Graph:
 
 
 class Builder:
-    """BERT's forward pass as a graph; `fused` uses onnxruntime's own operators where they help."""
+    """BERT's forward pass as a graph, for texts of one length: nothing is padded, so no mask."""
 
-    def __init__(self, name: str, weights: dict[str, Array], *, fused: bool) -> None:
-        self.name, self.weights, self.fused, self.graph = name, weights, fused, Graph()
+    def __init__(self, name: str, weights: dict[str, Array], steps: dict[str, Array]) -> None:
+        """`weights` are folded for the `steps`."""
+        self.name, self.weights, self.steps, self.graph = name, weights, steps, Graph()
 
     def build(self) -> bytes:
         g = self.graph
+        self.one = g.constant("one", np.float32(1))
+        self.first = g.constant("first", np.array([1]))
         self.shape = g("Shape", "input_ids")
-        self.count = g("ReduceProd", self.shape, axes=[0], keepdims=1)
+        count = g("ReduceProd", self.shape, axes=[0], keepdims=1)
+        zero = numpy_helper.from_array(np.array([GELU_ZERO], dtype=np.uint8))
+        self.zeros = g("ConstantOfShape", count, value=zero)
         x = self.embeddings()
-        self.mask = self.attention_mask()
         for n in range(LAYERS):
             x = self.layer(x, f"encoder.layer.{n}")
-        self.pooled(x)
-        return g.model(self.name, {"": 17, MICROSOFT: 1} if self.fused else {"": 17})
+        # The mean's direction is the sum's.
+        total = g("ReduceSum", x, self.first, keepdims=0)
+        g("LpNormalization", total, axis=-1, p=2, out="embedding")
+        return g.model(self.name, {"": 17, MICROSOFT: 1})
 
     def embeddings(self) -> str:
         g, w = self.graph, self.weights
-        table, scale = quantised(w["embeddings.word_embeddings.weight"], 127)
+        table, scale = quantised(w["embeddings.word_embeddings.weight"], WORD_RANGE)
         words = g("Gather", g.constant("words", table), "input_ids")
         scales = g("Gather", g.constant("words.scale", scale[:, None]), "input_ids")
         words = g("Mul", g("Cast", words, to=TensorProto.FLOAT), scales)
-        types = w["embeddings.token_type_embeddings.weight"]
-        table = w["embeddings.position_embeddings.weight"] + types[0]
-        zero, first = g.constant("zero", np.array([0])), g.constant("first", np.array([1]))
-        tokens = g("Slice", self.shape, first, g.constant("second", np.array([2])))
+        zero, second = g.constant("zero", np.array([0])), g.constant("second", np.array([2]))
+        tokens = g("Slice", self.shape, self.first, second)
+        table = w["embeddings.position_embeddings.weight"].astype(np.float32)
         positions = g("Slice", g.constant("positions", table), zero, tokens)
         return self.normalised(g("Add", words, positions), "embeddings.LayerNorm")
 
-    def attention_mask(self) -> str:
-        """As the attention wants it: 1 and 0, or 0 and a very negative number to add."""
-        g = self.graph
-        if self.fused:
-            return g("Cast", "attention_mask", to=TensorProto.INT32)
-        mask = g("Cast", "attention_mask", to=TensorProto.FLOAT)
-        hidden = g("Sub", g.constant("one", np.float32(1)), mask)
-        hidden = g("Mul", hidden, g.constant("hidden", np.float32(-1e9)))
-        return g("Unsqueeze", hidden, g.constant("heads.axes", np.array([1, 2])))
-
     def layer(self, x: str, name: str) -> str:
-        tokens = self.tokens_quantised(x, WIDTH)
-        names = [f"{name}.attention.self.{part}" for part in ("query", "key", "value")]
-        parts = [self.biased(self.product(tokens, part), f"{part}.bias") for part in names]
-        y = self.attention(*parts)
-        y = self.product(self.tokens_quantised(y, WIDTH), f"{name}.attention.output.dense")
-        x = self.added(x, y, f"{name}.attention.output")
-        y = self.product(self.tokens_quantised(x, WIDTH), f"{name}.intermediate.dense")
-        y = self.gelu(y, f"{name}.intermediate.dense.bias")
-        wide = self.weights[f"{name}.intermediate.dense.bias"].shape[0]
-        y = self.product(self.gelu_quantised(y, wide), f"{name}.output.dense")
-        return self.added(x, y, f"{name}.output")
-
-    def tokens_quantised(self, x: str, width: int) -> tuple[str, str, str]:
-        """uint8 around 128, with one scale per token."""
         g = self.graph
-        rows = g("Reshape", x, g.constant(f"rows.{width}", np.array([-1, width])))
-        most = g("ReduceMax", g("Abs", rows), axes=[1], keepdims=0)
-        scale = g("Mul", most, g.constant("per_step", np.float32(1 / 127)))
-        scale = g("Max", scale, g.constant("least", np.float32(1e-8)))
-        return self.steps(rows, scale, MIDDLE)
+        y = self.counted(x, f"{name}.heads")
+        parts = [self.product(y, f"{name}.{part}", self.one) for part in INPUTS["heads"]]
+        y = g("MultiHeadAttention", *parts, domain=MICROSOFT, num_heads=HEADS)
+        step = g.constant(f"{name}.mixed.step", self.steps[f"{name}.mixed"])
+        y = self.product(self.rounded(y, step), f"{name}.attention.output.dense", step)
+        x = self.normalised(g("Add", x, y), f"{name}.attention.output.LayerNorm")
+        y = self.product(self.counted(x, f"{name}.wide"), f"{name}.intermediate.dense", self.one)
+        y = self.product_by_token(g("FastGelu", y, domain=MICROSOFT), f"{name}.output.dense")
+        return self.normalised(g("Add", x, y), f"{name}.output.LayerNorm")
 
-    def gelu_quantised(self, x: str, width: int) -> tuple[str, str, str]:
-        """uint8 with room for -0.17 below its zero, with one scale per token."""
+    def counted(self, x: str, name: str) -> str:
+        """An input counted in the steps of its channels."""
         g = self.graph
-        rows = g("Reshape", x, g.constant(f"rows.{width}", np.array([-1, width])))
-        most = g("ReduceMax", rows, axes=[1], keepdims=0)
-        scale = g("Mul", most, g.constant("gelu.per_step", np.float32(1 / (255 - GELU_ZERO))))
-        scale = g("Max", scale, g.constant("gelu.least", np.float32(GELU_LEAST / GELU_ZERO)))
-        return self.steps(rows, scale, GELU_ZERO)
+        per_step = g("Reciprocal", g.constant(f"{name}.step", self.steps[name]))
+        return self.rounded(g("Mul", x, per_step), self.one)
 
-    def steps(self, rows: str, scale: str, zero: int) -> tuple[str, str, str]:
-        g = self.graph
-        value = numpy_helper.from_array(np.array([zero], dtype=np.uint8))
-        zeros = f"zeros.{zero}"
-        if all(zeros not in node.output for node in g.nodes):
-            g("ConstantOfShape", self.count, value=value, out=zeros)
-        values = g("QuantizeLinear", rows, scale, zeros, axis=0)
-        column = g("Unsqueeze", scale, g.constant("column", np.array([1])))
-        return values, column, g.constant(f"zero.{zero}", np.uint8(zero))
+    def rounded(self, x: str, step: str) -> str:
+        """Steps as uint8 around 128."""
+        return self.graph("QuantizeLinear", x, step, self.middle())
 
-    def product(self, tokens: tuple[str, str, str], name: str) -> str:
-        """Quantised tokens times quantised weights, as float, without the bias."""
+    def middle(self) -> str:
+        return self.graph.constant("middle", np.uint8(MIDDLE))
+
+    def product(self, x: str, name: str, step: str) -> str:
+        """Counted steps times quantised weights, as float."""
+        bias = self.graph.constant(f"{name}.bias", self.weights[f"{name}.bias"].astype(np.float32))
+        return self.integers(x, name, step, self.middle(), "", bias)
+
+    def integers(self, x: str, name: str, step: str, *more: str) -> str:
         g = self.graph
-        values, scale, zero = tokens
         weights, scales = quantised(self.weights[f"{name}.weight"], WEIGHT_RANGE)
-        b, b_scale = g.constant(name, weights.T), g.constant(f"{name}.scale", scales)
-        if self.fused:
-            item = g.constant("one", np.float32(1))
-            y = g("MatMulIntegerToFloat", values, b, item, b_scale, zero, domain=MICROSOFT)
-        else:
-            whole = g("MatMulInteger", values, b, zero)
-            y = g("Mul", g("Cast", whole, to=TensorProto.FLOAT), b_scale)
-        width = g.constant(f"width.{len(scales)}", np.array([len(scales)]))
-        shape = f"shape.{len(scales)}"
-        if all(shape not in node.output for node in g.nodes):
-            g("Concat", self.shape, width, axis=0, out=shape)
-        return g("Reshape", g("Mul", y, scale), shape)
+        matrix, scale = g.constant(name, weights.T), g.constant(f"{name}.scale", scales)
+        return g("MatMulIntegerToFloat", x, matrix, step, scale, *more, domain=MICROSOFT)
 
-    def biased(self, x: str, bias: str) -> str:
-        return self.graph("Add", x, self.graph.constant(bias, self.weights[bias]))
-
-    def attention(self, query: str, key: str, value: str) -> str:
+    def product_by_token(self, x: str, name: str) -> str:
+        """The product of gelu's output, with a step of each token: their reach differs much."""
         g = self.graph
-        if self.fused:
-            return g(
-                "MultiHeadAttention",
-                *(query, key, value, "", self.mask),
-                domain=MICROSOFT,
-                num_heads=HEADS,
-            )
-        heads = g.constant("heads", np.array([0, 0, HEADS, WIDTH // HEADS]))
-        query = g("Transpose", g("Reshape", query, heads), perm=[0, 2, 1, 3])
-        key = g("Transpose", g("Reshape", key, heads), perm=[0, 2, 3, 1])
-        value = g("Transpose", g("Reshape", value, heads), perm=[0, 2, 1, 3])
-        root = g.constant("root", np.float32((WIDTH // HEADS) ** -0.5))
-        scores = g("Add", g("Mul", g("MatMul", query, key), root), self.mask)
-        mixed = g("MatMul", g("Softmax", scores, axis=-1), value)
-        joined = g.constant("joined", np.array([0, 0, WIDTH]))
-        return g("Reshape", g("Transpose", mixed, perm=[0, 2, 1, 3]), joined)
-
-    def gelu(self, x: str, bias: str) -> str:
-        g = self.graph
-        if self.fused:
-            return g("FastGelu", x, g.constant(bias, self.weights[bias]), domain=MICROSOFT)
-        x = self.biased(x, bias)
-        inner = g("Erf", g("Mul", x, g.constant("half.root", np.float32(0.5**0.5))))
-        outer = g("Mul", x, g("Add", inner, g.constant("one", np.float32(1))))
-        return g("Mul", outer, g.constant("half", np.float32(0.5)))
-
-    def added(self, x: str, y: str, name: str) -> str:
-        """The residual sum, normalised."""
-        norm, bias = f"{name}.LayerNorm", f"{name}.dense.bias"
-        if not self.fused:
-            return self.normalised(self.graph("Add", x, self.biased(y, bias)), norm)
-        names = (f"{norm}.weight", f"{norm}.bias", bias)
-        constants = [self.graph.constant(n, self.weights[n]) for n in names]
-        return self.graph(
-            "SkipLayerNormalization", y, x, *constants, domain=MICROSOFT, epsilon=EPSILON
-        )
+        rows = g("Reshape", x, g.constant("rows", np.array([-1, 4 * WIDTH])))
+        most = g("ReduceMax", rows, axes=[1], keepdims=0)
+        part = g.constant("gelu.part", np.float32(1 / (255 - GELU_ZERO)))
+        least = g.constant("gelu.least", np.float32(GELU_LEAST / GELU_ZERO))
+        step = g("Max", g("Mul", most, part), least)
+        rows = g("QuantizeLinear", rows, step, self.zeros, axis=0)
+        y = self.integers(rows, name, self.one, g.constant("gelu.zero", np.uint8(GELU_ZERO)))
+        y = g("Mul", y, g("Unsqueeze", step, self.first))
+        bias = self.weights[f"{name}.bias"].astype(np.float32)
+        y = g("Add", y, g.constant(f"{name}.bias", bias))
+        width = g.constant("width", np.array([WIDTH]))
+        return g("Reshape", y, g("Concat", self.shape, width, axis=0))
 
     def normalised(self, x: str, name: str) -> str:
         names = (f"{name}.weight", f"{name}.bias")
-        constants = [self.graph.constant(n, self.weights[n]) for n in names]
+        constants = [self.graph.constant(n, self.weights[n].astype(np.float32)) for n in names]
         return self.graph("LayerNormalization", x, *constants, axis=-1, epsilon=EPSILON)
-
-    def pooled(self, x: str) -> str:
-        """The sum over the mask, at length one: the mean's direction is the sum's."""
-        g = self.graph
-        mask = g("Cast", "attention_mask", to=TensorProto.FLOAT)
-        mask = g("Unsqueeze", mask, g.constant("pool.axis", np.array([2])))
-        total = g(
-            "ReduceSum", g("Mul", x, mask), g.constant("tokens.axis", np.array([1])), keepdims=0
-        )
-        return g("LpNormalization", total, axis=-1, p=2, out="embedding")
 
 
 def erf(x: Array) -> Array:
     """Abramowitz and Stegun 7.1.26, within 1.5e-7."""
     t = 1 / (1 + 0.3275911 * np.abs(x))
-    series = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
-    total = sum(a * t ** (n + 1) for n, a in enumerate(series))
+    total = np.zeros_like(x)
+    for a in (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592):
+        total = t * (a + total)
     return np.asarray(np.sign(x) * (1 - total * np.exp(-x * x)), dtype=np.float32)
 
 
-def reference(w: dict[str, Array], ids: list[int]) -> Array:
-    """The unit vector of one text in float32, written without any of the code above."""
+def reference(w: dict[str, Array], ids: list[int]) -> tuple[Array, dict[str, Array]]:
+    """The unit vector of one text in float32, written without any of the code above.
+
+    Also the inputs of the products, by their names.
+    """
+    inputs = {}
 
     def dense(x: Array, name: str) -> Array:
         return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
@@ -325,6 +331,7 @@ def reference(w: dict[str, Array], ids: list[int]) -> Array:
     x = norm(x + w["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm")
     for n in range(LAYERS):
         name = f"encoder.layer.{n}"
+        inputs[f"{name}.heads"] = x
         q, k, v = (
             dense(x, f"{name}.attention.self.{part}").reshape(len(ids), HEADS, -1).swapaxes(0, 1)
             for part in ("query", "key", "value")
@@ -332,13 +339,16 @@ def reference(w: dict[str, Array], ids: list[int]) -> Array:
         scores = q @ k.swapaxes(1, 2) / np.sqrt(q.shape[2])
         scores = np.exp(scores - scores.max(axis=2, keepdims=True))
         mixed = (scores / scores.sum(axis=2, keepdims=True)) @ v
-        y = dense(mixed.swapaxes(0, 1).reshape(len(ids), WIDTH), f"{name}.attention.output.dense")
+        mixed = mixed.swapaxes(0, 1).reshape(len(ids), WIDTH)
+        inputs[f"{name}.mixed"] = mixed
+        y = dense(mixed, f"{name}.attention.output.dense")
         x = norm(x + y, f"{name}.attention.output.LayerNorm")
+        inputs[f"{name}.wide"] = x
         y = dense(x, f"{name}.intermediate.dense")
         y = dense(y * (1 + erf(y / np.sqrt(2))) / 2, f"{name}.output.dense")
         x = norm(x + y, f"{name}.output.LayerNorm")
     total = x.sum(axis=0)
-    return np.asarray(total / np.linalg.norm(total), dtype=np.float32)
+    return np.asarray(total / np.linalg.norm(total), dtype=np.float32), inputs
 
 
 class Candidate:
@@ -354,10 +364,11 @@ class Candidate:
         )
 
     def run(self, rows: list[list[int]]) -> Array:
-        longest = max(map(len, rows))
-        ids = np.array([row + [0] * (longest - len(row)) for row in rows], dtype=np.int64)
-        mask = np.array([[1] * len(r) + [0] * (longest - len(r)) for r in rows], dtype=np.int64)
-        return np.asarray(self.session.run(None, {"input_ids": ids, "attention_mask": mask})[0])
+        """Vectors of texts of one length."""
+        feed = {"input_ids": np.array(rows, dtype=np.int64)}
+        if len(self.session.get_inputs()) == 2:
+            feed["attention_mask"] = np.ones_like(feed["input_ids"])
+        return np.asarray(self.session.run(None, feed)[0])
 
     def rate(self, length: int, repeats: int = 12) -> float:
         """Texts per second of CPU at a length, the best of some runs."""
@@ -371,25 +382,29 @@ class Candidate:
         return 1 / best
 
     def report(self, texts: list[list[int]], exact: Array) -> str:
-        alone = np.vstack([self.run([text]) for text in texts])
-        order = sorted(range(len(texts)), key=lambda n: len(texts[n]))
-        mixed = np.empty_like(alone)
-        for start in range(0, len(order), 8):
-            batch = order[start : start + 8]
-            mixed[batch] = self.run([texts[n] for n in batch])
-        to_exact, to_mixed = (alone * exact).sum(axis=1), (alone * mixed).sum(axis=1)
+        cosines = (np.vstack([self.run([text]) for text in texts]) * exact).sum(axis=1)
         return (
-            f"| {to_exact.mean():.4f} / {to_exact.min():.4f} "
-            f"| {to_mixed.mean():.4f} / {to_mixed.min():.4f} "
-            f"| {self.rate(128):.1f} | {self.rate(256):.1f} | {self.size / 1e6:.1f} MB |"
+            f"| {cosines.mean():.4f} / {cosines.min():.4f} "
+            f"| {self.rate(32):.1f} | {self.rate(128):.1f} | {self.rate(256):.1f} "
+            f"| {self.size / 1e6:.1f} MB |"
         )
 
 
-def sample(tokenizer: Path) -> list[list[int]]:
+def slices(folders: list[Path]) -> list[str]:
+    """Up to three pieces of each text file of the folders, of 30 to 1,500 characters."""
+    random = np.random.default_rng(0)
+    results = []
+    files = {file for folder in folders for kind in KINDS for file in folder.rglob(f"*.{kind}")}
+    for file in sorted(files):
+        text = file.read_text(encoding="utf-8", errors="replace")
+        for length in random.integers(30, 1_500, 3):
+            start = int(random.integers(0, max(1, len(text) - length)))
+            results.append(text[start : start + length])
+    return [results[n] for n in random.permutation(len(results))[:MOST_TEXTS]]
+
+
+def sample() -> list[str]:
     """A hundred texts that every machine has: the standard library's documented functions."""
-    tokens = Tokenizer.from_file(str(tokenizer))
-    tokens.no_padding()
-    tokens.enable_truncation(256)
     results: list[str] = []
     for module in ("argparse", "json/decoder", "logging/__init__", "shutil", "textwrap"):
         source = (Path(ast.__file__).parent / f"{module}.py").read_text(encoding="utf-8")
@@ -398,38 +413,48 @@ def sample(tokenizer: Path) -> list[list[int]]:
             for node in ast.walk(ast.parse(source))
             if isinstance(node, ast.FunctionDef) and ast.get_docstring(node)
         )
-    return [encoding.ids for encoding in tokens.encode_batch(results[:100])]
+    return results[:100]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
-    parser.add_argument("weights", type=Path, nargs="+", help="safetensors files")
+    parser.add_argument("weights", type=Path, nargs="*", help="safetensors files")
     parser.add_argument("--model", choices=NAMES, default="english")
-    parser.add_argument("--tokenizer", type=Path, help="another than the shipped one")
+    parser.add_argument("--texts", type=Path, nargs="+", help="folders of text to measure steps on")
     parser.add_argument("--out", type=Path, help="where the file goes; not written without it")
-    parser.add_argument("--graph", choices=("fused", "plain"), default="fused")
     parser.add_argument("--check", action="store_true", help="only compare with the shipped file")
     options = parser.parse_args()
     name = NAMES[options.model]
-    folder = SHIPPED / options.model
-    weights = read_weights(options.weights)
-    data = Builder(name, weights, fused=options.graph == "fused").build()
+    file = SHIPPED / options.model / f"{name}-int8.onnx"
+    tokenizer = Tokenizer.from_file(str(file.with_name("tokenizer.json")))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(256)
+
+    def ids(texts: list[str]) -> list[list[int]]:
+        return [encoding.ids for encoding in tokenizer.encode_batch(texts)]
+
+    exact = read_weights(options.weights) if options.weights else {}
+    if exact and options.texts:
+        steps = measured_steps(exact, ids(slices(options.texts)))
+        weights = folded(exact, steps)
+    else:
+        weights, steps = read_shipped(file)
+        weights = folded(exact, steps) if exact else weights
+    data = Builder(name, weights, steps).build()
     digest = hashlib.sha256(data).hexdigest()
-    file = folder / f"{name}-int8.onnx"
-    shipped = file.read_bytes() if file.exists() else b""
-    same = hashlib.sha256(shipped).hexdigest() == digest
-    print(f"{digest}  {options.graph}, {'the same as' if same else 'other than'} the shipped file")
-    if options.check:
-        return 0 if same else 1
+    shipped = file.read_bytes()
+    same = shipped == data
+    print(f"{digest}  {'the same as' if same else 'other than'} the shipped file")
     if options.out:
         options.out.write_bytes(data)
-    texts = sample(options.tokenizer or folder / "tokenizer.json")
-    exact = np.vstack([reference(weights, ids) for ids in texts])
-    print("| file | cosine to float32: mean / worst | alone to batched | 128/s | 256/s | size |")
+    if options.check or not exact:
+        return 0 if same else 1
+    texts = ids(sample())
+    vectors = np.vstack([reference(exact, text)[0] for text in texts])
+    print("| file | cosine to float32: mean / worst | 32/s | 128/s | 256/s | size |")
     print("|---|---|---|---|---|---|")
-    if shipped:
-        print(f"| shipped {Candidate(shipped).report(texts, exact)}")
-    print(f"| {options.graph} {Candidate(data).report(texts, exact)}")
+    for label, built in {"shipped": shipped, "built": data}.items():
+        print(f"| {label} {Candidate(built).report(texts, vectors)}")
     return 0
 
 

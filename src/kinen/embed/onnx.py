@@ -37,7 +37,7 @@ MODELS = {
         "kinen-minilm-l6-int8.onnx",
         {
             "kinen-minilm-l6-int8.onnx": (
-                "852d6011b6a78e0892015b4efc9cf7cbcbfdb8d6486b46d04dec3c680b13b9ba"
+                "9bd740bf42b3b77dc3f6a1dca000ddb374bc2830222cadfb8ef5070a195306e4"
             ),
             "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
         },
@@ -48,7 +48,7 @@ MODELS = {
         "kinen-multilingual-l6-int8.onnx",
         {
             "kinen-multilingual-l6-int8.onnx": (
-                "4580a59d4420564b4f174c48f15fad2fa7152093887ee9a69de654aeef48fccc"
+                "f80baf90401104069bf5c93ae40a58f32bc8949f76348deb82650be52d568156"
             ),
             "tokenizer.json": "b93288c16536d278ecf7a6fdb30aaf632965ee675ad4bfe8ea98d6618543e407",
         },

@@ -43,7 +43,7 @@ COSINE = (0.4, 0.85)
 """The same of cosines, in an index of many chunks (`fuse.MANY`)."""
 LEAST_COSINE = 0.2
 """The first of them in the smallest index: of few chunks, none is near by chance."""
-LEAST_ELSEWHERE = 0.25
+LEAST_ELSEWHERE = 0.27
 """The same for a question in another language than English."""
 MOST_BY_WORDS = 85
 """The strength of a hit with every word of a question of several, in the smallest index."""
