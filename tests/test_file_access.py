@@ -40,6 +40,8 @@ ALLOWED = {
     "index/snapshots.py": HOME,
     "index/vectors.py": HOME,
     "http/team_server.py": "names in the temporary folder",
+    "http/team_mirror.py": "locks in a folder of its own",
+    "http/team_sign_in.py": "the settings that whoever starts the server names",
     "http/routes_web.py": "scripts and styles of the package",
     "daemon/process.py": "its port and log in kinen's folder, and /proc",
     "daemon/units.py": "units of the user's service manager",

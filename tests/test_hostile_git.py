@@ -355,6 +355,7 @@ def ask_all(run: Commands) -> None:
     run("sync", "ssh", "no host", codes=(2,))
     run("team", "status", codes=(1,))
     run("team", "login", codes=(2,))
+    run("team", "logout", codes=(2,))
     run("team", "leave", codes=(2,))
     run("team", "check", "x", codes=(2,))
     run("team", "audit", "--database", "x", codes=(2,))

@@ -265,6 +265,7 @@ def words_of(hostile: Hostile) -> dict[str, list[list[str]]]:
         "sync": [[], ["--preview"], ["--preview", "--json"], [EVIL], ["ssh", EVIL]],
         "team status": [[], ["--json"]],
         "team login": [[]],
+        "team logout": [[], ["--json"]],
         "team leave": [[]],
         "team check": [[EVIL], [EVIL, "--json"]],
         "team audit": [["--database", EVIL], ["--name", EVIL, "--database", "x"]],

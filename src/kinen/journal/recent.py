@@ -61,6 +61,8 @@ UNFINISHED = "not finished: "
 STOPPED = "stopped in the middle: "
 """Begins the outcome of a session that did something for its last request and did not answer."""
 LEFT = (UNANSWERED, UNFINISHED, STOPPED)
+COMMITTED = "committed "
+"""Begins the outcome of a session whose last message does not say what it did: its commit."""
 WORKING = "at work: "
 """Begins the outcome of a session that is at work on its last request."""
 
@@ -422,7 +424,8 @@ class _Left:
         self.commits = [*commits]
         for session in latest:
             state = "; ".join(session.parts.get("State", ()))
-            subjects = [*_subjects(state), *filter(_is_subject, session.outcome.splitlines()[:1])]
+            made = [line.removeprefix(COMMITTED) for line in session.outcome.splitlines()[:1]]
+            subjects = [*_subjects(state), *filter(_is_subject, made)]
             self.commits += [(session.at, subject) for subject in subjects]
         open_ = [session for session in latest if self._is_open(session)]
         since = min((session.begun for session in open_), default=0)

@@ -23,7 +23,7 @@ from kinen.journal.account import (
     Turn,
     read_account,
 )
-from kinen.journal.recent import STOPPED, UNANSWERED, UNFINISHED, meaning
+from kinen.journal.recent import COMMITTED, STOPPED, UNANSWERED, UNFINISHED, meaning
 from kinen.journal.shell import without_filters
 from kinen.journal.timeline import headline
 from kinen.model.journal import Capsule, Observation
@@ -274,7 +274,7 @@ def _deed(account: Account, remark: str) -> Line | None:
     """What a session did whose last message does not say it: its commit, else what it edited."""
     commits = [quote for quote in account.commits[-1:] if quote.text]
     if commits:
-        return Line(f"committed {_short(commits[0].text, 200, 50)}", (commits[0].source,))
+        return Line(f"{COMMITTED}{_short(commits[0].text, 200, 50)}", (commits[0].source,))
     words = account.turns[-1].last_words if account.turns else None
     paths = [*account.edited]
     if not paths or not words:
@@ -325,7 +325,7 @@ def _stopped(account: Account) -> list[Line]:
     last = account.turns[-1].last_words
     commits = [quote for quote in account.commits[-1:] if quote.text]
     if last and commits and commits[0].source.number > last.source.number:
-        return [Line(f"committed {_short(commits[0].text, 200, 50)}", (commits[0].source,))]
+        return [Line(f"{COMMITTED}{_short(commits[0].text, 200, 50)}", (commits[0].source,))]
     prompts = (turn.prompt for turn in reversed(account.turns) if turn.prompt)
     asked = ((headline(prompt.text), prompt.source) for prompt in prompts)
     request = next((line for line in asked if _is_request(line[0])), None)
