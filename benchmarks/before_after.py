@@ -1,9 +1,11 @@
 """This tree beside an earlier commit, in turns within one run.
 
     python benchmarks/before_after.py COMMIT [--documents 2500] [--times 31] [--sessions DIR]
+        [--notes DIR]
 
 Both run from their sources with the same interpreter and packages, over the same notes, each with a
 home of its own. The ratio of a row is this tree's median to the earlier one's, in CPU time.
+--sessions imports transcripts, --notes indexes a folder with vectors.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import argparse
 import io
 import os
 import resource
+import shutil
 import statistics
 import subprocess
 import tarfile
@@ -66,6 +69,14 @@ class Version:
             env = {**self.env, "KINEN_HOME": home}
             process([self.program, "import", "transcripts", str(sessions)], cwd=self.space, env=env)
             process([self.program, "index", "--no-embed"], cwd=self.space, env=env)
+
+    def embed(self, notes: Path) -> None:
+        """All notes of a folder, with their vectors."""
+        with tempfile.TemporaryDirectory() as folder:
+            env = {**self.env, "KINEN_HOME": folder}
+            space = shutil.copytree(notes, Path(folder, "notes"))
+            (space / ".kinen").mkdir(exist_ok=True)
+            process([self.program, "index"], cwd=space, env=env)
 
     def check(self) -> None:
         """That this tree is what runs, and that it finds something."""
@@ -151,6 +162,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=2500)
     parser.add_argument("--times", type=int, default=31)
     parser.add_argument("--sessions", type=Path, help="a folder with transcripts to import")
+    parser.add_argument("--notes", type=Path, help="a folder of notes to index with vectors")
     parser.add_argument("--only", default="", help="rows whose name has this text")
     words = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -167,11 +179,16 @@ def main() -> None:
         table = compare(earlier, rows(after), words.times)
         if not words.only:
             table |= compare({"index, all": before.index}, {"index, all": after.index}, INDEXED)
-        if words.sessions:
-            name = "import and index of sessions"
-            sessions = words.sessions.resolve()
-            earlier = {name: partial(before.take_in, sessions)}
-            table |= compare(earlier, {name: partial(after.take_in, sessions)}, INDEXED)
+        taken: list[tuple[str, str, Path | None]] = [
+            ("import and index of sessions", "take_in", words.sessions),
+            ("index of notes with vectors", "embed", words.notes),
+        ]
+        for name, method, source in taken:
+            if source and words.only in name:
+                calls = [
+                    partial(getattr(each, method), source.resolve()) for each in (before, after)
+                ]
+                table |= compare({name: calls[0]}, {name: calls[1]}, INDEXED)
     results = {"before": words.commit, "documents": words.documents, "rows": table}
     if not words.only:
         save(f"before-after-{words.commit[:7]}", results)
