@@ -73,7 +73,7 @@ ALLOWED = {
     "cli/engine.py": "the names of folders below one that the user named",
     "agents/transcripts/opencode.py": "the names of the client's own files",
     "sources/files/watch.py": "names only, links not followed",
-    "sources/files/folders.py": "names and times only, nothing is read",
+    "index/folders.py": "names and times only, nothing is read",
     "sources/issues.py": "names in kinen's own folder; lines of files that kinen.storage opened",
     "sources/files/walk.py": "names and times only, links not followed; contents by kinen.storage",
     "extract/html.py": "walks an HTML tree, no folder",

@@ -20,7 +20,7 @@ from kinen.recall.floor import (
     UNKNOWN_SCRIPT,
     is_scripted,
 )
-from kinen.recall.typed import informative
+from kinen.recall.wording import informative
 from kinen.text import identifier_parts, terms
 
 if TYPE_CHECKING:

@@ -598,7 +598,6 @@ LIGHT = {
     "privacy.values",
     "privacy.words",
     "space",
-    "space.head",
     "space.route",
     "storage",
     "storage.folder",

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinen.index.filters import conditions, literal
-from kinen.index.match import expression
+from kinen.index.match import conditions, expression, literal
 from kinen.model.records import Query
 
 texts = st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), max_size=20)

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinen.privacy import injected
-from kinen.privacy.injected import own_words, without_blocks
+from kinen.model import kinds
+from kinen.privacy.injected import own_words, without_blocks, without_injected
 from kinen.privacy.quote import EXACT, HARNESS, MARK, NAMES, marked, open_end, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 KNOWN = (
-    injected.MEMORY,
-    *injected.REMINDERS,
-    *injected.WRAPPERS,
-    *injected.MACHINE,
+    kinds.MEMORY,
+    *kinds.REMINDERS,
+    *kinds.WRAPPERS,
+    *kinds.MACHINE,
     *HARNESS,
 )
 OPENINGS = (
@@ -40,7 +40,7 @@ OPENINGS = (
     "\\x3C",
 )
 ENDS = (">", " >", "/>", ' id="1">', "\n>", "&gt;", "\\u003e", "", " a=b c=d>")
-VOICES = (*injected.VOICES, "[INST]", "<|im_start|>", "<|im_end|>", "<|endoftext|>", "<<SYS>>")
+VOICES = (*kinds.VOICES, "[INST]", "<|im_start|>", "<|im_end|>", "<|endoftext|>", "<<SYS>>")
 CODE = (
     *("<div>", '<div class="x">', "</p>", "<Skill />", "Vec<Skill>", "Array<ToolUse>", "a < b"),
     *("vector<session_context> x;", "Option<tool_result>", "<T extends User>", "f <| x |> g"),
@@ -111,7 +111,7 @@ def test_of_any_text_nothing_is_left_that_a_client_removes_or_obeys(text: str) -
     assert not re.search(r"<[|]\w+[|]>", shown)
     assert not re.search(r"(?m)^[ \t]{0,30}(Human:|Assistant:|\[Request interrupted)", shown)
     block = marked(text)
-    assert injected.without_injected(block) == ""
+    assert without_injected(block) == ""
 
 
 @given(st.lists(st.one_of(plain, st.sampled_from(CODE)), max_size=8).map(" ".join))

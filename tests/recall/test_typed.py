@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kinen import Memory
-from kinen.recall.typed import subject
+from kinen.recall.wording import subject
 
 if TYPE_CHECKING:
     from pathlib import Path

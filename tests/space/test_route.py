@@ -21,8 +21,7 @@ from kinen.journal.observe import observe
 from kinen.journal.store import Journal
 from kinen.privacy.exclude import matching_glob
 from kinen.space import find as spaces
-from kinen.space import registry, route
-from kinen.space.head import read_head
+from kinen.space import read_head, registry, route
 
 URL = "https://example.org/team/tool"
 

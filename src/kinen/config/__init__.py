@@ -18,7 +18,6 @@ from kinen.config.keys import (
     SpaceSection,
     clean_name,
 )
-from kinen.config.trust import trusts
 from kinen.config.values import check_globs, misfit_glob, parse_value, to_raw, untrusted_value
 from kinen.errors import ConfigError
 from kinen.paths import user_file
@@ -87,7 +86,7 @@ def load(
             dotted: untrusted_value(ROWS[dotted], value, before(dotted))
             for dotted, value in trusted.items()
         }
-        if allowed != trusted and not trusts(home, file, digest):
+        if allowed != trusted and not _trusted(home, file, digest):
             ignored = {key: value for key, value in trusted.items() if allowed[key] != value}
             trusted = {
                 dotted: value
@@ -103,6 +102,13 @@ def load(
         if value is not None:
             put(dotted, to_raw(value), "flag")
     return _build(values, ignored, sources)._replace(warnings=tuple(warnings))
+
+
+def _trusted(home: Path, file: Path, digest: str) -> bool:
+    """Whether the user trusts a file with these bytes; few spaces have one that asks for it."""
+    from kinen.config.trust import trusts
+
+    return trusts(home, file, digest)
 
 
 def _unmatchable(

@@ -229,7 +229,7 @@ def _begun(session: Session, db: sqlite3.Connection | None, context: Context) ->
     """An agent that begins, with what is in its context already."""
     from kinen.journal.admission import Admission
     from kinen.journal.start import Start
-    from kinen.space.head import read_head
+    from kinen.space import read_head
 
     here = session.here
     return Start(

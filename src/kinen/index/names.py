@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from unicodedata import normalize
-
 from kinen.errors import NotFound, QueryError
 from kinen.model.late import json
 
@@ -66,7 +64,11 @@ def _without_suffix(path: str) -> str:
 
 
 def _folded(text: str) -> str:
-    return text.lower() if text.isascii() else normalize("NFC", text.casefold())
+    if text.isascii():
+        return text.lower()
+    from unicodedata import normalize
+
+    return normalize("NFC", text.casefold())
 
 
 def record_paths(db: sqlite3.Connection, name: str) -> list[str]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kinen.index.filters import conditions, every_word
-from kinen.index.match import begun, expression, statement
+from kinen.index.match import begun, conditions, every_word, expression, statement
 from kinen.index.schema import (
     CLEANED,
     CUT,

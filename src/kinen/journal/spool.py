@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 
 from kinen.ids import is_ulid
-from kinen.journal.schema import COLUMNS, LATEST, insert
 from kinen.storage import private
 
 TYPE_CHECKING = False
@@ -118,6 +117,8 @@ def keep_reserve(folder: str) -> None:
 
 def drain(db: sqlite3.Connection, files: list[str]) -> int:
     """Write spooled observations and remove their files; returns how many there were."""
+    from kinen.journal.schema import insert  # a search only looks whether anything waits
+
     count = 0
     for start in range(0, len(files), BATCH):
         batch = files[start : start + BATCH]
@@ -137,6 +138,7 @@ def _open_capsules(db: sqlite3.Connection, rows: list[Row]) -> None:
     """
     from kinen.ids import key_id
     from kinen.journal import capsules
+    from kinen.journal.schema import COLUMNS
 
     entries = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
     first: dict[str, dict[str, str | int]] = {}
@@ -180,6 +182,8 @@ def _read(path: str) -> Row:
 
 def valid(values: object) -> bool:
     """Whether a file has what `put` wrote: a row that the table refuses would block all others."""
+    from kinen.journal.schema import COLUMNS, LATEST
+
     if not isinstance(values, list) or len(values) != len(COLUMNS):
         return False
     kinds = [int if name == "ts" else str for name in COLUMNS]

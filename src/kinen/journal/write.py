@@ -14,7 +14,7 @@ from kinen.journal.schema import COLUMNS, LATEST, SCHEMA, insert
 from kinen.model.kinds import EVENTS
 from kinen.privacy import entrance
 from kinen.privacy.exclude import matching_glob
-from kinen.space.head import read_head
+from kinen.space import read_head
 from kinen.storage import private
 from kinen.storage.sqlite import sqlite3
 

@@ -137,12 +137,11 @@ class Index:
     ) -> Report:
         from functools import partial
 
-        from kinen.index import snapshots
+        from kinen.index import folders, snapshots
         from kinen.index.schema import was_damaged
         from kinen.index.sync import Job, sync
         from kinen.index.writer import Writer
         from kinen.memory.embedding import choose_model
-        from kinen.sources.files import folders
         from kinen.sources.git.worktree import changed_paths
 
         embedded = embed and self._core.next_embedder is not None
@@ -251,7 +250,7 @@ class Index:
 
     def _follow_history(self) -> list[str]:
         """Index the commits since the last indexed commit."""
-        from kinen.space.head import read_head
+        from kinen.space import read_head
 
         indexed = self._core.reader.stamp("git", "")
         head = read_head(*self._core.git_folders)[1]

@@ -282,7 +282,7 @@ class Journal:
         from kinen.config.trust import trusts_memory
         from kinen.journal.admission import Admission
         from kinen.journal.start import Start
-        from kinen.space.head import read_head
+        from kinen.space import read_head
 
         space = self._core.space
         db = self._core.store.db if self._core.store.exists else None

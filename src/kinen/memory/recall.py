@@ -21,7 +21,7 @@ from kinen.model.records import Edge, Hit, Hits, Query, Record
 from kinen.model.tuples import NamedTuple
 from kinen.paths import inside
 from kinen.query import storable_query
-from kinen.recall import candidates, tiers, typed
+from kinen.recall import candidates, tiers
 from kinen.recall.candidates import (
     ENTRY,
     SHARE_OF_WORK,
@@ -51,7 +51,7 @@ from kinen.recall.passages import BARE_LABELS, shown_text
 from kinen.recall.search import recent
 from kinen.recall.tiers import item
 from kinen.recall.turns import acceptance, asks, turns
-from kinen.recall.typed import informative
+from kinen.recall.wording import answers, informative, subject
 from kinen.sources.git.messages import readable_message
 from kinen.text import iso, now
 from kinen.text.shorten import for_the_next, outcome_only, without_cut
@@ -462,8 +462,8 @@ def candidates_of(
     if not query.text.strip():
         return candidates.folded(candidates.without_updates(texts.values()))
     # A memory repeats its source; where it is asked for, it stands for it and not the reverse.
-    about = typed.subject(query.text)
-    first = [entry for ref, entry in texts.items() if typed.answers(about, ref, entry.text)]
+    about = subject(query.text)
+    first = [entry for ref, entry in texts.items() if answers(about, ref, entry.text)]
     return [*first, *candidates.folded(entry for entry in texts.values() if entry not in first)]
 
 

@@ -146,7 +146,7 @@ class Searcher:
         hits = search(core.reader, query, lambda: self._meaning(query))
         notes = hits.notes
         if query.floor and not hits and query.mode in ("hybrid", "semantic"):
-            from kinen.recall.typed import english
+            from kinen.recall.wording import english
 
             embedder = core.embedder
             english_model = embedder and embedder.fingerprint == BUILT_IN["english"]

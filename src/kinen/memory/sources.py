@@ -188,7 +188,7 @@ class Sources:
 
     def new_files(self) -> int:
         """How many files should be indexed and are not, by the times of their folders."""
-        from kinen.sources.files import folders
+        from kinen.index import folders
 
         root = self._core.space.root
         file = os.path.join(self._core.folder, "folders")
@@ -196,7 +196,12 @@ class Sources:
         suspects = folders.changed(root, stamps)
         if not suspects:
             return 0
-        new, times = folders.new_files(root, suspects, stamps, self._unindexed)
+        from pathlib import Path
+
+        from kinen.sources.files.ignore import Ignore
+
+        ignored = Ignore(Path(root)).ignored
+        new, times = folders.new_files(root, suspects, stamps, self._unindexed, ignored)
         if not new:
             folders.save(file, {**stamps, **times})
         return len(new)

@@ -35,3 +35,46 @@ REDACTED = "[redacted]"
 MEMORY_OPEN = "<kinen-memory>"
 MEMORY_CLOSE = "</kinen-memory>"
 """Tags around what kinen injects, so that it is never recorded as something new."""
+MEMORY = "kinen-memory"
+REMINDERS = (
+    *("system-reminder", "hook_context", "user-prompt-submit-hook", "session-start-hook"),
+    "oai-mem-citation",
+    "system_notification",
+)
+"""Blocks that clients add to any text."""
+WRAPPERS = ("tool_use_error", "untrusted_context", "persisted-output")
+"""Tags that clients put around a result; what is inside stays."""
+MACHINE = (
+    "command-message",
+    "command-name",
+    "command-args",
+    "local-command-stdout",
+    "local-command-stderr",
+    "local-command-caveat",
+    "bash-input",
+    "bash-stdout",
+    "bash-stderr",
+    "ide_opened_file",
+    "ide_selection",
+    "ide_diagnostics",
+    "environment_context",
+    "user_instructions",
+    "session_context",
+    "turn_aborted",
+    "subagent_notification",
+    "skill",
+    "permissions instructions",
+    "recommended_plugins",
+)
+"""Blocks that clients add to prompts."""
+VOICES = (
+    "[Request interrupted",
+    "Caveat: The messages below",
+    "This session is being continued",
+    "# AGENTS.md instructions",
+    "System: Please continue",
+    "This is the Gemini CLI.",
+    "Human:",
+    "Assistant:",
+)
+"""Beginnings of text in which clients speak, and marks of turns; the user typed none of them."""

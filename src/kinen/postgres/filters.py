@@ -1,6 +1,6 @@
 """The filters of a query as SQL over chunks c and records r of PostgreSQL.
 
-The rules are those of `kinen.index.filters`; the contract tests hold both to the same answers.
+The rules are those of `kinen.index.match`; the contract tests hold both to the same answers.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kinen.index.filters import folder_glob, is_date, value_spellings
+from kinen.index.match import folder_glob, is_date, value_spellings
 from kinen.model.records import Query
 from kinen.postgres.words import phrase_query
 from kinen.text import words

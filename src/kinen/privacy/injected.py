@@ -8,51 +8,8 @@ and the text after it stays.
 from __future__ import annotations
 
 from kinen.characters import spliced
-from kinen.model.kinds import MEMORY_OPEN
+from kinen.model.kinds import MACHINE, MEMORY, MEMORY_OPEN, REMINDERS, VOICES, WRAPPERS
 
-MEMORY = "kinen-memory"
-REMINDERS = (
-    *("system-reminder", "hook_context", "user-prompt-submit-hook", "session-start-hook"),
-    "oai-mem-citation",
-    "system_notification",
-)
-"""Blocks that clients add to any text."""
-WRAPPERS = ("tool_use_error", "untrusted_context", "persisted-output")
-"""Tags that clients put around a result; what is inside stays."""
-MACHINE = (
-    "command-message",
-    "command-name",
-    "command-args",
-    "local-command-stdout",
-    "local-command-stderr",
-    "local-command-caveat",
-    "bash-input",
-    "bash-stdout",
-    "bash-stderr",
-    "ide_opened_file",
-    "ide_selection",
-    "ide_diagnostics",
-    "environment_context",
-    "user_instructions",
-    "session_context",
-    "turn_aborted",
-    "subagent_notification",
-    "skill",
-    "permissions instructions",
-    "recommended_plugins",
-)
-"""Blocks that clients add to prompts."""
-VOICES = (
-    "[Request interrupted",
-    "Caveat: The messages below",
-    "This session is being continued",
-    "# AGENTS.md instructions",
-    "System: Please continue",
-    "This is the Gemini CLI.",
-    "Human:",
-    "Assistant:",
-)
-"""Beginnings of text in which clients speak, and marks of turns; the user typed none of them."""
 SYNTHETIC = (
     *("<task-notification>\n", "<task-notification><", '{"task_id":', "/kinen:"),
     *VOICES[:-2],

@@ -9,8 +9,15 @@ be put into JSON that is written already.
 from __future__ import annotations
 
 from kinen.characters import spliced
-from kinen.model.kinds import MEMORY_CLOSE, MEMORY_OPEN
-from kinen.privacy.injected import MACHINE, MEMORY, REMINDERS, VOICES, WRAPPERS
+from kinen.model.kinds import (
+    MACHINE,
+    MEMORY,
+    MEMORY_CLOSE,
+    MEMORY_OPEN,
+    REMINDERS,
+    VOICES,
+    WRAPPERS,
+)
 
 HARNESS = (
     # Claude Code, and how Claude calls tools

@@ -9,12 +9,12 @@ from kinen.distill.blocks import unwrapped
 from kinen.distill.extract import choose
 from kinen.ids import short_id
 from kinen.model.journal import Item, Passage
-from kinen.recall import typed
 from kinen.recall.candidates import Candidate, is_output, worth
 from kinen.recall.order import REPLY as REPLY_MARK
 from kinen.recall.order import arranged, with_later
 from kinen.recall.tiers import author_of, cited, item, priced
 from kinen.recall.turns import replies_of, said_by
+from kinen.recall.wording import memories_first
 from kinen.text import breadth, estimate, excerpt
 from kinen.text.closing import first_lines
 
@@ -53,7 +53,7 @@ def excerpts(
         if over <= 0:
             break
         tokens -= over
-    return typed.first(question, arranged(question, items[: limit or None]))
+    return memories_first(question, arranged(question, items[: limit or None]))
 
 
 def _in_short(candidate: Candidate) -> Candidate:

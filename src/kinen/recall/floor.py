@@ -10,6 +10,7 @@ from math import exp, log
 
 from kinen.model.records import Hits
 from kinen.recall.fuse import index_size
+from kinen.recall.wording import english, informative
 from kinen.text import pairs, terms, words
 
 TYPE_CHECKING = False
@@ -206,8 +207,6 @@ def with_strengths(
     worded = [has_all_words(hit, query_terms) for hit in hits]
     telling: tuple[str, ...] = ()
     if len(known_terms) > 1:
-        from kinen.recall.typed import english, informative
-
         telling = informative(hits.query.text)
         yardstick.elsewhere = is_scripted(hits.query.text) or english(hits.query.text) < 0
     compared = any(map(is_compared, hits))
@@ -250,8 +249,6 @@ def _in_language(
     All texts of a language that the model hardly knows are near to each other, so that a hit needs
     words of the question, too. Of a script that it does not know, words alone decide.
     """
-    from kinen.recall.typed import english
-
     fluent = FLUENT if english(question) >= 0 else FLUENT_ELSEWHERE
     asked = yardstick.fluency(question) if yardstick.fluency else 0.0
     by_word: Mapping[str, int] = {}
@@ -400,10 +397,13 @@ def has_all_words(hit: Hit, query_terms: Sequence[str]) -> bool:
 
 def has_any_word(hit: Hit, query_terms: Sequence[str]) -> bool:
     """Whether a hit has a word of a question, perhaps with another ending or without accents."""
-    from unicodedata import normalize
 
     def stem(word: str) -> str:
-        letters = (letter for letter in normalize("NFD", word) if letter.isalnum())
+        if not word.isascii():
+            from unicodedata import normalize
+
+            word = normalize("NFD", word)
+        letters = (letter for letter in word if letter.isalnum())
         return "".join(letters)[:STEM].rstrip("s")
 
     own = set(map(stem, terms(_text_of(hit), MOST_TERMS)))

@@ -20,6 +20,7 @@ from kinen.recall.floor import (
 from kinen.recall.wording import (
     asks_memory,
     exact_wording,
+    memory_chunks,
     read_wording,
     run_strength,
     telling_runs,
@@ -258,9 +259,7 @@ def _with_names(
     if names.is_identifier(query.text) or query.kinds == ("symbol",):
         best += reader.chunks_of_symbol(query.text.strip(), query)[: names.MOST_FILES]
     if asks_memory(query.text):
-        from kinen.recall import typed
-
-        best += typed.chunks(reader, query)
+        best += memory_chunks(reader, query)
     return fuse.with_names(ranked, best) if best else ranked
 
 

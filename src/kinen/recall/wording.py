@@ -1,4 +1,10 @@
-"""The exact words of a question: quoted phrases, excluded words, runs, what asks for a memory."""
+"""The words of a question: quoted phrases, excluded words, runs, and what it is about.
+
+Memories come before everything else for a question that asks for one and whose words they have:
+`what did we decide about the queue` asks for a decision about the queue, and a memory about the
+queue answers it, however often sessions spoke of the queue. A question without such a word, and a
+memory that lacks a word of the question, are ranked as ever.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +15,10 @@ from kinen.text import STOP_WORDS, longest_run, terms, words
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from kinen.model.journal import Item
+    from kinen.model.records import Query
+    from kinen.ports import Index
 
 _WITHOUT_QUOTES = str.maketrans('"“”', "   ")
 SHORTEST_RUN = 3
@@ -27,6 +37,41 @@ ASKS = frozenset(
 )
 """Terms by which a question asks for a memory, and which say nothing about its subject: words, and
 pairs of letters of scripts without spaces."""
+MOST = 20
+"""Memories that are looked at."""
+STEM = 3
+"""Letters that two forms of a word have in common at least: `job`, `jobs`."""
+ENDINGS = frozenset("s es x e n en ns ern d ed ing ment".split())
+"""Endings that a word may have and another form of it lacks; `front` and `frontend` are two."""
+OTHERS = frozenset({("e", "ing"), ("y", "ies"), ("y", "ied"), ("o", "i")})
+"""Endings that stand for each other: `policy`, `policies`."""
+FUNCTION = frozenset(
+    """
+    der die das den dem des ein eine einen einem einer eines und oder aber ist sind war waren wird
+    werden wurde wurden hat haben hatte kann können muss müssen soll sollen wie was wer wen wem wo
+    wann warum wieso welche welcher welches welchen welchem viel viele vielen ich du er sie es wir
+    ihr mich mir uns man mein meine meinen auf aus bei bis für mit nach über um unter von vom vor zu
+    zum zur im am in an als auch nicht noch nur so wenn dass sich
+    le la les un une des du de et ou mais est sont être a ont avoir avons avait fait faire faut peut
+    on il elle ils elles nous vous je tu me se son sa ses leur leurs mon ma mes notre nos ce cet
+    cette ces que qui quoi quel quelle quels quelles quand comment pourquoi combien où à au aux en
+    dans par pour sur sous avec sans chez vers ne pas plus si y qu
+    el los las una unos unas o del al con por para sin sobre entre es está están era fue ser hay ha
+    han hemos he su sus mi mis lo les qué quién quiénes quien cual cuál cuáles cuando cuándo como
+    cómo donde dónde cuánto cuánta cuántos cuántas no sí más ya este esta esto tiene tienen
+    os as um uma uns umas e do da dos das em na nas num numa ao aos às com pelo pela sem é são estão
+    foi há tem têm seu sua seus suas quem qual quais onde quanto quanta quantos quantas não mais já
+    vai nós
+    lo gli uno di della dei delle dello degli ai alla alle dal dalla nel nella su sul per tra fra è
+    sono hanno ho suo che chi cosa quale quali dove quanti quante perché non più viene vengono
+    het een of is zijn wordt worden heeft hebben had kan kunnen moet moeten wat waar wanneer waarom
+    hoe hoeveel welke welk ik je jij hij zij ze we wij mijn van voor op aan uit bij met naar tot om
+    te er niet ook nog dan dat deze dit
+    мы что какой какую какие почему для о про нас как где когда кто это сколько есть был была были
+    почем сколь 我们 什么 哪个 哪种 为什 什么 关于 の は を に どの なぜ 何""".split()
+)
+"""Words of German, French, Spanish, Portuguese, Italian, Dutch and others that say nothing about
+the subject of a question."""
 
 
 class Wording(NamedTuple):
@@ -88,3 +133,75 @@ def run_strength(question: str, text: str) -> float:
     if run < min(SHORTEST_RUN, len(sequence)) or run < 2:
         return 0.0
     return run / len(sequence)
+
+
+def informative(question: str) -> tuple[str, ...]:
+    """The terms of a question that say what it is about, in the languages of `FUNCTION`, too.
+
+    A question is in one of them if it has more of their words than of English ones. If it has
+    nothing but function words, these are its terms.
+    """
+    every_term = terms(question)
+    if english(question) >= 0:
+        return every_term
+    elided = frozenset("cdjlmnst")  # the articles and pronouns before an apostrophe
+    telling = tuple(term for term in every_term if term not in FUNCTION and term not in elided)
+    return telling or every_term
+
+
+def english(question: str) -> int:
+    """How many more function words a question has of English than of other languages."""
+    every = {word.lower() for word in words(question)}.union(terms(question))
+    return len(every & STOP_WORDS - FUNCTION) - len(every & FUNCTION - STOP_WORDS)
+
+
+def subject(question: str) -> tuple[str, ...]:
+    """What a question asks a memory about; empty if it does not ask for one."""
+    question_terms = informative(question)
+    rest = tuple(word for word in question_terms if word not in ASKS)
+    return rest if len(rest) < len(question_terms) else ()
+
+
+def memory_chunks(reader: Index, query: Query) -> list[int]:
+    """The chunks of memories that have every word of what is asked about."""
+    about = subject(query.text)
+    if not about or (query.kinds and "memory" not in query.kinds):
+        return []
+    matches = reader.match(about, query._replace(kinds=("memory",)), MOST)
+    loaded = reader.load([id_ for id_, _ in matches])
+    return [id_ for id_, (_, chunk) in loaded.items() if _has(terms(chunk.text, 400), about)]
+
+
+def memories_first(question: str, entries: Sequence[Item]) -> list[Item]:
+    """The entries of a recall, memories about what is asked before the others.
+
+    Of these, those that have the very words come first.
+    """
+    about = subject(question)
+
+    def place(entry: Item) -> int:
+        if not answers(about, entry.ref, entry.text):
+            return 2
+        return 0 if set(about) <= set(terms(entry.text, 400)) else 1
+
+    return sorted(entries, key=place)
+
+
+def answers(about: tuple[str, ...], ref: str, text: str) -> bool:
+    """Is it a memory that has every word of what is asked about?"""
+    return bool(about) and ref.startswith("memory:") and _has(terms(text, 400), about)
+
+
+def _has(own: tuple[str, ...], about: tuple[str, ...]) -> bool:
+    return all(any(_same(word, other) for other in own) for word in about)
+
+
+def _same(word: str, other: str) -> bool:
+    """Are two words forms of one: the same but for an ending of inflection?"""
+    if word == other:
+        return True
+    short, long = sorted((word, other), key=len)
+    letters = zip(short, long, strict=False)
+    shared = next((n for n, (one, two) in enumerate(letters) if one != two), len(short))
+    ending = short[shared:], long[shared:]
+    return shared >= STEM and (ending in OTHERS or (not ending[0] and ending[1] in ENDINGS))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kinen.characters import visible_line
 from kinen.ids import SHORT_SESSION, short_id
-from kinen.journal.authors import Colleague, signature
 from kinen.model.late import re
 from kinen.paths import openable
 from kinen.recall.floor import strength_word
@@ -297,6 +296,8 @@ def colleague(record: Record) -> str:
         return f" by {metadata['edited']}"
     if not metadata.get("by"):
         return ""
+    from kinen.journal.authors import Colleague, signature
+
     author = Colleague.on(metadata["by"], metadata.get("machine", ""))
     return signature(author, metadata.get("agent", ""))
 

@@ -6,7 +6,6 @@ import os
 
 from kinen import config, paths
 from kinen.config.file import settings as read_settings
-from kinen.config.trust import is_trusted
 from kinen.errors import KinenError, SpaceError, StoreError
 from kinen.space import registry
 from kinen.space.registry import Identity, Space
@@ -236,6 +235,8 @@ def _check_claim(identity: Identity, home: str, entry: Entry, git: Git | None) -
     alike = identity.origin and identity.origin == entry["origin"]
     if alike or not any(map(os.path.isdir, entry["roots"])):
         return
+    from kinen.config.trust import is_trusted  # a clone that claims an id is rare
+
     file = config.space_file(identity.root)
     related = _root_commit(git) in filter(None, entry["root_commits"].values())
     if not related and not is_trusted(home, file):

@@ -6,7 +6,7 @@ import os
 import stat
 
 from kinen.model.tuples import NamedTuple
-from kinen.space.head import LONGEST_REF, PACKED_REFS
+from kinen.space import LONGEST_REF, PACKED_REFS
 from kinen.storage import regular
 
 TYPE_CHECKING = False

@@ -176,9 +176,7 @@ def without_space(home: str, folder: str, fault: Exception) -> Route | None:
 
 
 def _file(home: str, folder: str) -> str:
-    from binascii import crc32
-
-    return os.path.join(home, "routes", f"{crc32(os.fsencode(folder)):08x}")
+    return os.path.join(home, "routes", digest(folder)[:16])
 
 
 def stamps(home: str, folder: str, root: str) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 from kinen.errors import GitError, QueryError, Unreadable
 from kinen.model.journal import Checkpoint, Plan
 from kinen.model.kinds import CHECKPOINT_TYPES, LESSONS
-from kinen.space.head import read_head
+from kinen.space import read_head
 from kinen.space.repository import Git, git_above
 from kinen.text import iso, spelled
 from kinen.worklog import checkpoints

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from kinen.errors import Ambiguous
-from kinen.index.filters import conditions, literal
 from kinen.index.git.lineage import SILENT, WIDE, Pair, together
 from kinen.index.git.touches import OWNER, file_at
-from kinen.index.match import expression
+from kinen.index.match import conditions, expression, literal
 from kinen.index.reader import RECORD, Reader, to_record
 from kinen.model.documents import Revision
 from kinen.model.records import Edge, Query, Record

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from kinen.errors import UnsafeFile
 from kinen.model.tuples import NamedTuple
-from kinen.space.head import LONGEST_REF
+from kinen.space import LONGEST_REF
 from kinen.storage import inside, regular
 
 if TYPE_CHECKING:

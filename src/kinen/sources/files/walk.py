@@ -11,11 +11,11 @@ from typing import Any
 from kinen.errors import Unreadable
 from kinen.extract.child import Reader
 from kinen.extract.decode import decode, extractor_for
+from kinen.index.folders import stamp
 from kinen.model.documents import Change, Delta, Document, Extract, Part, State
 from kinen.model.records import Chunk, Record
 from kinen.privacy import entrance
 from kinen.privacy.masking import VERSION as MASKING
-from kinen.sources.files.folders import stamp
 from kinen.sources.files.ignore import Ignore
 from kinen.sources.files.layout import (
     MANIFEST,

@@ -21,9 +21,8 @@ from kinen.model.documents import Commit, Part
 from kinen.sources.git.messages import Message, read_message
 from kinen.sources.git.step import Steps
 from kinen.sources.git.stream import RawCommit, parse, read_ahead, read_blocks, running, split
-from kinen.space import gitcommand
+from kinen.space import gitcommand, read_head
 from kinen.space.gitcommand import complaint
-from kinen.space.head import read_head
 from kinen.space.repository import Git, find
 from kinen.storage import regular
 from kinen.text import budget, digest, estimate

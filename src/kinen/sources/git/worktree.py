@@ -17,8 +17,7 @@ from collections.abc import Iterator
 
 from kinen.errors import GitError, UnsafeFile
 from kinen.model.tuples import NamedTuple
-from kinen.space import gitcommand
-from kinen.space.head import read_head
+from kinen.space import gitcommand, read_head
 from kinen.space.repository import Git, git_above
 from kinen.storage import regular
 from kinen.text import spelled

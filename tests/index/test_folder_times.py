@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kinen.sources.files import folders
+from kinen.index import folders
 
 if TYPE_CHECKING:
     from pathlib import Path

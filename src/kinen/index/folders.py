@@ -14,7 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from kinen.sources.files.ignore import Ignore
+    Ignored = Callable[[str, bool], bool]
+    """Whether a path is ignored, and whether it is a folder."""
 
 MOST_FOLDERS = 5000
 """Folders of a space, beyond which new files wait for the next sync."""
@@ -66,16 +67,12 @@ def new_files(
     folders: list[str],
     stamps: Mapping[str, int],
     unindexed: Callable[[list[str]], list[str]],
+    ignored: Ignored,
 ) -> tuple[list[str], dict[str, int]]:
     """The new files in some folders, and the folders' times; new folders are included.
 
     At most `MOST_ENTRIES` entries are looked at.
     """
-    from pathlib import Path
-
-    from kinen.sources.files.ignore import Ignore
-
-    ignore = Ignore(Path(root))
     files: list[str] = []
     left = MOST_ENTRIES
     waiting = list(folders)
@@ -86,11 +83,11 @@ def new_files(
         for path, is_folder in _entries(root, folder):
             left -= 1
             if is_folder:
-                if path not in stamps and _is_walked(path, ignore):
+                if path not in stamps and _is_walked(path, ignored):
                     waiting.append(path)
             else:
                 files.append(path)
-    new = [path for path in unindexed(files) if not ignore.ignored(path, directory=False)]
+    new = [path for path in unindexed(files) if not ignored(path, False)]
     return new, times
 
 
@@ -107,7 +104,7 @@ def _entries(root: str, folder: str) -> list[tuple[str, bool]]:
         return []
 
 
-def _is_walked(path: str, ignore: Ignore) -> bool:
+def _is_walked(path: str, ignored: Ignored) -> bool:
     """Whether a sync reads a folder."""
     hidden = path.rpartition("/")[2].startswith(".") and path != ".memories"
-    return not hidden and not ignore.ignored(path, directory=True)
+    return not hidden and not ignored(path, True)
