@@ -107,6 +107,6 @@ def test_what_hooks_read_of_a_space_comes_through_the_storage_package() -> None:
         "space/repository.py",
         "hooks/command.py",
         "hooks/event.py",
-        "journal/observe.py",
+        "cli/log.py",
     ):
         assert not openings(SOURCE / name)

@@ -86,10 +86,9 @@ def sqlite_engine(folder: Path) -> Iterator[Opened]:
 def postgres_engine(url: str) -> Iterator[Opened]:
     from kinen.postgres import spaces
     from kinen.postgres.connection import Database
-    from kinen.postgres.embeddings import Embeddings
     from kinen.postgres.reader import PostgresReader
     from kinen.postgres.schema import prepare
-    from kinen.postgres.vectors import PostgresScan
+    from kinen.postgres.vectors import Embeddings, PostgresScan
     from kinen.postgres.writer import PostgresWriter
 
     with Database(url) as database:

@@ -17,14 +17,13 @@ from kinen.memory.engine import Engine
 from kinen.model.records import Query
 from kinen.postgres import spaces
 from kinen.postgres.connection import Database, name_spaces
-from kinen.postgres.embeddings import Embeddings
 from kinen.postgres.migrations import migrate, pending, version
 from kinen.postgres.reader import PostgresReader
 from kinen.postgres.schema import MIGRATIONS, PARTITIONS, prepare
-from kinen.postgres.vectors import PostgresScan
+from kinen.postgres.vectors import Embeddings, PostgresScan
 from kinen.postgres.writer import PostgresWriter
-from kinen.team import members
 from kinen.team import schema as team
+from kinen.team.admin import add_member
 from kinen.team.roles import check
 
 if TYPE_CHECKING:
@@ -162,7 +161,7 @@ def test_a_login_searches_the_spaces_that_it_was_given(
             prepare(database)
             fill(database, "a", range(4))
             fill(database, "b", range(6))
-            members.add(database, login, "a".ljust(64, "0"), "eve")
+            add_member(database, login, "a".ljust(64, "0"), "eve")
         with Engine(url, config) as engine:
             hits = engine.search(Query("water", limit=20))
             assert {hit.space for hit in hits} == {"a"}

@@ -12,10 +12,9 @@ from contract.engines import change, document
 from kinen.model.records import Query
 from kinen.postgres import spaces
 from kinen.postgres.connection import Database, name_spaces
-from kinen.postgres.embeddings import Embeddings
 from kinen.postgres.reader import PostgresReader
 from kinen.postgres.schema import PARTITIONS, prepare
-from kinen.postgres.vectors import PostgresScan, build_graphs, graph_name
+from kinen.postgres.vectors import Embeddings, PostgresScan, build_graphs, graph_name
 from kinen.postgres.writer import PostgresWriter
 
 if TYPE_CHECKING:

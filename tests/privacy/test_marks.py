@@ -4,8 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinen.privacy.blocks import mask_keys, mask_private
-from kinen.privacy.marks import CHARACTERS, CLASSES, fold, mark_of, spelled, unfold
+from kinen.privacy.masking import (
+    CHARACTERS,
+    CLASSES,
+    fold,
+    mark_of,
+    mask_keys,
+    mask_private,
+    spelled,
+    unfold,
+)
 
 pieces = st.lists(st.sampled_from([*map(spelled, CLASSES), " ", "a", "[masked:", "é"]), max_size=8)
 

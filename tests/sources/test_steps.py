@@ -10,7 +10,7 @@ import pytest
 
 from kinen import Memory
 from kinen.sources.git.log import Log
-from kinen.sources.git.step import MOST
+from kinen.sources.git.stream import MOST
 from kinen.space.repository import find
 from properties.test_history import dump
 from sources.repositories import LINES, Repository

@@ -16,8 +16,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kinen import config, paths
+from kinen.cli.log import observe
 from kinen.errors import Excluded, SpaceError
-from kinen.journal.observe import observe
 from kinen.journal.store import Journal
 from kinen.privacy.exclude import matching_glob
 from kinen.space import find as spaces

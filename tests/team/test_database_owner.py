@@ -17,7 +17,7 @@ from kinen.postgres import schema as index
 from kinen.postgres import spaces
 from kinen.postgres.connection import Database
 from kinen.postgres.writer import PostgresWriter
-from kinen.team import members, tokens
+from kinen.team import admin, tokens
 from kinen.team.client import HttpTeam
 from kinen.team.roles import check, missing
 from kinen.team.schema import MIGRATIONS, prepare
@@ -103,7 +103,7 @@ def test_an_owner_that_may_create_roles_needs_no_administrator(
     with Database(here.url) as database:
         here.administer(f"CREATE ROLE {here.name}_eve LOGIN PASSWORD 'pw'")
         try:
-            members.add(database, f"{here.name}_eve", SPACE, "eve")
+            admin.add_member(database, f"{here.name}_eve", SPACE, "eve")
             login = postgres_server.at(here.server, here.name, f"{here.name}_eve", "pw")
             with psycopg.connect(login) as eve:
                 query = f"SELECT count(*) FROM {here.schema}.team_entry"
@@ -130,9 +130,9 @@ def test_what_the_check_prints_is_all_that_an_owner_without_createrole_lacks(
     with Database(here.url) as database:
         prepare(database)
         with pytest.raises(Denied):
-            members.add(database, here.owner, SPACE, "eve")
+            admin.add_member(database, here.owner, SPACE, "eve")
         here.administer(grant)
-        members.add(database, here.owner, SPACE, "eve")
+        admin.add_member(database, here.owner, SPACE, "eve")
     exchange(here.url)
 
 

@@ -18,7 +18,7 @@ from joserfc.jwk import KeySet, RSAKey
 
 from kinen.errors import ConfigError, Conflict, KinenError, SignInError
 from kinen.http.team_sign_in import read_settings
-from kinen.team import identities
+from kinen.team import tokens
 from kinen.team.provider import Account, Provider
 from team_service import OTHER, SPACE
 
@@ -230,16 +230,16 @@ def test_a_renewal_needs_no_nonce_and_the_same_checks(liar: Liar) -> None:
 def test_a_name_belongs_to_the_account_that_had_it_first(database: Database) -> None:
     grants = {SPACE: ["read", "write"], OTHER: ["read"]}
     ada = Account("https://a.example", "1", "ada of names", ("developers",))
-    _, token = identities.admit(database, ada, grants, 1)
+    _, token = tokens.admit(database, ada, grants, 1)
     assert (token.person, token.rights) == ("ada of names", ("read",))
     renamed = ada._replace(person="somebody else")
-    assert identities.admit(database, renamed, grants, 1)[1].person == "ada of names"
+    assert tokens.admit(database, renamed, grants, 1)[1].person == "ada of names"
     for other in (ada._replace(subject="2"), ada._replace(issuer="https://b.example")):
         with pytest.raises(Conflict, match="belongs to another account"):
-            identities.admit(database, other, grants, 1)
+            tokens.admit(database, other, grants, 1)
     for name in ("", " ", "a\nb", "x" * 101):
         with pytest.raises(KinenError, match="invalid name"):
-            identities.admit(database, ada._replace(subject="3", person=name), grants, 1)
+            tokens.admit(database, ada._replace(subject="3", person=name), grants, 1)
 
 
 GOOD = """

@@ -20,7 +20,7 @@ from kinen.model.kinds import REDACTED
 from kinen.model.team import ERASED, Version
 from kinen.postgres.connection import Database
 from kinen.postgres.migrations import migrate
-from kinen.team import members, rows
+from kinen.team import admin, rows
 from kinen.team.accept import FREE, STEP
 from kinen.team.client import HttpTeam
 from kinen.team.merge import change, encode, from_json, redact, to_json, tombstone, withdraw
@@ -495,7 +495,7 @@ def test_a_login_to_the_database_reads_and_says_how_to_write(
     database: Database, login: str, kinen: Any, space: Path
 ) -> None:
     PostgresTeam(database, "members", "ada").push([GOOD])
-    members.add(database, MEMBER, "members", "eve")
+    admin.add_member(database, MEMBER, "members", "eve")
     with psycopg.connect(login, autocommit=True) as person:
         for statement in WRITES:
             with pytest.raises(psycopg.errors.InsufficientPrivilege):

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from kinen.postgres.connection import Database
-from kinen.team import members, tokens
+from kinen.team import admin, tokens
 from kinen.team.client import HttpTeam
 from kinen.team.merge import to_json
 from kinen.team.postgres import PostgresTeam, connect
@@ -114,7 +114,7 @@ def test_another_space_is_not_readable_by_api_by_sql_or_by_guessing_ids(
     with database.transaction() as connection:
         connection.execute(f"DROP ROLE IF EXISTS {reader}")
         connection.execute(f"CREATE ROLE {reader} LOGIN PASSWORD 'pw'")
-    members.add(database, reader, SPACE, "eve")
+    admin.add_member(database, reader, SPACE, "eve")
     login = psycopg.conninfo.conninfo_to_dict(url)
     login |= {"user": reader, "password": "pw"}
     with psycopg.connect(psycopg.conninfo.make_conninfo(**login), autocommit=True) as person:

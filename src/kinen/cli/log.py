@@ -5,13 +5,19 @@ from __future__ import annotations
 import os
 import sys
 
+from kinen import paths
+from kinen.journal import write
+from kinen.space import route
 from kinen.verbs.params import JSON, LOG, SPACE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     import click
+
+    from kinen.journal.schema import Row
 
 OPTIONS = {**LOG, "space": SPACE, "as_json": JSON}
 SCOPE = ("session", "agent", "repo", "user")
@@ -34,7 +40,6 @@ def log(text: str, **options: Any) -> int:
         text = sys.stdin.buffer.read(64 << 20).decode("utf-8", "replace").rstrip()
     if options["space"] or options["capsule"] or options["as_json"]:
         return _log_with_memory(text, options)
-    from kinen.journal.observe import observe
 
     row, written = observe(
         text,
@@ -100,3 +105,33 @@ def command() -> click.Command:
     return click.Command(
         "log", params=params, callback=log, help=log.__doc__, epilog="\b\n" + EPILOG
     )
+
+
+def observe(
+    text: str,
+    *,
+    kind: str = "message",
+    files: Iterable[str] = (),
+    folder: str = "",
+    session: str = "",
+    agent: str = "",
+    repo: str = "",
+    user: str = "",
+) -> tuple[Row, bool]:
+    """Record what happened in a folder; returns the row, and whether it is in the journal yet.
+
+    It is on disk either way: what cannot be written now is spooled.
+    """
+    space = route.find(paths.default_home(os.environ), folder or os.getcwd(), folder or None)
+    row = write.observation_row(
+        text,
+        kind,
+        git_folders=(space.git, space.common),
+        files=[paths.inside(file, space.tree, space.root) for file in files],
+        excluded=space.excluded,
+        session=session,
+        repo=repo or space.repo,
+        agent=agent,
+        user=user,
+    )
+    return row, write.keep(space.data, space.spool_folders, row)

@@ -667,12 +667,12 @@ def add_member(role: str, space_name: str, name: str, database: str) -> Output:
     A login does not write: entries are checked and masked by `kinen serve --team`, which takes them
     with a token.
     """
-    from kinen.team import members
+    from kinen.team import admin
 
     if not space_name:
         raise QueryError("no space was named", "name it with --allow")
     with _database(database) as db:
-        members.add(db, role, space_name, name or role)
+        admin.add_member(db, role, space_name, name or role)
     return Output({"role": role, "space": space_name}, f"{role} may read {space_name}")
 
 
@@ -683,10 +683,10 @@ def add_member(role: str, space_name: str, name: str, database: str) -> Output:
 @json_command
 def remove_member(role: str, space_name: str, database: str) -> Output:
     """Take the right to a space back from a login; without --allow, to all of them."""
-    from kinen.team import members
+    from kinen.team import admin
 
     with _database(database) as db:
-        count = members.remove(db, role, space_name)
+        count = admin.remove_member(db, role, space_name)
     return Output({"role": role, "removed": count}, f"{role} lost {counted(count, 'spaces')}")
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -26,14 +27,13 @@ from kinen.http.guard import PAGES, Receive, Refused, Scope, Send
 from kinen.http.team_gate import LIMITS, Gate, Limits, failure, refusal
 from kinen.http.team_metrics import Metrics
 from kinen.http.team_mirror import Mirrors
-from kinen.http.team_news import News
 from kinen.http.team_pages import TeamPages
 from kinen.http.team_schema import SCHEMA
 from kinen.memory import Memory
 from kinen.postgres.connection import Database
 from kinen.team import admin, audit
 from kinen.team.merge import PROTOCOL, encode, from_list, to_json
-from kinen.team.postgres import MOST_VERSIONS, PostgresTeam
+from kinen.team.postgres import MOST_VERSIONS, PostgresTeam, states
 from kinen.team.schema import SERVER_ROLE
 from kinen.team.tokens import Token
 from kinen.verbs.requests import SearchRequest, call_of, complaint, values_of
@@ -464,3 +464,43 @@ def _number(request: Request, name: str, default: int, most: int) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= most):
         raise Refused(400, f"{name} is not a number up to {most:,}")
     return int(text)
+
+
+EVERY_SECONDS = 1.0
+"""How often the database is asked while somebody waits, once for everybody who does."""
+LONGEST_WAIT = 25.0
+"""Proxies end a connection that is silent for a minute, some after half of one."""
+
+
+class News:
+    """The states of all spaces. LISTEN would need a connection that PgBouncer does not give."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._states: dict[str, str] = {}
+        self._read_at = float("-inf")
+        self._reading = asyncio.Lock()
+        self._closed = asyncio.Event()
+
+    async def wait(self, seen: Mapping[str, str], seconds: float) -> dict[str, str]:
+        """The states of spaces that are not as a machine saw them, once there is one."""
+        end = time.monotonic() + min(seconds, LONGEST_WAIT)
+        while True:
+            now = await self._newest()
+            news = {name: now.get(name, now[""]) for name in seen}
+            news = {name: state for name, state in news.items() if state != seen[name]}
+            if news or time.monotonic() >= end or self._closed.is_set():
+                return news
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closed.wait(), EVERY_SECONDS)
+
+    def close(self) -> None:
+        """Answer everybody who waits: this worker ends."""
+        self._closed.set()
+
+    async def _newest(self) -> dict[str, str]:
+        async with self._reading:
+            if time.monotonic() - self._read_at >= EVERY_SECONDS:
+                self._states = await to_thread.run_sync(states, self._database)
+                self._read_at = time.monotonic()
+        return self._states

@@ -16,10 +16,9 @@ from kinen.http.guard import Refused
 from kinen.http.team_gate import Gate
 from kinen.ipc.loopback import is_local
 from kinen.postgres.connection import Database
-from kinen.team import identities, tokens
-from kinen.team.identities import Attempt
+from kinen.team import tokens
 from kinen.team.provider import SLOW_DOWN, Account, Provider
-from kinen.team.tokens import Token
+from kinen.team.tokens import Attempt, Token
 from kinen.verbs.requests import complaint
 
 SECRET = "KINEN_SIGN_IN_SECRET"  # noqa: S105
@@ -106,12 +105,12 @@ class SignIn:
         state, nonce, verifier, cookie = (secrets.token_urlsafe(32) for _ in range(4))
         address = self._provider.address(state, nonce, verifier)
         attempt = Attempt(nonce, verifier, target[:LONGEST_CODE])
-        identities.begin(self._database, _digest(state, cookie), attempt)
+        tokens.begin(self._database, _digest(state, cookie), attempt)
         return address, cookie
 
     def finish(self, query: dict[str, str], cookie: str) -> tuple[Token, str]:
         """Who came back from the provider, and the page that was asked for."""
-        attempt = identities.take(self._database, _digest(query.get("state", ""), cookie))
+        attempt = tokens.take(self._database, _digest(query.get("state", ""), cookie))
         if attempt is None or query.get("iss", self._settings.issuer) != self._settings.issuer:
             raise SignInError("this sign-in has expired, or was used before", "sign in again")
         code = query.get("code", "")
@@ -173,11 +172,11 @@ class SignIn:
     def _admit(self, account: Account) -> tuple[str, Token]:
         grants = self._settings.grants(account.groups)
         if not grants:
-            identities.dismiss(self._database, account)
+            tokens.dismiss(self._database, account)
             raise Refused(
                 403, "your groups open no space here", "who runs this server maps groups to spaces"
             )
-        text, token = identities.admit(self._database, account, grants, self._settings.hours)
+        text, token = tokens.admit(self._database, account, grants, self._settings.hours)
         self._gate.write_down(token, "sign-in", "")
         return text, token
 

@@ -11,11 +11,10 @@ from kinen.model.documents import Report
 from kinen.model.records import JOURNAL_KINDS, Chunk, Hit, Hits, Query
 from kinen.postgres import reader, spaces
 from kinen.postgres.connection import Connection, Database
-from kinen.postgres.embeddings import Embeddings
 from kinen.postgres.reader import OF, PostgresReader
 from kinen.postgres.schema import prepare, require_tables
 from kinen.postgres.spaces import StoredSpace
-from kinen.postgres.vectors import PostgresScan, build_graphs
+from kinen.postgres.vectors import Embeddings, PostgresScan, build_graphs
 from kinen.postgres.writer import PostgresWriter
 from kinen.query import storable_query
 from kinen.recall.search import Meaning, search, worded

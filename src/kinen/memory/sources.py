@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kinen.sources.files.symbols import Symbols
     from kinen.sources.files.walk import Files
     from kinen.sources.git.log import Log
-    from kinen.sources.git.step import Steps
+    from kinen.sources.git.stream import Steps
     from kinen.sources.git.tagging import Rules
     from kinen.sources.issues import Issues
     from kinen.sources.traces.documents import Traces

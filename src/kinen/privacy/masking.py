@@ -6,20 +6,21 @@ that has one of the words that secrets come with: a hook starts a process for ev
 
 from __future__ import annotations
 
-from kinen.characters import spliced
+from bisect import bisect_left, bisect_right
+
+from kinen.characters import spliced, storable
 from kinen.privacy import names
-from kinen.privacy.marks import fold, mark_of, spelled, unfold
-from kinen.privacy.names import Placeholders
+from kinen.privacy.names import Placeholders, class_of, kind_of
 from kinen.privacy.shapes import (
     COMMANDS,
     EXPRESSIONS,
+    FIRST_MARK,
     PHRASES,
     PLACED,
     call_of,
     compiled,
     token_expression,
 )
-from kinen.privacy.values import named_values
 from kinen.privacy.words import TOKENS, commands_in, lower, token_words
 
 TYPE_CHECKING = False
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     Counts = dict[str, int]
     Rows = list[tuple[str, str, str]]
+    Span = tuple[int, int, str]
 
 VERSION = 5
 """Increased with every change of a rule: text masked by older rules is masked again on import."""
@@ -118,12 +120,8 @@ def mask_values(value: object, depth: int = 50) -> tuple[object, Counts]:
 def _mask_blocks(text: str, counts: Counts) -> str:
     low = lower(text)
     if "private" in low and "<" in low:
-        from kinen.privacy.blocks import mask_private
-
         text = mask_private(text, counts)
     if "-----BEGIN" in text and "PRIVATE KEY" in text:
-        from kinen.privacy.blocks import mask_keys
-
         text = mask_keys(text, counts)
     return text
 
@@ -136,8 +134,6 @@ def _mask_shapes(text: str, rows: Rows, counts: Counts) -> str:
     text = _mask_commands(text, counts)
     low = lower(text)
     if "secret" in low and "kind" in low:
-        from kinen.privacy.blocks import mask_manifests
-
         text = mask_manifests(text, counts)
         low = lower(text)
     if ":5432:" in text or ":*:" in text:
@@ -297,7 +293,6 @@ def _mask_as_read(text: str, counts: Counts) -> str:
     """
     if not compiled(EXPRESSIONS["escape"]).search(text):
         return text
-    from kinen.privacy.escapes import readable
 
     more: Counts = {}
     views = readable(text)
@@ -348,3 +343,356 @@ def _mask_named_values(text: str, counts: Counts) -> str:
             edits.append((start, stop, mark_of(counts, name)))
             end = stop
     return spliced(text, edits)
+
+
+_OTHER_CLASSES = ("private_key", "private", "password", "secret", "url_password")
+CLASSES: tuple[str, ...] = tuple(
+    sorted(
+        {
+            *(row[0] for row in TOKENS),
+            *(row[0] for row in PLACED),
+            *(row[0] for row in PHRASES),
+            *_OTHER_CLASSES,
+        }
+    )
+)
+CHARACTERS = {name: chr(ord(FIRST_MARK) + number) for number, name in enumerate(CLASSES)}
+"""What stands for a mark, `[masked:password]`, while rules are applied: the text does not grow, and
+the words of a mark do not look like names to the next rule. They are halves of surrogate pairs for
+planes that have no characters, so they stand in no valid text, and cannot be stored."""
+
+
+def spelled(name: str) -> str:
+    """The mark of a class as text."""
+    return "[private]" if name == "private" else f"[masked:{name}]"
+
+
+def mark_of(counts: dict[str, int], name: str) -> str:
+    """Adds one to the count of a class; returns the character that stands for its mark."""
+    counts[name] = counts.get(name, 0) + 1
+    return CHARACTERS[name]
+
+
+def fold(text: str) -> str:
+    """The text with a character for each of its marks."""
+    if storable(text) != text:
+        text = compiled(EXPRESSIONS["mark"]).sub("\ufffd", text)
+    if "[masked:" in text or "[private]" in text:
+        for name, character in CHARACTERS.items():
+            text = text.replace(spelled(name), character)
+    return text
+
+
+def unfold(text: str) -> str:
+    """The text with its marks spelled, as they are stored."""
+    if not text.isascii():
+        for name, character in CHARACTERS.items():
+            text = text.replace(character, spelled(name))
+    return text
+
+
+LONGEST_KEY = 32_768
+"""Characters between the first and the last line of a private key."""
+
+
+def mask_private(text: str, counts: Counts) -> str:
+    """Masks the text from `<private>` to the closing tag, or to the end if there is none.
+
+    A tag in backticks is a mention and does not count.
+    """
+    pieces: list[str] = []
+    depth = 0
+    end = 0
+    for tag in compiled(EXPRESSIONS["private_tag"]).finditer(text):
+        quoted = text[tag.start() - 1 : tag.start()] == "`" == text[tag.end() : tag.end() + 1]
+        if quoted or tag[0].endswith("/>"):
+            continue
+        if not tag[1]:
+            if not depth:
+                pieces.append(text[end : tag.start()] + mark_of(counts, "private"))
+            depth += 1
+        elif depth:
+            depth -= 1
+            end = tag.end()
+    return "".join(pieces) + ("" if depth else text[end:])
+
+
+def mask_keys(text: str, counts: Counts) -> str:
+    """Masks private keys from their first line to their last, or as far as key text goes."""
+    begins = [match.span() for match in compiled(EXPRESSIONS["key_begin"]).finditer(text)]
+    ends = [match.end() for match in compiled(EXPRESSIONS["key_end"]).finditer(text)]
+    edits: list[tuple[int, int, str]] = []
+    end = 0
+    last = 0
+    for number, (start, body) in enumerate(begins):
+        if start < end:
+            continue
+        while last < len(ends) and ends[last] <= body:
+            last += 1
+        following = begins[number + 1][0] if number + 1 < len(begins) else len(text)
+        stop = ends[last] if last < len(ends) else len(text) + 1
+        if stop > min(following, body + LONGEST_KEY):
+            run = compiled(EXPRESSIONS["key_text"]).match(text, body, following)
+            stop = run.end() if run else body
+        edits.append((start, stop, mark_of(counts, "private_key")))
+        end = stop
+    return spliced(text, edits)
+
+
+def mask_manifests(text: str, counts: Counts) -> str:
+    """Masks the data of Kubernetes' secrets, in YAML and JSON, whatever their names are."""
+    edits: list[tuple[int, int, str]] = []
+    placeholders = Placeholders()
+    start = 0
+    while start < len(text):
+        stop = text.find("\n---", start)
+        stop = len(text) if stop < 0 else stop + 1
+        if compiled(EXPRESSIONS["manifest"]).search(text, start, stop):
+            spans = sorted((*_yaml_data(text, start, stop), *_json_data(text, start, stop)))
+            edits += [
+                (first, last, mark_of(counts, "secret"))
+                for first, last in spans
+                if last - first >= 4 and not placeholders[text[first:last]]
+            ]
+        start = stop + 3
+    return spliced(text, edits)
+
+
+def _yaml_data(text: str, start: int, stop: int) -> list[tuple[int, int]]:
+    """Where the values below `data:` and `stringData:` stand, block scalars line by line."""
+    spans: list[tuple[int, int]] = []
+    entry = compiled(EXPRESSIONS["entry"])
+    place = start
+    while data := compiled(EXPRESSIONS["data"]).search(text, place, stop):
+        depth = len(data[1])
+        place = min(data.end() + 1, stop)
+        within = 0
+        while place < stop:
+            end = text.find("\n", place, stop)
+            end = stop if end < 0 else end + 1
+            line = text[place:end]
+            indent = len(line) - len(line.lstrip("+- \t"))
+            if line.strip() and indent <= depth:
+                break
+            match = None if within and indent > within else entry.match(text, place, stop)
+            if match and match[2] and match[2].strip() not in ("|", ">", "|-", ">-", "|+", ">+"):
+                spans.append((match.start(2), match.start(2) + len(match[2].rstrip())))
+                within = 0
+            elif match:
+                within = indent
+            elif line.strip():
+                spans.append((place + indent, place + len(line.rstrip())))
+            place = end
+    return spans
+
+
+def _json_data(text: str, start: int, stop: int) -> list[tuple[int, int]]:
+    """Where the values of `"data": {…}` stand."""
+    member = compiled(EXPRESSIONS["member"])
+    return [
+        match.span(1)
+        for data in compiled(EXPRESSIONS["object"]).finditer(text, start, stop)
+        for match in member.finditer(text, *data.span(1))
+    ]
+
+
+LONGEST_ESCAPED = 250_000
+"""Characters of lines with escapes that are looked at."""
+
+
+def readable(text: str) -> list[View]:
+    """The lines of a text that have escapes, as they read; lines that continue are one."""
+    views: list[View] = []
+    left = LONGEST_ESCAPED
+    place = 0
+    while left > 0 and (match := compiled(EXPRESSIONS["escape"]).search(text, place)):
+        start = text.rfind("\n", place, match.start()) + 1 or place
+        while start > place and text[start - 2] == "\\":
+            start = text.rfind("\n", place, start - 1) + 1 or place
+        end = compiled(EXPRESSIONS["continued"]).match(text, match.end(), match.end() + left)
+        place = end.end() if end else match.end()
+        left -= place - start
+        views.append(_view(text, start, place))
+    return views
+
+
+class View:
+    """A part of a text with its escapes resolved, and where its characters stand in the text."""
+
+    def __init__(self, text: str, starts: list[int], ends: list[int], gained: list[int]) -> None:
+        self.text = text
+        self._starts = starts
+        self._ends = ends
+        self._gained = gained
+
+    def edits(self, masked: str) -> list[tuple[int, int, str]]:
+        """What has to be replaced in the text so that it reads like this one with marks."""
+        edits: list[tuple[int, int, str]] = []
+        mark = compiled(EXPRESSIONS["mark"])
+        pieces = mark.split(masked)
+        start = len(pieces[0])
+        for number, match in enumerate(mark.finditer(masked), 1):
+            if number == len(pieces) - 1:
+                stop = len(self.text) - len(pieces[number])
+            else:
+                stop = self.text.index(pieces[number], start + 1)
+            first = start + self._gained[bisect_right(self._ends, start)]
+            last = stop + self._gained[bisect_left(self._starts, stop)]
+            edits.append((first, last, match[0]))
+            start = stop + len(pieces[number])
+        return edits
+
+
+def _view(text: str, start: int, stop: int) -> View:
+    """A part of a text as it reads, without its escapes."""
+    pieces: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    gained = [start]
+    length = 0
+    place = start
+    for match in compiled(EXPRESSIONS["escape"]).finditer(text, start, stop):
+        plain = _meaning(match[0])
+        length += match.start() - place
+        pieces += (text[place : match.start()], plain)
+        starts.append(length)
+        length += len(plain)
+        ends.append(length)
+        place = match.end()
+        gained.append(place - length)
+    pieces.append(text[place:stop])
+    return View("".join(pieces), starts, ends, gained)
+
+
+_ENTITIES = {"&quot;": '"', "&apos;": "'", "&amp;": "&", "&lt;": "<", "&gt;": ">"}
+
+
+def _meaning(escape: str) -> str:
+    """The character that an escape stands for; none for a colour or a line that goes on."""
+    if escape[-1] in "m\n":
+        return ""
+    if escape[0] == "&":
+        digits = escape[2:-1]
+        number = int(digits[1:], 16) if digits[0] == "x" else int(digits) if digits.isdigit() else 0
+        return _ENTITIES.get(escape) or chr(number)
+    return escape[-1] if escape[-1] in "/\"'" else chr(int(escape[-2:], 16))
+
+
+def named_values(text: str, low: str) -> list[Span]:
+    """Beginning, end and class of every value; `low` is the text in lower case."""
+    spans: list[Span] = []
+    verdicts: dict[str, bool] = {}
+    ascii_only = low.isascii()
+    match_value = compiled(names.NAMED_VALUE).match
+    for word in names.WORDS:
+        if (ascii_only and not word.isascii()) or word not in low:
+            continue
+        end = 0
+        place = low.find(word)
+        while place >= 0:
+            name_end = place + len(word)
+            kind = kind_of(low, place, word) if place >= end else ""
+            match = match_value(low, name_end) if kind else None
+            if match:
+                start, stop = match.span(match.lastindex or 0)
+                if match.lastgroup == "spoken":
+                    stop = start + len(text[start:stop].rstrip(".,:;!?"))
+                if _is_secret(text, low, place, kind, match, text[start:stop], verdicts):
+                    if stop - start == _LONGEST_START and match.lastgroup in names.WHOLE:
+                        whole = compiled(names.WHOLE[match.lastgroup]).match(text, start)
+                        stop = whole.end() if whole else stop
+                    spans.append((start, stop, class_of(kind)))
+                    end = stop
+            place = low.find(word, name_end)
+    return spans
+
+
+_REMEMBERED = 120
+"""Characters up to which a name with its value is judged once for all its occurrences."""
+_LONGEST_START = 64
+"""How much of a bare value is judged."""
+_BEFORE = 48
+"""Characters before a name that say what it is: an option, a variable of a Dockerfile."""
+
+
+def _is_secret(
+    text: str,
+    low: str,
+    place: int,
+    kind: str,
+    match: re.Match[str],
+    value: str,
+    verdicts: dict[str, bool],
+) -> bool:
+    """Whether a value that follows a name is a secret; each name with its value is judged once.
+
+    Past `JUDGED` of them, every value is a secret whose name is one of a secret.
+    """
+    start, stop = match.span(match.lastindex or 0)
+    spoken = match.lastgroup == "spoken"
+    rest_start, name_end = (match.start(), match.start()) if spoken else match.span("rest")
+    if low[stop - 1] == low[name_end - 1] and low.endswith(low[start:stop], 0, name_end):
+        return False  # `api_key=API_KEY`
+    judged = len(verdicts) < names.JUDGED
+    blank = not spoken and not match["sign"].strip()
+    key_start = max(0, place - _BEFORE) if blank else max(0, place - 1)
+    key_end = stop + 1 if judged else name_end
+    key = text[key_start:key_end] if key_end <= place + _REMEMBERED else ""
+    verdict = verdicts.get(key)
+    if verdict is None:
+        word = text[place:rest_start]
+        verdict = _verdict(text, place, kind, word, match, value, judged)
+        if key:
+            verdicts[key] = verdict
+    return verdict
+
+
+def _verdict(
+    text: str,
+    place: int,
+    kind: str,
+    word: str,
+    match: re.Match[str],
+    value: str,
+    judged: bool,
+) -> bool:
+    """Whether a value is a secret; one that is not `judged` is, if its name is one of a secret."""
+    if match.lastgroup == "spoken":
+        if kind in ("short", "general") or (match["whose"] and kind != "password"):
+            return False
+        if ":" in match["is"] and not match["whose"]:
+            return False
+        return not judged or names.is_announced_secret(value)
+    rest = text[slice(*match.span("rest"))]
+    if names.is_harmless(word, rest) or (kind == "general" and rest):
+        return False
+    if not judged:
+        return True
+    sign = match["sign"]
+    operator = sign.strip()
+    if match.lastgroup in names.QUOTED:
+        if operator in ("(", ",") or (not operator and not word.isupper()):
+            beside = operator != "," or text[match.end("rest") : match.end("rest") + 1] in "\"'"
+            return beside and names.is_literal_secret(kind, word, value)
+        return names.is_quoted_secret(kind, word, value)
+    if operator == ">":
+        return names.is_quoted_secret(kind, word, value)
+    after = match.end() + len(value)
+    before = text[place - 1 : place]
+    if not operator and not _is_set(text, place, word):
+        return kind == "password" and names.is_spoken_secret(value)
+    around = (before, text[after : after + 1])
+    return names.is_bare_secret(kind, word + rest, sign, value, around)
+
+
+def _is_set(text: str, place: int, word: str) -> bool:
+    """Whether blanks set a name to what follows: `--token …`, `ENV TOKEN …`, `requirepass …`."""
+    before = text[max(0, place - _BEFORE) : place]
+    if word in ("requirepass", "masterauth"):
+        return not before.rpartition("\n")[2].strip()
+    if before and not before[-1].isspace():
+        name = before.split()[-1] if before.strip() else ""
+        before = before[: len(before) - len(name)]
+        if name.startswith("-") and not name.startswith("---") and "=" not in name:
+            return True
+    return compiled(names.SETTER).search(before) is not None

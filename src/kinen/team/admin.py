@@ -9,10 +9,13 @@ from collections.abc import Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from psycopg import sql
+
 from kinen.errors import Conflict, NotFound, QueryError
 from kinen.model.tuples import NamedTuple
 from kinen.postgres.connection import Database
 from kinen.team.postgres import PostgresTeam
+from kinen.team.schema import MEMBER_ROLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -171,3 +174,27 @@ def _require(connection: Connection, space: str) -> None:
         "SELECT 1 FROM kinen.team_space WHERE space = %s FOR UPDATE", (space,)
     ).fetchone():
         raise NotFound(f"no space {space!r}", "`kinen team space list` shows them")
+
+
+def add_member(database: Database, role: str, space: str, person: str) -> None:
+    """Let a login read a space. Raises StoreError if the database has no such login."""
+    grant = sql.SQL("GRANT {} TO {}").format(sql.Identifier(MEMBER_ROLE), sql.Identifier(role))
+    with database.transaction() as connection:
+        connection.execute(grant)
+        connection.execute(
+            "INSERT INTO kinen.team_member (role, space, person) VALUES (%s, %s, %s)"
+            " ON CONFLICT (role, space) DO UPDATE SET person = EXCLUDED.person",
+            (role, space, person),
+        )
+
+
+def remove_member(database: Database, role: str, space: str) -> int:
+    """Take a space from a login, or all of them; returns how many."""
+    with database.transaction() as connection:
+        count = connection.execute(
+            "DELETE FROM kinen.team_member WHERE role = %s AND (space = %s OR %s = '')",
+            (role, space, space),
+        ).rowcount
+    if not count:
+        raise NotFound(f"{role!r} has no such space", "`kinen team member add` gives one")
+    return count

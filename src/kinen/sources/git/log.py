@@ -19,8 +19,15 @@ from kinen.errors import GitError, UnsafeFile
 from kinen.journal.schema import LATEST
 from kinen.model.documents import Commit, Part
 from kinen.sources.git.messages import Message, read_message
-from kinen.sources.git.step import Steps
-from kinen.sources.git.stream import RawCommit, parse, read_ahead, read_blocks, running, split
+from kinen.sources.git.stream import (
+    RawCommit,
+    Steps,
+    parse,
+    read_ahead,
+    read_blocks,
+    running,
+    split,
+)
 from kinen.space import gitcommand, read_head
 from kinen.space.gitcommand import complaint
 from kinen.space.repository import Git, find
