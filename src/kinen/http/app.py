@@ -91,6 +91,25 @@ def create_app(
     async def own_port() -> int:
         return access.port
 
+    app = _application(described=False)
+    app.state.backend = Backend(pool, hub, state, default, access, open_port or own_port, restart)
+    for kind in (errors.KinenError, Refused, HTTPException, OSError, Exception):
+        app.add_exception_handler(kind, _error_response)
+    app.add_exception_handler(RequestValidationError, _validation_response)
+
+    def openapi() -> dict[str, Any]:
+        app.openapi_schema = app.openapi_schema or describe(_application(described=True).openapi())
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]
+    return Guard(app, check=access.check, used=used, error_page=error_page)
+
+
+def _application(*, described: bool) -> FastAPI:
+    """All endpoints; those of verbs have the fields of their answers only if they are described.
+
+    Models of these fields take most of the time of a start, and no request needs them.
+    """
     app = FastAPI(
         title="kinen",
         version=__version__,
@@ -100,18 +119,12 @@ def create_app(
         redoc_url=None,
         telemetry=TELEMETRY,
     )
-    app.state.backend = Backend(pool, hub, state, default, access, open_port or own_port, restart)
     app.include_router(routes.ask, prefix="/v1", tags=["ask"])
-    app.include_router(verbs.router(), prefix="/v1", tags=["verbs"])
+    app.include_router(verbs.router(described=described), prefix="/v1", tags=["verbs"])
     app.include_router(routes.journal, prefix="/v1", tags=["journal"])
     app.include_router(routes_web.api, prefix="/v1", tags=["pages"])
     app.include_router(routes_web.pages, include_in_schema=False)
-    for kind in (errors.KinenError, Refused, HTTPException, OSError, Exception):
-        app.add_exception_handler(kind, _error_response)
-    app.add_exception_handler(RequestValidationError, _validation_response)
-    plain = app.openapi
-    app.openapi = lambda: app.openapi_schema or describe(plain())  # type: ignore[method-assign]
-    return Guard(app, check=access.check, used=used, error_page=error_page)
+    return app
 
 
 async def _error_response(request: Request, error: Exception) -> Response:

@@ -31,22 +31,22 @@ AS_TEXT: Any = {
 """What the endpoint of a quick verb has besides: its command prints the answer of a daemon."""
 
 
-def router() -> APIRouter:
-    """The endpoints of all verbs."""
+def router(*, described: bool) -> APIRouter:
+    """The endpoints of all verbs; with the fields of their answers if they are described."""
     routes = APIRouter()
     for name, verb in verbs():
         if verb.route:
-            _add(routes, name, verb)
+            _add(routes, name, verb, described=described)
     return routes
 
 
-def _add(routes: APIRouter, name: str, verb: type[Verb]) -> None:
+def _add(routes: APIRouter, name: str, verb: type[Verb], *, described: bool) -> None:
     in_path = re.findall(r"{(\w+)", verb.route)
     title = "".join(word.capitalize() for word in name.split())
     model = requests.request_model(verb, f"{title}Request", Request, omit=in_path)
     key = re.sub(r"\W+", "_", name)
     about: dict[str, Any] = {
-        "response_model": requests.schema(verb.result),
+        "response_model": requests.schema(verb.result) if described else None,
         "description": requests.summary(verb),
         "responses": AS_TEXT if verb.quick else None,
     }
