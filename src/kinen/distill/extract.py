@@ -7,12 +7,12 @@ from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from itertools import islice
 from math import inf, log
-from typing import Any
 
 from kinen.distill.blocks import LARGEST, Block, blocks, stems
 from kinen.distill.relevance import RELATIVE, WHEN, Piece, Read, embedded, score, signals
 from kinen.errors import EmbedError, QueryError
 from kinen.model.journal import Digest, Passage
+from kinen.model.late import Any
 from kinen.model.tuples import NamedTuple
 from kinen.privacy import entrance
 from kinen.text import QUARTERS, estimate, excerpt, squeezed, weight

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from functools import lru_cache
 from math import inf, log
 from operator import mul
-from typing import Any
 
 from kinen.distill.blocks import Block, stems
 from kinen.model.journal import Passage
+from kinen.model.late import Any
 from kinen.model.tuples import NamedTuple
 from kinen.text import estimate, lazy_pattern
 

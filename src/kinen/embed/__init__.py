@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from kinen.errors import ConfigError
 from kinen.model.kinds import BUILT_IN, PROVIDERS
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kinen.config.keys import IndexSection
     from kinen.ports import Embedder

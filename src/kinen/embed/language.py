@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from functools import cache
-from typing import TYPE_CHECKING
 
+from kinen.model.late import json
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 

@@ -6,10 +6,8 @@ later, so nothing about this is stored.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
 
 from kinen.index.reader import RECORD, to_record
 from kinen.model.issues import (
@@ -21,12 +19,13 @@ from kinen.model.issues import (
     references,
     tracked_ids,
 )
+from kinen.model.late import Any, json
 from kinen.model.records import Edge, Record
 from kinen.model.tuples import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-
 NAMING_KINDS = ("commit", "checkpoint", "plan", "round", "note", "memory", "capsule", "observation")
 """Kinds of records that are searched for the ids of issues."""
 MOST = 5_000

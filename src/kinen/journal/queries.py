@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
 
 from kinen.characters import storable
 from kinen.errors import Ambiguous, NotFound, QueryError
@@ -15,13 +13,14 @@ from kinen.ids import padded
 from kinen.journal.authors import team_person
 from kinen.journal.schema import OF_CAPSULE
 from kinen.model.journal import Capsule, Learned, Observation, Pin, Scope, Summary
+from kinen.model.late import Any, json
 from kinen.model.tuples import NamedTuple
 from kinen.privacy.entrance import name
 from kinen.storage.database import begins
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-
 DAY = 86_400_000
 """Milliseconds."""
 LEAST = 6

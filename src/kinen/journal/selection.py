@@ -7,18 +7,17 @@ backup. A page is attached to tickets and archived, so they are not in it at all
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
 
 from kinen.journal.queries import NOUNS, decode
 from kinen.model.kinds import REDACTED
+from kinen.model.late import Any, json
 from kinen.model.tuples import NamedTuple
 from kinen.storage.database import begins, path_of, translated, trial
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-
 _HIDDEN = "SELECT substr(ref, instr(ref, ':') + 1) FROM suppressed"
 _SHARED = {
     "observations": "NOT redacted",

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
 
 from kinen import ids
 from kinen.errors import Busy, DiskFull, NotFound
@@ -15,12 +13,14 @@ from kinen.journal import capsules, queries, recent, spool, write
 from kinen.journal.schema import COLUMNS, OF_CAPSULE, insert
 from kinen.journal.selection import TABLES
 from kinen.model.journal import Capsule, Observation, Pin, Scope, Summary
+from kinen.model.late import Any, json
 from kinen.privacy import entrance
 from kinen.storage import private
 from kinen.storage.database import integrity, path_of, translated, writing
 from kinen.storage.sqlite import sqlite3
 from kinen.text import iso
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kinen.journal.account import History
     from kinen.journal.schema import Row

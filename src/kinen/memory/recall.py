@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import zip_longest
-from typing import TYPE_CHECKING
 
 from kinen.errors import Busy
 from kinen.index import issues as stored
@@ -57,6 +56,7 @@ from kinen.text import iso, now
 from kinen.text.shorten import for_the_next, outcome_only, without_cut
 from kinen.times import milliseconds
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from kinen.characters import unescaped
 from kinen.errors import Ambiguous, NotFound
@@ -24,6 +23,7 @@ from kinen.privacy.quote import MARK
 from kinen.recall.passages import is_numbered, shown_text
 from kinen.text import spelled
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kinen.memory.core import Core
     from kinen.memory.index import Index
@@ -244,7 +244,8 @@ class Records:
 
     def whole_text(self, ref: str, last: int = 1 << 31) -> str:
         """The text of a record up to a chunk, without title, aliases and tags of its metadata."""
-        record = self._core.reader.record(ref)
+        reader = self._core.reader
+        record = reader.record(ref)
         title = record.title if record else ""
-        texts = [shown_text(chunk, title) for chunk in self._core.reader.between(ref, 0, last)]
+        texts = [shown_text(chunk, title) for chunk in reader.between(ref, 0, last)]
         return "\n".join(filter(None, texts))

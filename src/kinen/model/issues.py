@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
 
+from kinen.model.late import Any
 from kinen.model.tuples import NamedTuple
 from kinen.text import lazy_pattern
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kinen.model.records import Edge
 

@@ -4,8 +4,8 @@ Apart from `model.records` because a plain search does not need them.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
+from kinen.model.late import Any
 from kinen.model.tuples import NamedTuple
 
 

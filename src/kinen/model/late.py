@@ -6,7 +6,7 @@ imports it. To a type checker the names are those modules; each is imported by i
 
 from __future__ import annotations
 
-__all__ = ["cache", "contextlib", "json", "lru_cache", "np", "re"]
+__all__ = ["Any", "cache", "contextlib", "json", "lru_cache", "np", "re"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     import json
     import re
     from functools import cache, lru_cache
+    from typing import Any
 
     import numpy as np
 else:
     from _functools import _lru_cache_wrapper
     from _json import make_scanner
+
+    Any = object
 
     class Late:
         """A module that is imported by the first use of one of its names."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Any
 
 from kinen.characters import visible, visible_line
 from kinen.errors import QueryError
 from kinen.ids import SHORT_SESSION, short_id
 from kinen.journal.authors import Colleague, signature
 from kinen.model.journal import Digest, Dropped, Item, Recall
+from kinen.model.late import Any
 from kinen.model.records import Hit, Record
 from kinen.text import estimate, squeezed
 

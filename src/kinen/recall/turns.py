@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from kinen.model.tuples import NamedTuple
 from kinen.recall.order import is_question
 from kinen.text import QUESTION
 from kinen.text.choices import accepted
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kinen.recall.candidates import Candidate
 

@@ -1,9 +1,7 @@
 """The words of a question: quoted phrases, excluded words, runs, and what it is about.
 
-Memories come before everything else for a question that asks for one and whose words they have:
-`what did we decide about the queue` asks for a decision about the queue, and a memory about the
-queue answers it, however often sessions spoke of the queue. A question without such a word, and a
-memory that lacks a word of the question, are ranked as ever.
+Memories come first for a question that asks for one and whose words they have: `what did we decide
+about the queue` is answered by a memory about the queue, however often sessions spoke of it.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from kinen.characters import visible, visible_line
 from kinen.journal.authors import signature
 from kinen.model.journal import (
@@ -18,12 +16,14 @@ from kinen.model.journal import (
     Scope,
     Summary,
 )
+from kinen.model.late import Any
 from kinen.recall.tiers import shown
 from kinen.render.json import vote_json
 from kinen.render.screen import PLAIN, Screen, Style, distinct, readable
 from kinen.render.text import counted, counts_text, event_title, first_words
 from kinen.text import epoch, excerpt, iso
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 

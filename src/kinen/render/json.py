@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
-from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible_json
+from kinen.model.late import Any, json
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kinen.model.documents import Counts, Status
     from kinen.model.records import Hit, Hits, Record, TagCount, Vote

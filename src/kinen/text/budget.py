@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from kinen.model.tuples import NamedTuple
 from kinen.text import lazy_pattern
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
 

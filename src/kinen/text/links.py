@@ -6,9 +6,9 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Set
 from posixpath import dirname, normpath
-from typing import TYPE_CHECKING
 from unicodedata import normalize
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kinen.model.documents import Link
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
 
 from kinen.text import STOP_WORDS, excerpt, lazy_pattern, terms, words
 from kinen.text.links import show_wiki_links
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Literal
 
 from kinen.model.tuples import NamedTuple
 from kinen.text import QUESTION, STOP_WORDS, excerpt, lazy_pattern
@@ -24,7 +23,8 @@ from kinen.text.sentences import (
     weight,
 )
 
-Role = Literal["user", "assistant"]
+Role = str
+"""`user` or `assistant`."""
 LABEL = "label"
 RULE = "rule"
 WORDING = "wording"
