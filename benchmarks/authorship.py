@@ -22,6 +22,7 @@ from kinen.agents.tool_use import DIFF, WINDOW
 from kinen.recall.authorship import AROUND, STEPS, Ledger, Patch, Work, work
 from kinen.sources.git.patches import patch as read_patch
 from kinen.sources.traces import entire
+from kinen.sources.traces.notes import CHECKPOINT
 from kinen.sources.traces.objects import Objects
 from kinen.space import gitcommand
 from kinen.space.repository import Git
@@ -79,7 +80,7 @@ def answers(folder: Path, *, kept: int, rewritten: bool) -> tuple[list[Answer], 
     results = []
     start = time.perf_counter()
     for patch, message in traced_commits(git):
-        gold = tuple(session for session in entire.named_by(message, found) if session in known)
+        gold = tuple(session for session in named_by(message, found) if session in known)
         if not gold or not patch.files:
             continue
         asked = patch
@@ -103,6 +104,14 @@ def answers(folder: Path, *, kept: int, rewritten: bool) -> tuple[list[Answer], 
         )
     asked_s = time.perf_counter() - start
     return results, {"sessions": len(works), "read_s": read, "asked_s": asked_s}
+
+
+def named_by(message: str, checkpoints_in: entire.Checkpoints) -> tuple[str, ...]:
+    """The sessions that the trailers of a commit name."""
+    ids = dict.fromkeys(CHECKPOINT.findall(message))
+    return tuple(
+        dict.fromkeys(name for id_ in ids for name in checkpoints_in.by_checkpoint.get(id_, ()))
+    )
 
 
 def traced_commits(git: Git, *revisions: str) -> Iterator[tuple[Patch, str]]:

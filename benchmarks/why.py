@@ -30,7 +30,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from authorship import traced_commits
+from authorship import named_by, traced_commits
 from history import NO_VECTORS, clone, clone_name, git
 from kinen import Memory
 from kinen.agents.tool_use import WINDOW
@@ -176,7 +176,7 @@ def candidates(memory: Memory, chance: random.Random) -> Iterator[Line]:
     repository = memory.git.place()[0]
     named = {}
     for patch, message in traced_commits(repository, "HEAD"):
-        ids = [id_ for id_ in entire.named_by(message, stored) if id_ in sessions]
+        ids = [id_ for id_ in named_by(message, stored) if id_ in sessions]
         if ids:
             named[patch.sha] = (patch, ids)
     files = sorted({file.path for patch, _ in named.values() for file in patch.files})

@@ -619,7 +619,7 @@ STARTERS = {
         "cli/doctor.py",
         "cli/editor.py",
         "daemon/process.py",
-        "distill/process.py",
+        "distill/clis.py",
         "extract/child.py",
         "hooks/detached.py",
         "ipc/client.py",

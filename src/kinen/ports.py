@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kinen.model.documents import Commit, Counts, Delta, Extract, State
 from kinen.model.records import Chunk, Query, Record
 
 if TYPE_CHECKING:
-    import sqlite3
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from kinen.model.team import Comparison, Page, Pushed, Version
@@ -21,7 +19,6 @@ class Extractor(Protocol):
 
     def __call__(self, path: Path, data: bytes, most: int = ...) -> Extract:
         """At most `most` characters are read; Extract.cut says whether there are more."""
-        ...
 
 
 class Embedder(Protocol):
@@ -52,11 +49,9 @@ class Vectors(Protocol):
 
     def nearest(self, vector: Any, k: int, allowed: Any = None) -> list[tuple[int, float]]:
         """The k nearest units among those that are allowed, nearest first, with their cosines."""
-        ...
 
     def of(self, vector: Any, ids: list[int]) -> dict[int, float]:
         """The cosines of given units; those without a vector are left out."""
-        ...
 
 
 class Index(Protocol):
@@ -65,97 +60,75 @@ class Index(Protocol):
     @property
     def ranks_files(self) -> bool:
         """Whether files are ranked by the commits that touched them (`kinen.recall.files`)."""
-        ...
 
     def match(self, terms: Sequence[str], query: Query, k: int) -> list[tuple[int, float]]:
         """The k best chunks for any of the terms, with their BM25, best first."""
-        ...
 
     def match_runs(self, runs: Sequence[Sequence[str]], query: Query, k: int) -> dict[int, str]:
         """The k best chunks that have one of some runs of words, with their text."""
-        ...
 
     def allowed(self, query: Query) -> Allowed | None:
         """The units that pass the query's filters; None when it has no filter."""
-        ...
 
     def anchors(self, ids: Sequence[int]) -> dict[int, int]:
         """The first chunk of the segment of each chunk that is not the first itself."""
-        ...
 
     def segment(self, ref: str) -> list[Chunk]:
         """The chunks that an observation is shown with, in order; none if it stands alone."""
-        ...
 
     def newest(self, query: Query, k: int) -> list[int]:
         """The first chunks of the newest records that pass the filters, newest first."""
-        ...
 
     def ages(self, ids: Sequence[int]) -> dict[int, str]:
         """When the record of each chunk happened."""
-        ...
 
     def latest(self) -> str:
         """When the newest record happened."""
-        ...
 
     def load(self, ids: Sequence[int]) -> dict[int, tuple[Record, Chunk]]: ...
     def bodies(self, ids: Sequence[int]) -> list[str]: ...
     def chunk_count(self) -> int: ...
     def places(self, ids: Sequence[int]) -> dict[int, tuple[int | str, int]]:
         """The record and number of each chunk, or the capsule and number of its segment."""
-        ...
 
     def between(self, ref: str, first: int, last: int) -> list[Chunk]:
         """The chunks of a record from n = first to last."""
-        ...
 
     def chunks_at(self, paths: Sequence[str], query: Query) -> dict[str, list[int]]:
         """The chunks of each path that pass the query's filters, in order."""
-        ...
 
     @property
     def empty(self) -> bool:
         """Whether there is no text at all."""
-        ...
 
     def chunks_of_symbol(self, name: str, query: Query) -> list[int]:
         """The first chunk of each symbol of a name that passes the query's filters, by path."""
-        ...
 
     def paths_named(self, text: str) -> list[str]:
         """The paths whose name a whole question is; none if many files have it."""
-        ...
 
     def touched(self, ids: Sequence[int]) -> dict[int, list[int]]:
         """The files that the commits behind some chunks touched, as numbers."""
-        ...
 
     def file_at(self, path: str) -> int:
         """The number of a file; 0 if no commit touched it."""
-        ...
 
     def record(self, ref: str) -> Record | None: ...
     def at_path(self, path: str) -> Record | None: ...
     def matching(self, query: Query) -> list[Record]:
         """All records that pass the filters of a query, by path."""
-        ...
 
     def stems(self, words: Sequence[str]) -> dict[str, str]:
         """Each word as full text stores it."""
-        ...
 
     def vocabulary(self, letter: str) -> list[tuple[str, int]]:
         """Stems that begin with a letter, with the number of chunks that each is in."""
-        ...
 
     def document_counts(self, words: Sequence[str]) -> dict[str, int]:
         """How many chunks each word is in, by its stem."""
-        ...
 
     def spelled(self, stem: str, like: str) -> str:
         """A word of the index that has this stem, the one most like what was typed."""
-        ...
 
     def counts(self, vectors: int = 0) -> Counts: ...
     def close(self) -> None: ...
@@ -200,18 +173,6 @@ class Past(Protocol):
     def tree(self, head: str) -> list[str] | None: ...
 
 
-class LocalJournal(Protocol):
-    """A journal in SQLite."""
-
-    @property
-    def history(self) -> Callable[[str, Sequence[str], int], list[tuple[str, str]] | None] | None:
-        """What knows the commits of the repository."""
-
-    def writing(self) -> AbstractContextManager[sqlite3.Connection]:
-        """A transaction that writes."""
-        ...
-
-
 class Team(Protocol):
     """The memory of a team for one space, as one person may see it."""
 
@@ -252,7 +213,6 @@ class ToolClient(Protocol):
 
     async def request(self, method: str, params: dict[str, Any], seconds: float) -> dict[str, Any]:
         """What it answers; raises Refused or TimeoutError."""
-        ...
 
     def report(self, progress: float, total: float, message: str) -> None:
         """Send the progress of the call; from any thread."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kinen.config.keys import DistillSection
-from kinen.distill import process
+from kinen.distill import clis
 from kinen.distill.chain import MOST_READ, distill, expire, prompt
 from kinen.errors import QueryError, StoreError
 from kinen.index.cache import Cache
@@ -472,7 +472,7 @@ def test_an_interrupted_kinen_leaves_nothing_running(
             time.sleep(0.01)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(process, "_wait", interrupted)
+    monkeypatch.setattr(clis, "_wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
         desk.ask("claude")
     assert not desk.left()
@@ -638,7 +638,7 @@ def test_without_a_model_ollama_is_not_asked(desk: Desk, model: Model) -> None:
         (lambda m: m.send(200, b"[" * 50_000), "its answer cannot be read"),
         (lambda m: m.say(None), "its answer cannot be read"),
         (lambda m: m.say("<think>only thoughts</think>"), "its answer is empty"),
-        (lambda m: m.send(200, b" " * (process.MOST + 1)), "no end of its answer"),
+        (lambda m: m.send(200, b" " * (clis.MOST + 1)), "no end of its answer"),
         (lambda m: lambda handler: handler.connection.close(), "cannot be reached"),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kinen.team.state import new_machine
+from kinen.team.replica import new_machine
 from test_erasing import NEEDLE, held, places
 
 Run = Callable[..., Any]

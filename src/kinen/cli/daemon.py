@@ -177,15 +177,13 @@ def install(show: bool, remove: bool) -> int:
         least=0,
         most=65535,
         metavar="N",
-    )
-)
-@options(
+    ),
     space=option(
         "--space -s",
         "NAME",
         "space for requests that name none (default: that of the current folder)",
         path=True,
-    )
+    ),
 )
 @click.option("--team", is_flag=True, help="serve a team from PostgreSQL, see docs/guides/team.md")
 @click.option(
@@ -195,50 +193,36 @@ def install(show: bool, remove: bool) -> int:
     envvar="DATABASE_URL",
     help="with --team: PostgreSQL of the team (or DATABASE_URL)",
 )
-@options(host=option("--host", "ADDRESS", "with --team: address to listen on (default: 127.0.0.1)"))
-@options(workers=param("--workers", "with --team: number of processes", 2, least=1, metavar="N"))
 @options(
-    certificate=option("--certificate", "FILE", "with --team: certificate for TLS, PEM", path=True)
-)
-@options(key=option("--key", "FILE", "with --team: private key of the certificate, PEM", path=True))
-@options(
-    rate=param("--rate", "with --team: requests a second of one token", 20, least=1, metavar="N")
-)
-@options(
-    burst=param("--burst", "with --team: requests at once after a pause", 200, least=1, metavar="N")
-)
-@options(
-    quota=param("--quota", "with --team: entries of a space; 0 for any number", 0, metavar="N")
-)
-@options(
+    host=option("--host", "ADDRESS", "with --team: address to listen on (default: 127.0.0.1)"),
+    workers=param("--workers", "with --team: number of processes", 2, least=1, metavar="N"),
+    certificate=option("--certificate", "FILE", "with --team: certificate for TLS, PEM", path=True),
+    key=option("--key", "FILE", "with --team: private key of the certificate, PEM", path=True),
+    rate=param("--rate", "with --team: requests a second of one token", 20, least=1, metavar="N"),
+    burst=param(
+        "--burst", "with --team: requests at once after a pause", 200, least=1, metavar="N"
+    ),
+    quota=param("--quota", "with --team: entries of a space; 0 for any number", 0, metavar="N"),
     log=param(
         "--log",
         "with --team: text says what went wrong, json every request",
         "text",
         choices=("text", "json"),
-    )
-)
-@options(
+    ),
     forwarded=option(
         "--forwarded",
         "ADDRESSES",
         "with --team: proxies whose X-Forwarded-For is believed, * for any",
-    )
-)
-@options(
+    ),
     audit_days=param(
         "--audit-days", "with --team: days that the audit is kept; 0 for ever", 365, metavar="N"
-    )
-)
-@options(
+    ),
     replica=option(
         "--replica", "URL", "with --team: a standby of the database, for searches and pages"
-    )
-)
-@options(
+    ),
     sign_in=option(
         "--sign-in", "FILE", "with --team: people sign in at a company's provider", path=True
-    )
+    ),
 )
 def serve(port: int, space: str, team: bool, **options: Any) -> int:
     """Serve the memory over HTTP on loopback, with a bearer token.

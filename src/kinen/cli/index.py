@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import click
 
@@ -23,9 +23,6 @@ from kinen.space.find import is_several, resolve_names
 from kinen.verbs.admin import IndexStatus, counts_line
 from kinen.verbs.params import option
 from kinen.verbs.verb import Output
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 WAIT = 10.0
 """Seconds to wait for another process that indexes the same space."""

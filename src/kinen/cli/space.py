@@ -206,7 +206,7 @@ def trust(memory: bool, revoke: bool, space: str | None) -> int:
             for key in ignored:
                 print(f"  {key} is now {config.get(config.load(home, root), key)}")
     if revoke:
-        store.revoke_memory(home, root)
+        store.revoke(home, root)
         print(f"agents are no longer told at their start what others wrote in {root}")
     else:
         store.trust_memory(home, root, spaces.at(root).id)

@@ -77,7 +77,12 @@ def command(verb: type[Verb], name: str) -> click.Command:
         group: click.Command = click.command(name, cls=CommandGroup, commands=parts)(run)
         return group
     if any(row.dashed for row in verb.params.values()):
-        return _with_dashes(click.command(name)(run))
+        # The command without one-letter options: `-security` is a word of it.
+        command = click.command(name)(run)
+        command.context_settings = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
+        for option in command.params:
+            option.opts = [name for name in option.opts if name[:1] != "-" or name[:2] == "--"]
+        return command
     joined = any(row.joined and not row.path for row in verb.params.values())
     return click.command(name, cls=TextCommand if joined else Texts)(run)
 
@@ -93,14 +98,6 @@ def quick_command(verb: Any, name: str, rows: dict[str, Param]) -> click.Command
 
     params = [click_param(key, row) for key, row in rows.items()]
     return click.Command(name, params=params, callback=run, help=verb.__doc__)
-
-
-def _with_dashes(command: click.Command) -> click.Command:
-    """The command without one-letter options: `-security` is a word of it."""
-    command.context_settings = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
-    for option in command.params:
-        option.opts = [name for name in option.opts if name[:1] != "-" or name[:2] == "--"]
-    return command
 
 
 def load(part: Any, word: str) -> click.Command:

@@ -26,9 +26,9 @@ def trust(home: Path, file: Path) -> None:
     tables.update(os.fspath(home), "trust", lambda table: table.update({key: digest}))
 
 
-def revoke(home: Path, file: Path) -> None:
-    """Trust a file no longer."""
-    key = os.path.realpath(file)
+def revoke(home: Path, path: Path) -> None:
+    """Trust a file, or what the space in a folder says, no longer."""
+    key = os.path.realpath(path)
     tables.update(os.fspath(home), "trust", lambda table: table.pop(key, None))
 
 
@@ -46,12 +46,6 @@ def trust_memory(home: Path, root: Path, id_: str) -> None:
     """Trust what the files, commits and issues of a space say, now and later."""
     key = os.path.realpath(root)
     tables.update(os.fspath(home), "trust", lambda table: table.update({key: id_}))
-
-
-def revoke_memory(home: Path, root: Path) -> None:
-    """Trust no longer what a space says."""
-    key = os.path.realpath(root)
-    tables.update(os.fspath(home), "trust", lambda table: table.pop(key, None))
 
 
 def trusts_memory(home: Path, root: Path, ids: Iterable[str]) -> bool:

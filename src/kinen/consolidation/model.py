@@ -16,7 +16,7 @@ from kinen.config.keys import DistillSection
 from kinen.consolidation.claims import claim, stem
 from kinen.consolidation.conversations import from_session, read_messages, speaking_roles
 from kinen.distill.chain import is_named_in
-from kinen.distill.process import Failed
+from kinen.distill.clis import Failed
 from kinen.distill.services import ask
 from kinen.model.journal import Finding, Observation, Summary
 from kinen.model.kinds import CLIENT, MEMORY_TYPES, MODELS

@@ -9,8 +9,7 @@ from time import monotonic
 from typing import Any
 
 from kinen.config.keys import DistillSection
-from kinen.distill.clis import Answer
-from kinen.distill.process import Failed
+from kinen.distill.clis import Answer, Failed
 from kinen.distill.services import ask
 from kinen.errors import QueryError, StoreError
 from kinen.model.journal import Digest, Passage

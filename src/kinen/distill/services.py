@@ -9,8 +9,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from kinen.config.keys import DistillSection
-from kinen.distill.clis import SYSTEM, Answer, claude, gemini
-from kinen.distill.process import MOST, Failed
+from kinen.distill.clis import MOST, SYSTEM, Answer, Failed, claude, gemini
 from kinen.ipc.loopback import is_local, with_version
 from kinen.model.kinds import CLIENT
 from kinen.text import estimate, excerpt

@@ -54,18 +54,14 @@ def decode(data: bytes, charset: str = "") -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        return _guess(data)
-
-
-def _guess(data: bytes) -> str:
-    text = data.decode("utf-8", "replace")
-    broken = text.count("\ufffd")
-    if broken < sum(1 for c in text if c > "\x7f") - broken:
-        return text  # UTF-8 with a few damaged characters
-    try:
-        return data.decode("cp1252")
-    except UnicodeDecodeError:
-        return data.decode("latin-1")
+        text = data.decode("utf-8", "replace")
+        broken = text.count("\ufffd")
+        if broken < sum(1 for c in text if c > "\x7f") - broken:
+            return text  # UTF-8 with a few damaged characters
+        try:
+            return data.decode("cp1252")
+        except UnicodeDecodeError:
+            return data.decode("latin-1")
 
 
 def _checked(text: str) -> str:

@@ -68,7 +68,15 @@ def extract(path: Path, data: bytes, most: int = budget.TEXT) -> Extract:  # noq
     with closing(_Book(data)) as book:
         package = _package(book)
         encrypted = _encrypted(book)
-        contents = _contents(book, package)
+        # The titles of each file in the table of contents.
+        contents: dict[str, list[str]] = {}
+        navs = [item.path for item in package.items if "nav" in item.properties]
+        ncxs = [item.path for item in package.items if item.type == "application/x-dtbncx+xml"]
+        for name in filter(book.has, navs + ncxs):
+            for href, title in _entries(book.text(name)):
+                contents.setdefault(_resolved(name, href), []).append(title)
+            if contents:
+                break
         parts: list[Part] = []
         locked = 0
         cut = ""
@@ -173,7 +181,13 @@ def _package(book: _Book) -> _Package:
     items = tuple(items_by_id.values())
     if not spine:
         spine = tuple(item for item in items if suffix_of(item.path) in PAGES)
-    return _Package(items, spine, _metadata(elements))
+    metadata: dict[str, Any] = {}
+    for key in ("title", "creator", "language"):
+        texts = (html.words(node) for tag, node in elements if tag == key)
+        values = [text for text in texts if text]
+        if values:
+            metadata[key] = ", ".join(values) if key == "creator" else values[0]
+    return _Package(items, spine, metadata)
 
 
 def _package_name(book: _Book) -> str | None:
@@ -183,16 +197,6 @@ def _package_name(book: _Book) -> str | None:
             if name and book.has(name):
                 return name
     return next((name for name in sorted(book) if suffix_of(name) == ".opf"), None)
-
-
-def _metadata(elements: list[tuple[str, LexborNode]]) -> dict[str, Any]:
-    metadata: dict[str, Any] = {}
-    for key in ("title", "creator", "language"):
-        texts = (html.words(node) for tag, node in elements if tag == key)
-        values = [text for text in texts if text]
-        if values:
-            metadata[key] = ", ".join(values) if key == "creator" else values[0]
-    return metadata
 
 
 def _encrypted(book: _Book) -> frozenset[str]:
@@ -209,19 +213,6 @@ def _encrypted(book: _Book) -> frozenset[str]:
         elif tag == "cipherreference" and algorithm not in _OBFUSCATED_FONT:
             paths.append(_resolved("", node.attributes.get("uri") or ""))
     return frozenset(paths)
-
-
-def _contents(book: _Book, package: _Package) -> dict[str, list[str]]:
-    """The titles of each file in the table of contents."""
-    titles: dict[str, list[str]] = {}
-    navs = [item.path for item in package.items if "nav" in item.properties]
-    ncxs = [item.path for item in package.items if item.type == "application/x-dtbncx+xml"]
-    for name in filter(book.has, navs + ncxs):
-        for href, title in _entries(book.text(name)):
-            titles.setdefault(_resolved(name, href), []).append(title)
-        if titles:
-            break
-    return titles
 
 
 def _entries(markup: str) -> Iterator[tuple[str, str]]:

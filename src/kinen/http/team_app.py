@@ -256,7 +256,11 @@ class TeamServer:
     def _answer(self, request: Request, token: Token, right: str, act: Act, body: Any) -> Response:
         space = _space(request)
         request.state.about |= {"person": token.person, "token": token.id, "space": space}
-        _check_protocol(request)
+        # Refuse machines that this server no longer understands; newer ones are understood.
+        text = request.headers.get("x-kinen-protocol", "1")
+        number = int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
+        if number < OLDEST_PROTOCOL:
+            raise Refused(400, f"this server speaks protocol {PROTOCOL}", "update kinen")
         answer = Answer(None)
         status = 200
         try:
@@ -449,14 +453,6 @@ def _space(request: Request) -> str:
     if not _is_name(space):
         raise Refused(400, "X-Kinen-Space is not the name of a space")
     return space
-
-
-def _check_protocol(request: Request) -> None:
-    """Refuse machines that this server no longer understands; newer ones are understood."""
-    text = request.headers.get("x-kinen-protocol", "1")
-    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
-    if number < OLDEST_PROTOCOL:
-        raise Refused(400, f"this server speaks protocol {PROTOCOL}", "update kinen")
 
 
 def _number(request: Request, name: str, default: int, most: int) -> int:

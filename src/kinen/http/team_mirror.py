@@ -39,8 +39,6 @@ leaves most of the time to searches. Erasures do not wait."""
 LONGEST_PAUSE = 10.0
 FOLLOW_SECONDS = 10.0
 """How often copies that nobody reads are brought up to date: erased text goes there, too."""
-STANDBY_SECONDS = 2
-"""How long a standby is waited for."""
 STANDBY_PAUSE = 30.0
 """How long one that failed is left alone."""
 MOST_COPIES = 64

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 GRACE_SECONDS = 10
 """How long requests under way may take after a signal to stop."""
-STANDBY = "kinen team standby"
-"""The name of its connections there."""
 TRIM_SECONDS = 3600
 PAUSE_SECONDS = 0.5
 """Between the death of a worker and its successor."""
@@ -74,7 +72,14 @@ def run(options: Options) -> None:
     scheme = "https" if options.certificate else "http"
     port = listener.getsockname()[1]
     print(f"team server on {scheme}://{options.host}:{port} (pid {os.getpid()})", flush=True)
-    folder = _copies_folder()
+    # A private folder for copies of spaces; those of servers that were killed are removed.
+    prefix = f"kinen-team-{os.getuid()}-"
+    above = tempfile.gettempdir()
+    for name in os.listdir(above):
+        pid = name.removeprefix(prefix).partition("-")[0]
+        if name.startswith(prefix) and pid.isdecimal() and not _runs(int(pid)):
+            shutil.rmtree(os.path.join(above, name), ignore_errors=True)
+    folder = tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-")
     try:
         Supervisor(options, listener, folder).run()
     finally:
@@ -93,17 +98,6 @@ def _check_certificate(options: Options) -> None:
             f"the certificate or its key cannot be used: {error.strerror or error}",
             "give PEM files that belong together, the key without a passphrase",
         ) from error
-
-
-def _copies_folder() -> str:
-    """A private folder for copies of spaces; those of servers that were killed are removed."""
-    prefix = f"kinen-team-{os.getuid()}-"
-    above = tempfile.gettempdir()
-    for name in os.listdir(above):
-        pid = name.removeprefix(prefix).partition("-")[0]
-        if name.startswith(prefix) and pid.isdecimal() and not _runs(int(pid)):
-            shutil.rmtree(os.path.join(above, name), ignore_errors=True)
-    return tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-")
 
 
 def _listen(options: Options) -> socket.socket:

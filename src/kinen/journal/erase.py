@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kinen.journal.account import History
-    from kinen.ports import LocalJournal
+    from kinen.journal.store import Journal
 
 _TEXT = {"observation": "content", "summary": "content", "memory": "content", "capsule": "intent"}
 _SHORT = 12
@@ -37,7 +37,7 @@ class Erased(NamedTuple):
     """Who has to end before the last bytes can be removed; empty if they are gone."""
 
 
-def erase(journal: LocalJournal, name: str, *, forget: bool, now: int) -> Erased:
+def erase(journal: Journal, name: str, *, forget: bool, now: int) -> Erased:
     """Empty an entry and the memories drawn from it; of a capsule, also everything in it.
 
     When this returns, no reader shows any of it.
@@ -92,12 +92,12 @@ def tombstone(db: sqlite3.Connection, ref: str) -> None:
     db.execute("INSERT INTO erased(ref) VALUES (?)", (ref,))
 
 
-def suppress(journal: LocalJournal, refs: Iterable[str], now: int) -> None:
+def suppress(journal: Journal, refs: Iterable[str], now: int) -> None:
     with journal.writing() as db:
         edits.mark(db, refs, now)
 
 
-def unsuppress(journal: LocalJournal, name: str) -> str:
+def unsuppress(journal: Journal, name: str) -> str:
     """Show a ref again, by ref or path, and what was hidden with a session; returns the ref."""
     with journal.writing() as db:
         row = db.execute(

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from kinen import paths
 from kinen.characters import visible, visible_line
 from kinen.distill import clis
-from kinen.distill.process import MOST, Failed
+from kinen.distill.clis import MOST, Failed
 from kinen.distill.services import sampler
 from kinen.errors import KinenError
 from kinen.journal.brief import HEAD
@@ -189,8 +189,6 @@ def tool_result(answer: Answer) -> dict[str, Any]:
     """
     text = visible(answer.text)
     value = answer.value
-    if isinstance(value, BaseModel):
-        value = value.model_dump(mode="json", exclude_defaults=True)
     if value.get("next_offset") and "with offset" not in text:
         text += f"\n… of {value.get('total', 'more')}: continue with offset {value['next_offset']}"
     values: Any = quoted_values(readable(value, lines=True))

@@ -37,8 +37,8 @@ Progress = Callable[[str, int, int], None]
 class Answer(NamedTuple):
     """The result of a tool: as a value, and as text for clients that read no values."""
 
-    value: Any
-    """A response, or the JSON values of a verb's result."""
+    value: dict[str, Any]
+    """The JSON values of a result."""
     text: str
 
 
@@ -209,22 +209,6 @@ class Status(Tool):
         return VIEWS[view], {name: arguments[name] for name in arguments if name != "view"}
 
 
-class IndexReport(BaseModel):
-    """What a rebuild did; a field that equals its default is left out."""
-
-    added: int
-    changed: int = 0
-    removed: int = 0
-    skipped: int = 0
-    unchanged: int = 0
-    embedded: int = 0
-    pending: int = 0
-    seconds: float
-    notes: list[str] = []
-    failure: str = ""
-    counts: dict[str, int]
-
-
 class IndexRebuild(Tool, Request):
     """Rebuild the index, if kinen_index_status shows a fault."""
 
@@ -239,8 +223,9 @@ class IndexRebuild(Tool, Request):
     def answer(self, memory: Memory, progress: Progress | None = None) -> Answer:
         scope = self.parameters("embed", "session")
         report = memory.sync(rebuild=True, progress=progress, wait=BUSY_SECONDS, **scope)
-        counts = counts_json(memory.index.counts())
-        value = IndexReport(**report._asdict(), counts=counts)
+        always = {"added": report.added, "seconds": report.seconds}
+        rest = without_empty({**report._asdict(), "notes": [*report.notes]})
+        value = {**always, **rest, "counts": counts_json(memory.index.counts())}
         return Answer(value, report_text(report))
 
 

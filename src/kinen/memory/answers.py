@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from kinen.errors import QueryError
-from kinen.memory.recall import digest_of
+from kinen.memory.core import Core
+from kinen.memory.recall import Recaller, digest_of
 from kinen.model.journal import Digest, Passage
 from kinen.model.records import Query
 from kinen.query import storable_query
@@ -21,17 +21,13 @@ from kinen.recall.answer import (
     quoted,
     statements,
 )
+from kinen.recall.candidates import Candidate
 from kinen.recall.clip import compact
 from kinen.recall.excerpts import excerpts
 from kinen.recall.order import REPLY, fewest
 from kinen.recall.turns import replies_of, said_by
 from kinen.render.text import hit_title
 from kinen.text import estimate, excerpt
-
-if TYPE_CHECKING:
-    from kinen.memory.core import Core
-    from kinen.memory.recall import Recaller
-    from kinen.recall.candidates import Candidate
 
 ENTRIES = 8
 """Sources that an answer without a model quotes at most."""

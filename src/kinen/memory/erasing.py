@@ -10,20 +10,16 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from kinen.errors import Busy, KinenError
 from kinen.index.lock import sync_lock
 from kinen.index.writer import Writer
 from kinen.journal.spool import discard
+from kinen.memory.core import Core
 from kinen.memory.ledger import open_ledger
 from kinen.memory.sources import Sources
 from kinen.storage.database import scrub
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kinen.memory.core import Core
 
 SCRUBBED = "scrubbed"
 """The key in the journal's `meta` of the erasures whose bytes are gone."""

@@ -14,21 +14,19 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from kinen import config
+from kinen.config.keys import Config
 from kinen.errors import SpaceError
 from kinen.memory.index import NO_WAIT
 from kinen.memory.memory import ASK, Memory
 from kinen.model.tuples import NamedTuple
 from kinen.space import route
+from kinen.space.registry import Space
 
-if TYPE_CHECKING:
-    from kinen.config.keys import Config
-    from kinen.space.registry import Space
-
-    T = TypeVar("T")
-    Open = Callable[[str], Memory]
+T = TypeVar("T")
+Open = Callable[[str], Memory]
 
 CLOSE_SECONDS = 2.0
 """Seconds that a running call gets when the server ends."""

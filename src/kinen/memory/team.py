@@ -23,9 +23,8 @@ from kinen.model.team import Version
 from kinen.storage import private
 from kinen.storage.database import trial
 from kinen.team import login, rows
-from kinen.team.replica import Replica
+from kinen.team.replica import Replica, State, read_state
 from kinen.team.share import Policy, checkpoint_rows
-from kinen.team.state import State, read_state
 from kinen.team.sync import Report, meet, receive, synchronize
 from kinen.text import iso
 

@@ -28,7 +28,10 @@ class Worker:
         self.elsewhere: list[str] = []
         """Repositories that other workers index or have indexed meanwhile."""
         with translated(self._place):
-            self._began = self._now()
+            row = self._connection.execute("SELECT now()").fetchone()
+            if row is None or not isinstance(row[0], datetime):
+                raise StoreError(f"PostgreSQL at {self._place} does not tell the time")
+            self._began = row[0]
             self._connection.execute(
                 "INSERT INTO kinen.work (repository) SELECT unnest(%s::text[])"
                 " ON CONFLICT DO NOTHING",
@@ -42,11 +45,18 @@ class Worker:
         """The next repository, locked; empty when nothing is left to do."""
         with translated(self._place):
             while self._open:
-                repository = self._next()
+                # One that nobody finished since this worker began; rows in use are skipped.
+                row = self._connection.execute(
+                    "SELECT repository FROM kinen.work WHERE repository = ANY(%s)"
+                    " AND (finished IS NULL OR finished < %s)"
+                    " ORDER BY finished NULLS FIRST, repository LIMIT 1 FOR UPDATE SKIP LOCKED",
+                    (self._open, self._began),
+                ).fetchone()
+                repository = str(row[0]) if row else ""
                 if not repository:
                     break
                 self._open.remove(repository)
-                if not self._lock(repository):
+                if not self._scalar("SELECT pg_try_advisory_lock(%s, hashtext(%s))", repository):
                     self.elsewhere.append(repository)
                     continue
                 if self._is_done(repository):  # between the choice and the lock
@@ -73,24 +83,11 @@ class Worker:
             )
             self._unlock(repository)
 
-    def _next(self) -> str:
-        """A repository that nobody finished since this worker began; rows in use are skipped."""
-        row = self._connection.execute(
-            "SELECT repository FROM kinen.work WHERE repository = ANY(%s)"
-            " AND (finished IS NULL OR finished < %s)"
-            " ORDER BY finished NULLS FIRST, repository LIMIT 1 FOR UPDATE SKIP LOCKED",
-            (self._open, self._began),
-        ).fetchone()
-        return str(row[0]) if row else ""
-
     def _is_done(self, repository: str) -> bool:
         row = self._connection.execute(
             "SELECT finished >= %s FROM kinen.work WHERE repository = %s", (self._began, repository)
         ).fetchone()
         return bool(row and row[0])
-
-    def _lock(self, repository: str) -> bool:
-        return bool(self._scalar("SELECT pg_try_advisory_lock(%s, hashtext(%s))", repository))
 
     def _unlock(self, repository: str) -> None:
         self._scalar("SELECT pg_advisory_unlock(%s, hashtext(%s))", repository)
@@ -98,9 +95,3 @@ class Worker:
     def _scalar(self, query: str, repository: str) -> object:
         row = self._connection.execute(query, (CLASS, repository)).fetchone()
         return row[0] if row else None
-
-    def _now(self) -> datetime:
-        row = self._connection.execute("SELECT now()").fetchone()
-        if row is None or not isinstance(row[0], datetime):
-            raise StoreError(f"PostgreSQL at {self._place} does not tell the time")
-        return row[0]

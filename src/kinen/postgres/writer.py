@@ -222,7 +222,15 @@ class PostgresWriter:
         self._copy_records(connection, source, records, entries)
         self._copy_chunks(connection, rows, owners, words)
         self._copy_links(connection, records, entries)
-        self._count_words(connection, counts)
+        terms = sorted(counts)
+        numbers = [counts[term] for term in terms]
+        # one text for all: an array is written value by value
+        connection.execute(
+            "INSERT INTO kinen.word AS w (space, term, chunks)"
+            " SELECT %s, * FROM unnest(string_to_array(%s, %s), string_to_array(%s, ',')::int[])"
+            " ON CONFLICT (space, term) DO UPDATE SET chunks = w.chunks + excluded.chunks",
+            (self.space, SEPARATOR.join(terms), SEPARATOR, ",".join(map(str, numbers))),
+        )
         self._count(connection, len(rows), sum(part.length for part in words))
 
     def _copy_rows(self, connection: Connection, table: str, rows: Iterable[Sequence[Any]]) -> None:
@@ -285,17 +293,6 @@ class PostgresWriter:
             connection,
             "touch",
             ((self.space, id_, path, *what) for (id_, path), what in touches.items()),
-        )
-
-    def _count_words(self, connection: Connection, counts: Mapping[str, int]) -> None:
-        terms = sorted(counts)
-        numbers = [counts[term] for term in terms]
-        # one text for all: an array is written value by value
-        connection.execute(
-            "INSERT INTO kinen.word AS w (space, term, chunks)"
-            " SELECT %s, * FROM unnest(string_to_array(%s, %s), string_to_array(%s, ',')::int[])"
-            " ON CONFLICT (space, term) DO UPDATE SET chunks = w.chunks + excluded.chunks",
-            (self.space, SEPARATOR.join(terms), SEPARATOR, ",".join(map(str, numbers))),
         )
 
     def _count(self, connection: Connection, chunks: int, tokens: int) -> None:

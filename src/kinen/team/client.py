@@ -85,7 +85,8 @@ class Server:
                 error = _failure(response.status_code, body)
                 if response.status_code not in (429, 502, 503, 504):
                     raise error
-                delay = max(delay, _retry_after(response))
+                text = response.headers.get("Retry-After", "")
+                delay = max(delay, min(float(text), LONGEST_DELAY) if text.isdecimal() else 0.0)
             if attempt == ATTEMPTS:
                 raise error
             self._sleep(delay * random.uniform(0.5, 1.0))  # noqa: S311
@@ -122,15 +123,12 @@ class HttpTeam:
         """The name that the token was made for."""
         # no cached_property: before Python 3.12 the first call locks those of all other servers
         if not self._person:
-            self._person = self._fetch_person()
+            body = self._request("GET", "/v1/team/me")
+            name = body.get("person")
+            if type(name) is not str or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
+                raise StoreError("the team's server sent no name", "check team.url")
+            self._person = name
         return self._person
-
-    def _fetch_person(self) -> str:
-        body = self._request("GET", "/v1/team/me")
-        name = body.get("person")
-        if type(name) is not str or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
-            raise StoreError("the team's server sent no name", "check team.url")
-        return name
 
     def push(self, versions: Sequence[Version]) -> Pushed:
         """Merge versions into the team's; they are stored when this returns.
@@ -282,11 +280,6 @@ def _texts(body: dict[str, Any], name: str) -> dict[str, str]:
     if type(texts) is not dict or not all(type(text) is str for text in texts.values()):
         raise StoreError("the team's server sent no digests", "check team.url")
     return texts
-
-
-def _retry_after(response: httpx.Response) -> float:
-    text = response.headers.get("Retry-After", "")
-    return min(float(text), LONGEST_DELAY) if text.isdecimal() else 0.0
 
 
 def _failure(status: int, body: dict[str, Any] | None) -> KinenError:

@@ -15,7 +15,7 @@ from kinen.journal.store import Bulk, State
 from kinen.model.kinds import REDACTED
 from kinen.model.tuples import NamedTuple
 from kinen.privacy.entrance import plain
-from kinen.transfer.sections import LONGEST_ID, SCOPE, SECTIONS, Field, Masker, Section, UnfitValue
+from kinen.transfer.sections import LONGEST_ID, SCOPE, SECTIONS, Masker, Section, UnfitValue
 
 Conflict = Literal["skip", "overwrite", "error"]
 MAJOR = 1
@@ -218,21 +218,15 @@ class Intake:
             for field in section.fields:
                 cells.extend(field.form.store(values[field.name]))
         except (ValueError, RecursionError) as error:
-            raise self._fault(section, item, field, error) from None
+            if isinstance(error, UnfitValue):
+                fact = str(error)
+            elif isinstance(error, RecursionError):
+                fact = "nested too deep"
+            else:
+                fact = "not JSON"
+            raise StoreError(f"{self._where(section, item)}: {field.name} is {fact}", FIX) from None
         self._masked += sum(masker.secrets.values())
         return values, cells
-
-    def _fault(
-        self, section: Section, item: dict[str, Any], field: Field, error: Exception
-    ) -> StoreError:
-        """What is wrong with a field of an entry."""
-        if isinstance(error, UnfitValue):
-            fact = str(error)
-        elif isinstance(error, RecursionError):
-            fact = "nested too deep"
-        else:
-            fact = "not JSON"
-        return StoreError(f"{self._where(section, item)}: {field.name} is {fact}", FIX)
 
     def _where(self, section: Section, item: dict[str, Any] | None = None) -> str:
         where = f"{self._name}: {section.noun} {self._read[section.table]}"

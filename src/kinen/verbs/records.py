@@ -419,7 +419,12 @@ class Tags(Verb):
                 "see `kinen files tags --help`",
             )
         if self.staged:
-            return self._staged(memory)
+            paths = memory.git.staged()
+            plan = memory.worklog.plan()
+            line = memory.git.tags_line(paths, plan.tags if plan and paths else ())
+            if self.into and line:
+                memory.git.write_tags(self.into, line)
+            return TagsLine(line.removeprefix("tags: ").split(", ") if line else [], paths, line)
         if self.names:
             records = memory.records.tagged(self.names)
             if self.notes_only != self.files_only:
@@ -435,14 +440,6 @@ class Tags(Verb):
         following = next_offset(len(rows), self.offset, self.limit)
         tags = [TagRow(**tag_json(row)) for row in self.rows]
         return TagList(tags, len(rows), following, str(following) if following else None)
-
-    def _staged(self, memory: Memory) -> TagsLine:
-        paths = memory.git.staged()
-        plan = memory.worklog.plan()
-        line = memory.git.tags_line(paths, plan.tags if plan and paths else ())
-        if self.into and line:
-            memory.git.write_tags(self.into, line)
-        return TagsLine(line.removeprefix("tags: ").split(", ") if line else [], paths, line)
 
     def text(self, result: Any, view: View) -> str:
         if self.staged:

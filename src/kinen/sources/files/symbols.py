@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kinen.extract.decode import decode, suffix_of
 from kinen.extract.languages import LARGEST, available, is_code
 from kinen.model.documents import Change, Delta, Document, State
 from kinen.model.records import Chunk, Record
 from kinen.privacy import entrance
+from kinen.sources.files.ignore import Ignore
 from kinen.sources.files.walk import (
     NOT_UTF8,
     RULES,
+    Files,
     differs,
     read_change,
     stamp_of,
     time_of,
 )
 from kinen.text import spelled
-
-if TYPE_CHECKING:
-    from kinen.sources.files.ignore import Ignore
-    from kinen.sources.files.walk import Files
 
 READING = 1
 """Raised when symbols are read in another way, so that every file is read again."""

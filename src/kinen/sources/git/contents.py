@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kinen.errors import GitError, NotFound, Unreadable
+from kinen.recall.authorship import Patch
 from kinen.sources.git.patches import described
 from kinen.space import gitcommand
 from kinen.space.repository import Git
 from kinen.text import unspelled
-
-if TYPE_CHECKING:
-    from kinen.recall.authorship import Patch
 
 
 class Contents:

@@ -16,7 +16,6 @@ from kinen.agents.transcripts.find import Tally, sessions_from
 from kinen.agents.transcripts.session import Past
 from kinen.agents.transcripts.values import elements, fields, milliseconds, text
 from kinen.model.tuples import NamedTuple
-from kinen.sources.traces.notes import CHECKPOINT
 from kinen.sources.traces.objects import Blob, Objects
 
 BRANCHES = ("refs/heads/entire/checkpoints/v1", "refs/remotes/origin/entire/checkpoints/v1")
@@ -128,14 +127,6 @@ def past(objects: Objects, session: Checkpointed) -> Past | None:
             break
         checkpoints_in.taken = True
     return best
-
-
-def named_by(message: str, checkpoints_in: Checkpoints) -> tuple[str, ...]:
-    """The sessions that the trailers of a commit name."""
-    ids = dict.fromkeys(CHECKPOINT.findall(message))
-    return tuple(
-        dict.fromkeys(name for id_ in ids for name in checkpoints_in.by_checkpoint.get(id_, ()))
-    )
 
 
 def summary_text(summary: Mapping[str, Any]) -> str:
