@@ -1,23 +1,28 @@
 """How fast the pages are, as ratios to the call of the API that each rests on.
 
     python benchmarks/web.py [--observations 100000] [--notes 5000] [--times 15] [--root DIR]
+        [--beside COMMIT]
 
-With `--root` the space is built in that folder and stays there for the next run. Page and call
-take turns in one loop and the medians of their CPU time are compared, the client's included, so
-that it does not matter what else the machine does. With Playwright and chromium, the graph is
-dragged and frames are counted.
+With `--beside` the pages of an earlier commit are asked in turns with these, each from its sources
+with the same interpreter and packages, in a space of its own with the same contents. With `--root`
+the space is built in that folder and stays there for the next run. Page and call take turns in one
+loop and the medians of their CPU time are compared, the client's included, so that it does not
+matter what else the machine does. With Playwright and chromium, the graph is dragged and frames are
+counted.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import random
 import shutil
 import socket
 import statistics
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -27,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from before_after import TREE, extracted
 from journal import SESSION, write_bundle
 from kinen import Memory
 from kinen.http import server as httpserver
@@ -61,6 +67,8 @@ SENT = 300
 TOO_LONG = 504
 WAITING = "One moment"
 """The title of the page that waits for another."""
+TURNS = 3
+"""How often each of two trees is measured."""
 DRAGS = 150
 """Movements of the pointer while frames are counted."""
 
@@ -243,24 +251,56 @@ def rows_of(client: httpx.Client, base: str, times: int) -> list[Row]:
     ]
 
 
+def beside(commit: str, root: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """CPU milliseconds of the pages of an earlier commit and of these, and their ratio."""
+    sources = {"before": extracted(commit, root / "tree"), "after": TREE / "src"}
+    used: dict[str, dict[str, list[float]]] = {}
+    for _ in range(TURNS):
+        for name, source in sources.items():
+            words = [sys.executable, __file__, "--root", str(root / name), "--quick"]
+            for option in ("observations", "notes", "times"):
+                words += [f"--{option}", str(getattr(options, option))]
+            env = {**os.environ, "PYTHONPATH": str(source)}
+            run = subprocess.run(words, env=env, check=True, capture_output=True, text=True)
+            for page, milliseconds in json.loads(run.stdout).items():
+                used.setdefault(page, {}).setdefault(name, []).append(milliseconds)
+    medians = {
+        page: {name: statistics.median(times) for name, times in by_name.items()}
+        for page, by_name in used.items()
+    }
+    for page, both in medians.items():
+        both["ratio"] = round(both["after"] / both["before"], 3)
+        print(f"{page:<22} {both['before']:8.1f} {both['after']:8.1f} ms {both['ratio']:6.2f} ×")
+    return {"commit": commit, "pages": medians}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--observations", type=int, default=100_000)
     parser.add_argument("--notes", type=int, default=5_000)
     parser.add_argument("--times", type=int, default=15)
     parser.add_argument("--root", type=Path, help="folder to build in, and to keep")
+    parser.add_argument("--beside", metavar="COMMIT", help="an earlier commit, in turns")
+    parser.add_argument("--quick", action="store_true", help="only CPU milliseconds, as JSON")
     options = parser.parse_args()
     root = options.root or Path(tempfile.mkdtemp(prefix="kinen-web-"))
     os.environ["KINEN_HOME"] = str(root / "home")
     os.environ["KINEN_INDEX_EMBEDDING_PROVIDER"] = "none"
     os.environ["KINEN_DAEMON_AUTO_START"] = "false"
+    about = {"observations": options.observations, "notes": options.notes}
     try:
+        if options.beside:
+            save("web-beside", {"size": about, **beside(options.beside, root, options)})
+            return
         space = root / "space"
         if not space.exists():
             build(root, options.notes, options.observations)
         with server(space) as (client, origin, link):
             base = f"/web/s/{space.name}"
             rows = rows_of(client, base, options.times)
+            if options.quick:
+                print(json.dumps({row.name: round(1000 * row.ours, 2) for row in rows}))
+                return
             graph = graph_figures(client, base)
             graph |= drag(link, origin, base)
     finally:
@@ -273,7 +313,6 @@ def main() -> None:
     results = {
         row.name: {"ms": round(1000 * row.ours, 2), "ratio": round(row.ratio, 3)} for row in rows
     }
-    about = {"observations": options.observations, "notes": options.notes}
     save("web", {"size": about, "pages": results, "graph": graph})
 
 

@@ -55,7 +55,7 @@ def demo_space() -> Iterator[dict[str, str]]:
         space = Path(folder) / "parcelry"
         shutil.copytree(ROOT / "src" / "kinen" / "cli" / "demo_space", space)
         (space / ".kinen").mkdir()
-        env = environment(folder) | {"KINEN_INDEX_EMBEDDING_PROVIDER": "none"}
+        env = environment(folder)
         os.environ.update(env)
         time.time = lambda: float(NOON)
         time.time_ns = lambda: NOON * 10**9
@@ -66,8 +66,8 @@ def demo_space() -> Iterator[dict[str, str]]:
         demo.git("config", "user.email", "mira@parcelry.example")
         os.chdir(space)
         fill(demo)  # type: ignore[arg-type]
-        words = [*KINEN, "import", "transcripts", str(SESSION)]
-        subprocess.run(words, env=env, check=True, capture_output=True)
+        for words in (["import", "transcripts", str(SESSION)], ["index"]):
+            subprocess.run([*KINEN, *words], env=env, check=True, capture_output=True)
         yield env
         os.chdir(ROOT)
 

@@ -535,6 +535,50 @@ def test_the_scheme_can_be_switched_and_stays(demo_tab: Tab) -> None:
     assert page.evaluate(back) == before
 
 
+def test_what_the_next_agent_is_told_changes_by_a_click(chromium: Any, project: Project) -> None:
+    fill(project)
+    with served(project) as site:
+        tab = Tab(chromium, site)
+        page = tab.open("told", start="200")
+        brief, row = page.locator("main pre"), page.locator(".points > li:has-text('Send instead')")
+        name = row.first.locator("a").inner_text()
+        before = brief.inner_text()
+        row.first.locator("button").click()
+        page.wait_for_selector("button:text-is('Unpin')")
+        assert "Pinned" in brief.inner_text()
+        assert page.locator(".points > li:has-text('Unpin') a").inner_text() == name
+        page.click("button:text-is('Unpin')")
+        page.wait_for_selector("button:text-is('Unpin')", state="detached")
+        assert tab.open("told", start="200").locator("main pre").inner_text() == before
+        page = tab.open("told", start="2000")
+        row = page.locator(".points > li:has-text('Drop')").first
+        words = row.locator("a").inner_text().partition(": ")[2][:24]
+        assert words in brief.inner_text()
+        row.locator("button").click()
+        page.wait_for_url("**done=hidden**")
+        assert words not in tab.page.locator("aside").inner_text()
+        page.click("text=Undo")
+        page.wait_for_url("**done=restored**")
+        assert words in tab.open("told", start="2000").locator("main pre").inner_text()
+        tab.close()
+
+
+@pytest.mark.parametrize(("motion", "moves"), [("reduce", False), ("no-preference", True)])
+def test_nothing_moves_for_whoever_wants_that(
+    chromium: Any, demo: Site, motion: str, moves: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demo.project.enter(monkeypatch)
+    tab = Tab(chromium, demo, reduced_motion=motion)
+    moving = """[...document.querySelectorAll("*")].filter((item) => {
+      const style = getComputedStyle(item);
+      return style.transitionDuration !== "0s" || style.animationName !== "none";
+    }).length"""
+    for name in ("today", "sessions", "knowledge", "told", "graph"):
+        assert bool(tab.open(name).evaluate(moving)) == moves, name
+    assert tab.page.evaluate("getComputedStyle(document.documentElement).scrollBehavior") == "auto"
+    tab.close()
+
+
 PRINTED = {
     "session": {"id": "last", "only": "all"},
     "record": {"ref": "artifacts/adr-007-session-store.md"},

@@ -13,10 +13,13 @@ from selectolax.lexbor import LexborHTMLParser
 
 from daemon.served import TOKEN
 from kinen.index.lock import announced, sync_lock
+from kinen.journal.queries import FileEdits
 from kinen.model.records import Query
+from kinen.render import html
 from kinen.render.screen import Style
 from kinen.render.text import highlighted
-from kinen.text import terms
+from kinen.render.treemap import treemap
+from kinen.text import epoch, terms
 from web.conftest import project_memory, served
 from web.demo import fill
 from web.tab import every_page
@@ -182,6 +185,36 @@ def test_a_record_has_its_text_links_and_history(site: Site) -> None:
     assert "History" in texts(page, "aside h2")
     assert page.css("#text [id^=L]")
     assert "type/adr" in page.css_first(".front").text()
+
+
+def test_the_words_of_a_record_stand_on_its_page_once(site: Site, session: str) -> None:
+    ref, content = _first_memory(site)
+    memory = tree(site.page("record", ref=ref))
+    assert memory.css_first("main").text().count(content) == 1
+    note = tree(site.page("record", ref="notes/oncall.md"))
+    assert texts(note, "h1") == ["On call"]
+    assert texts(note, "#text .titled > h2:first-child") == ["On call"], "read, and not seen twice"
+    for page, word in ((memory, "Knowledge"), (note, "Code")):
+        assert texts(page, "nav [aria-current]") == [word]
+
+
+def test_a_map_of_files_cuts_no_word() -> None:
+    names = ["labels/render_of_every_label_there_is.py", "src/HooksOfTheClient.tsx", ".gitignore"]
+    files = [FileEdits(path=name, edits=9, sessions=1, last=0, days={}) for name in 8 * names]
+    labels = {tile.label for tile in treemap(files)}
+    assert "" in labels, "a word that does not fit is left out"
+    assert "render_of_…" in labels
+    words = {word for name in names for word in re.split(r"[/_.]", name)}
+    assert {word for label in labels for word in re.split(r"[_.…]", label)} <= words
+
+
+def test_a_time_is_told_by_its_distance(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(html, "now", lambda: epoch("2026-03-02T12:00:00Z") / 1000)
+    distances = {"11:59:30": "just now", "11:15:00": "45 min ago", "09:00:00": "3 h ago"}
+    distances |= {"12:00:30": "just now", "12:45:00": "in 45 min", "15:00:00": "in 3 h"}
+    for clock, words in distances.items():
+        assert html.ago(f"2026-03-02T{clock}Z") == words
+    assert html.ago("2026-03-03T01:00:00Z") == "3 Mar"
 
 
 def test_a_record_can_be_pinned_and_unpinned(site: Site) -> None:

@@ -21,7 +21,7 @@ from kinen.journal.authors import signature
 from kinen.journal.timeline import first_sentence
 from kinen.model.records import KINDS, Vote
 from kinen.recall.tiers import HEADINGS
-from kinen.render import markdown
+from kinen.render import markdown, treemap
 from kinen.render.screen import SIGNS
 from kinen.render.sessions import duration
 from kinen.render.text import counted
@@ -93,7 +93,7 @@ def day(at: str) -> str:
 
 
 def ago(at: str) -> str:
-    """How long ago a UTC moment was: `5 min ago`, `yesterday`, `4 days ago`, `16 Nov`."""
+    """How long ago a UTC moment was: `5 min ago`, `yesterday`, `4 days ago`, `16 Nov`, `in 2 h`."""
     try:
         moment_ = datetime.fromisoformat(at)
     except ValueError:
@@ -107,9 +107,11 @@ def ago(at: str) -> str:
         return f"{then:%-d %b}{f' {then.year}' if then.year != today.year else ''}"
     if days or whole_day:
         return {0: "today", 1: "yesterday"}.get(days, f"{days} days ago")
-    if seconds < 60:
+    if abs(seconds) < 60:
         return "just now"
-    return f"{seconds // 60:.0f} min ago" if seconds < 3_600 else f"{seconds // 3_600:.0f} h ago"
+    unit, size = ("min", 60) if abs(seconds) < 3_600 else ("h", 3_600)
+    span = f"{abs(seconds) // size:.0f} {unit}"
+    return f"{span} ago" if seconds > 0 else f"in {span}"
 
 
 def groupby_day(sessions: Iterable[tuple[Any, str]]) -> list[tuple[str, list[tuple[Any, str]]]]:
@@ -172,6 +174,7 @@ def _environment() -> Environment:
     environment.globals.update(
         HEADINGS=HEADINGS,
         KINDS=KINDS,
+        MAP=(treemap.WIDTH, treemap.HEIGHT),
         MEANINGS=MEANINGS,
         SIGNS=SIGNS,
         body_of=events.body,

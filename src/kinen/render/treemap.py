@@ -8,13 +8,13 @@ from kinen.journal.queries import FileEdits
 from kinen.model.tuples import NamedTuple
 from kinen.render.text import counted
 
-WIDTH = 400
-HEIGHT = 330
+WIDTH = 1200
+HEIGHT = 260
 LETTER = 8.0
 """About how wide a letter is."""
 LINE = 16
-LEAST = 6
-"""Letters below which a name that is too long is not shown."""
+LEAST = 5
+"""Letters below which the begin of a name that is too long is not shown."""
 
 
 class Tile(NamedTuple):
@@ -29,23 +29,20 @@ class Tile(NamedTuple):
     """From 0 to 2: how much it was edited, beside the others."""
 
 
-def treemap(
-    files: Sequence[FileEdits], size: tuple[int, int] = (WIDTH, HEIGHT)
-) -> tuple[Tile, ...]:
+def treemap(files: Sequence[FileEdits]) -> tuple[Tile, ...]:
     """A tile for each file, the most edited first."""
     most = max((file.edits for file in files), default=1)
-    boxes = squares([file.edits for file in files], (0.0, 0.0, float(size[0]), float(size[1])))
+    boxes = squares([file.edits for file in files], (0.0, 0.0, WIDTH, HEIGHT))
     tiles = []
     for file, (x, y, width, height) in zip(files, boxes, strict=True):
         name = file.path.rpartition("/")[2]
-        room = int((width - 8) / LETTER)
-        label = name if len(name) <= room else name[: room - 1] + "…" if room >= LEAST else ""
-        title = (
-            f"{file.path}: {counted(file.edits, 'edits')} in {counted(file.sessions, 'sessions')}"
-        )
+        room = int((width - 8) / LETTER) if height >= LINE + 4 else 0
+        end = 1 + max(name[: max(0, room - 1)].rfind(mark) for mark in "_-. ")  # no half words
+        label = name if len(name) <= room else name[:end] + "…" if end >= LEAST else ""
+        sessions = counted(file.sessions, "sessions")
+        title = f"{file.path}: {counted(file.edits, 'edits')} in {sessions}"
         level = min(2, int(3 * file.edits / (most + 1)))
-        text = label if height >= LINE + 4 else ""
-        tiles.append(Tile(x, y, width, height, file.path, text, title, level))
+        tiles.append(Tile(x, y, width, height, file.path, label, title, level))
     return tuple(tiles)
 
 

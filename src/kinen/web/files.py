@@ -31,8 +31,6 @@ EDITED = 12
 YEAR = 365
 """The most days of the heat map."""
 TILES = 40
-MAP = (1200, 260)
-"""Width and height of the map of these."""
 LINES = 2_000
 """Lines of a file that are shown with where they come from."""
 TAGS = 40
@@ -74,7 +72,7 @@ def list_page(memory: Memory, visit: Visit) -> Page:
         "following": visit.here(offset=offset + MOST) if offset + MOST < len(rows) else "",
         "edited": edited if first else [],
         "most": EDITED,
-        "tiles": treemap(edited[:TILES], MAP) if first else (),
+        "tiles": treemap(edited[:TILES]) if first else (),
         "heat": _heat(visit, edited) if first and edited else None,
     }
     return Page("Code", "files.html", values)
@@ -226,4 +224,4 @@ def why_page(memory: Memory, visit: Visit) -> Page:
     because = memory.reasons.why(visit.fields.get("target"))
     values = {"because": because, "answer": reason(because), "known": known}
     name = because.target if because.path or not because.text else excerpt(because.text, 100)
-    return Page(f"Why {name}", "why.html", {**values, "readable": readable_message})
+    return Page(f"Why: {name}", "why.html", {**values, "readable": readable_message})

@@ -251,11 +251,9 @@ def _chosen(edge: Edge, kinds: set[str], centre: str) -> bool:
 
 def ranked(edges: Iterable[Edge], centre: str = "") -> list[str]:
     """The refs of edges: the centre, then those with the most links."""
-    degrees: dict[str, int] = {centre: 1 << 30} if centre else {}
-    for edge in edges:
-        for ref in (edge.source, edge.target):
-            if ref:
-                degrees[ref] = degrees.get(ref, 0) + 1
+    degrees = Counter(ref for edge in edges for ref in (edge.source, edge.target) if ref)
+    if centre:
+        degrees[centre] = 1 << 30
     return sorted(degrees, key=lambda ref: (-degrees[ref], ref))
 
 
@@ -362,15 +360,15 @@ def layout(count: int, pairs: Pairs) -> Array:
 
 
 def _exact(count: int, links: Array) -> Array:
-    """Fruchterman and Reingold's forces between all pairs."""
+    """Fruchterman and Reingold's forces between all pairs, as products of matrices."""
     place = np.random.default_rng(count).random((count, 2)) - 0.5
     ideal = 1 / np.sqrt(max(count, 1))
     for step in range(STEPS):
-        apart = place[:, None] - place[None]
-        distance = np.maximum(np.linalg.norm(apart, axis=2), 1e-4)
-        move = (apart * (ideal**2 / distance**2)[..., None]).sum(axis=1)
-        if len(links):
-            move += _pull(place, links, ideal)
+        square = (place * place).sum(axis=1)
+        distance = square[:, None] + square[None] - 2 * place @ place.T
+        push = ideal**2 / np.maximum(distance, 1e-8)
+        move = place * push.sum(axis=1, keepdims=True) - push @ place
+        move += _pull(place, links, ideal)
         move -= place * 0.4  # parts without links between them stay near
         place += _limited(move, 0.1 * (1 - step / STEPS))
     return place
@@ -389,8 +387,7 @@ def _sampled(count: int, links: Array) -> Array:
             apart = place - place[rng.integers(0, count, count)]
             distance = np.maximum((apart * apart).sum(axis=1, keepdims=True), ideal**2 / 4)
             move += apart * (ideal**2 / distance)
-        if len(links):
-            move += _pull(place, links, ideal) * calm
+        move += _pull(place, links, ideal) * calm
         move -= place * 0.05
         place += _limited(move, 0.1 * (1 - step / ROUNDS) + 0.001)
     return place

@@ -37,10 +37,10 @@ TABS: dict[str, tuple[tuple[str, str], ...]] = {
     "told": (("told", "Next session"), ("sent", "Sent so far")),
 }
 """Pages that share a word of the navigation."""
-PARENTS = {"session": "sessions", "file": "code", "why": "code", "injection": "told"} | {
-    page: section for section, tabs in TABS.items() for page, _ in tabs
-}
-PARENTS |= {"memory": "knowledge", "observation": "sessions", "summary": "sessions"}
+PARENTS = {page: section for section, tabs in TABS.items() for page, _ in tabs}
+PARENTS |= {"session": "sessions", "injection": "told", "memory": "knowledge"}
+PARENTS |= dict.fromkeys(("file", "why", "record", "erase"), "code")
+PARENTS |= dict.fromkeys(("capsule", "observation", "summary"), "sessions")
 """The word of the navigation for a page, and for a kind of records."""
 MOVED = {
     "timeline": "today",
@@ -146,7 +146,7 @@ class Visit:
     def section(self) -> str:
         """The page of the navigation that this one belongs to."""
         ref = self.fields.get("target") or self.fields.get("ref")
-        kind = ref.partition(":")[0] if self.page in ("record", "why") else ""
+        kind = ref.partition(":")[0] if self.page in ("record", "why", "erase") else ""
         return PARENTS.get(kind) or PARENTS.get(self.page, self.page)
 
     @property

@@ -21,6 +21,7 @@ from kinen.render.html import fragment
 from kinen.render.markdown import code_block, markdown
 from kinen.text import excerpt
 from kinen.text.frontmatter import read_frontmatter
+from kinen.text.sentences import plain
 from kinen.verbs.refs import resolve
 from kinen.web import asof
 from kinen.web.page import Page, Visit
@@ -34,7 +35,6 @@ PROSE = ("memory", "summary", "pin", "capsule", "commit")
 """Kinds of records outside files whose text is markdown."""
 SPOKEN = ("message", "prompt", "decision")
 """Kinds of observations whose text is markdown."""
-SUFFIXES = (".md", ".markdown", ".mdx")
 EDGES = {
     "links": ("links to", "linked from"),
     "derived_from": ("drawn from", "memories drawn from it"),
@@ -89,21 +89,23 @@ def _text(
     follow = _resolver(visit, record, edges)
     at = asof.moment(memory, visit)
     source = memory.records.source_text(record)
-    if source and at and record.path:
-        source = memory.past.text(record.path, at) or ""
-        if not source:
-            return {"missing": "The commit of that time does not have this file."}
-    if source:
-        lines = source.splitlines()
+    past = memory.past.text(record.path, at) or "" if source and at and record.path else source
+    if source and not past:
+        return {"missing": "The commit of that time does not have this file."}
+    if past:
+        lines = past.splitlines()
         front = read_frontmatter(lines)
         text = "\n".join(lines[front.end :])
-        return {"front": front.values, "html": markdown(_cut(text, most), follow, front.end + 1)}
+        titled = text.lstrip().startswith(f"# {record.title}\n")
+        body = markdown(_cut(text, most), follow, front.end + 1)
+        return {"front": front.values, "titled": titled, "html": body}
     with contextlib.suppress(NotFound):
         chunks = memory.records.show(record.ref)[1]
         if is_prose(record):
             text = "\n\n".join(chunk.text for chunk in chunks)
-            if record.kind == "commit":  # its subject is the title
-                text = text.removeprefix(title_of(memory, record.ref)).strip()
+            title = title_of(memory, record.ref)
+            said = title.endswith(plain(text).replace("`", ""))
+            text = "" if said else text.removeprefix(title).strip()
             return {"html": markdown(_cut(text, most), follow)}
         blocks = []
         room = most or 1 << 30
@@ -166,7 +168,7 @@ def is_prose(record: Record) -> bool:
     """Whether the text of a record is markdown, and not code, data or output."""
     if record.kind == "observation":
         return (record.metadata or {}).get("event") in SPOKEN
-    return record.kind in PROSE or record.path.lower().endswith(SUFFIXES)
+    return record.kind in PROSE or record.path.lower().endswith((".md", ".markdown", ".mdx"))
 
 
 def title_of(memory: Memory, ref: str) -> str:

@@ -74,9 +74,12 @@ def page(memory: Memory, visit: Visit) -> Page:
     shown = {step.ref for step in steps if isinstance(step, Step)}
     files = edited_files(timeline)
     tests = [step for step in timeline.steps if step.result]
+    drawn = {memory.content for memory in timeline.memories}
+    decided = timeline.parts.get("decided", "").splitlines()
     values = {
         "session": session,
         "timeline": timeline,
+        "decided": "\n".join(line for line in decided if line.lstrip("- ") not in drawn).strip(),
         "steps": steps,
         "contents": contents,
         "solved": resolutions(timeline.steps),

@@ -240,44 +240,43 @@ async function titleOf(node) {
   return titles.get(node);
 }
 
-/** Where a title can stand: beside its record, right or left, shortened to what is in view. */
-function* placesOf(pen, title, x, gap) {
+/** Where a title can stand, shortened to what is in view: right or left of its record, over it, under it. */
+function* placesOf(pen, title, x, y, gap) {
   const left = canvas.clientWidth * MARGIN;
-  const right = left + canvas.clientWidth;
-  const rooms = x < left || x > right ? [Infinity, 0] : [right - x - gap - 2, x - left - gap - 2];
+  const right = x < left || x > left + canvas.clientWidth ? Infinity : left + canvas.clientWidth;
   for (let length = 32; length >= 16; length -= 8) {
     const text = title.length > length ? `${title.slice(0, length - 1)}…` : title;
     const width = pen.measureText(text).width;
-    if (width <= rooms[0]) yield [text, x + gap, x + gap + width];
-    if (width <= rooms[1]) yield [text, x - gap - width, x - gap];
+    for (const [start, middle] of [[x + gap, y], [x - gap - width, y], [x - width / 2, y - gap - 7], [x - width / 2, y + gap + 7]])
+      if (right === Infinity || (start > left + 2 && start + width < right - 2)) yield { text, start, middle, width };
   }
 }
 
-/** Titles beside the records with the most links, where no other title is; the first cover dots. */
+/** Titles beside the records with the most links, where no other title is; the first may cover dots. */
 function paintTitles(pen, at, radiusOf, hidden, colour, back) {
-  const dots = graph.count > 200 ? [] : [...graph.kinds.keys()].map((node) => {
+  const dots = graph.count > 1000 ? [] : [...graph.kinds.keys()].map((node) => {
     const [x, y] = at(node);
     const radius = radiusOf(node);
     return [x - radius, y - radius, x + radius, y + radius];
   });
   const written = [];
-  const meets = (area) => (other) => area[0] < other[2] && other[0] < area[2] && area[1] < other[3] && other[1] < area[3];
+  const areaOf = ({ start, middle, width }) => [start - 4, middle - 9, start + width + 4, middle + 9];
+  const free = (others) => (place) => {
+    const area = areaOf(place);
+    return !others.some((other) => area[0] < other[2] && other[0] < area[2] && area[1] < other[3] && other[1] < area[3]);
+  };
   pen.font = "12px system-ui, sans-serif";
   pen.lineWidth = 3;
   pen.strokeStyle = back;
   pen.fillStyle = colour;
   for (const [node, { title }] of [...titles].sort(([a], [b]) => a - b)) {
     if (hidden.has(graph.kinds[node])) continue;
-    const [x, y] = at(node);
-    const others = node < FIRST ? [] : dots;
-    for (const [text, start, end] of placesOf(pen, title, x, radiusOf(node) + 4)) {
-      const area = [start - 4, y - 9, end + 4, y + 9];
-      if (written.some(meets(area)) || others.some(meets(area))) continue;
-      written.push(area);
-      pen.strokeText(text, start, y + 4);
-      pen.fillText(text, start, y + 4);
-      break;
-    }
+    const places = [...placesOf(pen, title, ...at(node), radiusOf(node) + 4)].filter(free(written));
+    const place = places.find(free(dots)) ?? (node < FIRST ? places[0] : undefined);
+    if (!place) continue;
+    written.push(areaOf(place));
+    pen.strokeText(place.text, place.start, place.middle + 4);
+    pen.fillText(place.text, place.start, place.middle + 4);
   }
 }
 
