@@ -356,7 +356,8 @@ def _call(use: ToolUse, sieve: Sieve) -> Draft:
             draft.provenance[name] = clip(value, INPUT)
             lines.append(f"{label}: {draft.provenance[name]}")
     if len(lines) == 1 and use.inputs:
-        draft.provenance["inputKeys"] = _names(use.inputs)
+        names = sorted(use.inputs, key=str)[:MANY_INPUTS]
+        draft.provenance["inputKeys"] = [clip(plain(str(name)), INPUT) for name in names]
         lines += _inputs(use.inputs, sieve)
     draft.text = "\n".join(lines)
     names = [name for name in use.inputs if any(word in str(name).lower() for word in PATH_WORDS)]
@@ -374,10 +375,6 @@ def _files(use: ToolUse) -> list[str]:
     names = (*FILE_INPUTS, *FOLDER_INPUTS) if takes_files else FILE_INPUTS
     paths = [text_of(use.inputs, name) for name in names]
     return [path for path in paths if path and len(path) <= LONGEST_PATH][:1]
-
-
-def _names(inputs: Fields) -> list[str]:
-    return [clip(plain(str(name)), INPUT) for name in sorted(inputs, key=str)[:MANY_INPUTS]]
 
 
 def _inputs(inputs: Fields, sieve: Sieve) -> list[str]:

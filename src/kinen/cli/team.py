@@ -447,14 +447,12 @@ def list_tokens(database: str) -> Output:
     with _database(database) as db:
         entries = tokens.tokens(db)
     rows = [_token_json(entry) for entry in entries]
-    text = "\n".join(
-        visible_line(
-            f"{row['id']}  {row['person']}  {row['state']}  until {row['expires_at'][:10]}"
-            f"  {','.join(row['rights'])}  {','.join(row['spaces'])}"
-        )
+    lines = [
+        f"{row['id']}  {row['person']}  {row['state']}  until {row['expires_at'][:10]}"
+        f"  {','.join(row['rights'])}  {','.join(row['spaces'])}"
         for row in rows
-    )
-    return listing({"tokens": rows}, text, rows, "no tokens: `kinen team token create` makes one")
+    ]
+    return _listed({"tokens": rows}, lines, "no tokens: `kinen team token create` makes one")
 
 
 @token.command("revoke")
@@ -503,15 +501,13 @@ def list_spaces(database: str) -> Output:
 
     with _database(database) as db:
         rows = [row._asdict() for row in admin.spaces(db)]
-    text = "\n".join(
-        visible_line(
-            f"{row['name']}  {counted(row['entries'], 'entries')} ({row['erased']:,} erased)"
-            f"  {row['bytes'] / 1e3:,.0f} kB  {counted(row['people'], 'people')}"
-            f"  change {row['changes']:,}"
-        )
+    lines = [
+        f"{row['name']}  {counted(row['entries'], 'entries')} ({row['erased']:,} erased)"
+        f"  {row['bytes'] / 1e3:,.0f} kB  {counted(row['people'], 'people')}"
+        f"  change {row['changes']:,}"
         for row in rows
-    )
-    return listing({"spaces": rows}, text, rows, "no spaces: nobody has synced yet")
+    ]
+    return _listed({"spaces": rows}, lines, "no spaces: nobody has synced yet")
 
 
 @space_group.command("rename")
@@ -576,15 +572,13 @@ def list_people(database: str) -> Output:
         }
         for row in entries
     ]
-    text = "\n".join(
-        visible_line(
-            f"{row['name']}  {counted(row['entries'], 'entries')} in"
-            f" {counted(row['spaces'], 'spaces')}  {counted(row['tokens'], 'tokens')}"
-            f"  last request {(row['last_request'] or 'never')[:19]}"
-        )
+    lines = [
+        f"{row['name']}  {counted(row['entries'], 'entries')} in"
+        f" {counted(row['spaces'], 'spaces')}  {counted(row['tokens'], 'tokens')}"
+        f"  last request {(row['last_request'] or 'never')[:19]}"
         for row in rows
-    )
-    return listing({"people": rows}, text, rows, "nobody yet: `kinen team token create` begins")
+    ]
+    return _listed({"people": rows}, lines, "nobody yet: `kinen team token create` begins")
 
 
 @person.command("erase")
@@ -637,14 +631,14 @@ def audit(
         removed = audit.forget_before(db, keep_days) if keep_days else 0
         entries = audit.lines(db, person=name, space=space_name, days=last_days, limit=limit)
     rows = [{**line._asdict(), "at": line.at.isoformat()} for line in entries]
-    text = "\n".join(
-        visible_line(
+    lines = [
+        (
             f"{row['at'][:19]}  {row['status']}  {row['person']}  {row['action']}  {row['space']}"
             f"  {counted(row['entries'], 'entries')}  {' '.join([*row['refs'], *row['changed']])}"
         ).rstrip()
         for row in rows
-    )
-    output = listing({"requests": rows, "removed": removed}, text, rows, "no requests")
+    ]
+    output = _listed({"requests": rows, "removed": removed}, lines, "no requests")
     if removed:
         return output._replace(notes=[*output.notes, f"removed {counted(removed, 'requests')}"])
     return output
@@ -688,6 +682,10 @@ def remove_member(role: str, space_name: str, database: str) -> Output:
     with _database(database) as db:
         count = admin.remove_member(db, role, space_name)
     return Output({"role": role, "removed": count}, f"{role} lost {counted(count, 'spaces')}")
+
+
+def _listed(data: dict[str, Any], lines: list[str], empty: str) -> Output:
+    return listing(data, "\n".join(map(visible_line, lines)), lines, empty)
 
 
 def _token_json(entry: Any) -> dict[str, Any]:

@@ -193,7 +193,9 @@ class Journal:
         """
         if plural not in queries.NOUNS:
             raise QueryError(f"no list of {plural!r}", "use one of " + ", ".join(queries.NOUNS))
-        _check_kind(plural, kind)
+        kinds = {"observations": EVENTS, "capsules": CAPSULE_TYPES, "memories": MEMORY_TYPES}
+        if kind and kind not in kinds.get(plural, (kind,)):
+            raise QueryError(f"no {plural} of the kind {kind!r}", choice_hint(kind, kinds[plural]))
         if not self._core.store.exists:
             return [], 0
         hides = plural == "memories" and not audit
@@ -474,9 +476,3 @@ class Journal:
                 kind, id_ = self._core.store.resolve(ref)
                 return str(getattr(self._core.store.entry(kind, id_), "content", ""))
         return ""
-
-
-def _check_kind(plural: str, kind: str) -> None:
-    kinds = {"observations": EVENTS, "capsules": CAPSULE_TYPES, "memories": MEMORY_TYPES}
-    if kind and kind not in kinds.get(plural, (kind,)):
-        raise QueryError(f"no {plural} of the kind {kind!r}", choice_hint(kind, kinds[plural]))

@@ -117,7 +117,7 @@ def join(left: Version, right: Version) -> Version:
             # until the machine that has the observations makes it again
             holders = [side for side in holders if side.cleaned == cleaned]
         if holders:
-            side = max(holders, key=lambda side: _order(side, name))
+            side = max(holders, key=lambda side: (side.stamps[name], encode(side.fields[name])))
             fields[name] = side.fields[name]
             stamps[name] = side.stamps[name]
         else:
@@ -131,10 +131,6 @@ def join(left: Version, right: Version) -> Version:
 def sharing(version: Version) -> tuple[Stamp, bool]:
     """When an entry was taken back or shared again last; earlier values do not come back."""
     return version.stamps.get(WITHDRAWN, (0, "")), version.withdrawn
-
-
-def _order(version: Version, name: str) -> tuple[Stamp, str]:
-    return version.stamps[name], encode(version.fields[name])
 
 
 def tombstone(version: Version, moment: int) -> Version:
