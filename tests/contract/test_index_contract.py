@@ -196,6 +196,8 @@ def test_records_chunks_and_places_are_read_back(engine: Opened) -> None:
         assert record == DOCUMENTS[0].record
         assert reader.at_path("docs/kettle.md") == record
         assert reader.record("note:none") is None
+        assert KETTLE in reader.refs_from(KETTLE[:-3], 9)
+        assert reader.refs_from("note:none", 9) == reader.refs_from("note:", 0) == []
         chunks = reader.between(KETTLE, 0, 5)
         assert [(chunk.n, chunk.text) for chunk in chunks] == [
             (chunk.n, chunk.text) for chunk in DOCUMENTS[0].chunks

@@ -11,7 +11,7 @@ import postgres_server
 from kinen.errors import Busy, KinenError, StoreError
 from kinen.postgres.connection import Database, is_address, place
 from kinen.postgres.migrations import Migration, migrate
-from kinen.postgres.schema import require_vectors
+from kinen.postgres.schema import prepare, require_vectors
 
 SECRET = "hunter2"
 STEPS = (
@@ -116,3 +116,27 @@ def test_processes_that_migrate_at_the_same_time_wait_for_each_other(postgres_ur
 def test_the_extension_is_created_and_tried(postgres_url: str) -> None:
     with Database(postgres_url) as database:
         assert require_vectors(database) == require_vectors(database)
+
+
+def test_another_database_of_the_server_may_make_the_same_roles(
+    postgres_url: str, postgres_server_url: str
+) -> None:
+    schema = f"s{postgres_url.rpartition('_')[2][:16]}"
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+        " AND query LIKE 'CREATE ROLE %%' || %s || '%%'"
+    )
+    with (
+        psycopg.connect(postgres_server_url) as other,
+        psycopg.connect(postgres_server_url, autocommit=True) as observer,
+        Database(f"{postgres_url}?schema={schema}") as database,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        other.execute(f"CREATE ROLE {schema}_words NOLOGIN")
+        other.execute(f"GRANT {schema}_words TO CURRENT_USER WITH ADMIN OPTION")
+        prepared = pool.submit(prepare, database)
+        while observer.execute(waiting, (schema,)).fetchone() == (0,) and not prepared.done():
+            pass
+        other.commit()
+        prepared.result()
+        assert observer.execute("SELECT to_regrole(%s) IS NOT NULL", (f"{schema}_words",))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kinen import Query
+from kinen.ids import short_id
 from kinen.memory import Memory
 from kinen.memory.today import outlook
 from kinen.sources.traces import entire, notes, specstory
@@ -345,6 +346,18 @@ def test_a_trace_has_what_an_import_by_hand_has(
     assert kinen("import", "transcripts", str(file), "--space", str(other)).code == 0
     assert events(repository.root) == events(other)
     assert len(events(other)) == 3
+
+
+def test_an_event_of_a_trace_is_shown_by_the_id_that_a_recall_cites(
+    repository: Repository, kinen: Callable[..., Ran]
+) -> None:
+    checkpoint(repository, "0123456789ab", TALK)
+    events = [row.ref for row in traces(repository.root) if row.kind == "observation"]
+    for ref in events:
+        for name in (ref, short_id(ref), f"observation:{short_id(ref).lower()}"):
+            assert kinen("show", name, "--json").out == kinen("show", ref, "--json").out != ""
+    error = kinen("show", short_id(events[0])[:7]).err
+    assert all(ref in error for ref in events)
 
 
 def test_what_a_client_wrote_twice_is_there_once_and_private_paths_are_not(

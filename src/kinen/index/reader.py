@@ -348,6 +348,15 @@ class Reader:
         row = self.db.execute(f"SELECT {RECORD} FROM records r WHERE r.ref = ?", (ref,)).fetchone()
         return to_record(row) if row else None
 
+    def refs_from(self, start: str, most: int) -> list[str]:
+        """The first refs that begin so."""
+        rows = self.db.execute(
+            "SELECT ref FROM records WHERE ref >= ? AND ref < ? || char(0x10ffff) ORDER BY ref"
+            " LIMIT ?",
+            (start, start, most),
+        )
+        return [row[0] for row in rows]
+
     def at_path(self, path: str) -> Record | None:
         row = self.db.execute(
             f"SELECT {RECORD} FROM records r WHERE r.path = ? AND r.path != ''"

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 from kinen.characters import unescaped
 from kinen.errors import Ambiguous, NotFound
+from kinen.ids import padded
 from kinen.index import names
+from kinen.journal.queries import LEAST, MOST
 from kinen.model.records import (
     FILE_KINDS,
     GIT_KINDS,
@@ -49,6 +51,7 @@ class Records:
         if record is None:
             self._index.catch_up()
             record = self._find(name) or self._named(name) or self._entry(name, JOURNAL_KINDS)
+            record = record or self._of_a_clone(name)
         if record is None:
             from kinen.index.git.queries import commits_named
 
@@ -95,6 +98,18 @@ class Records:
         except NotFound:
             return None
         return self._core.reader.record(":".join(entry))
+
+    def _of_a_clone(self, name: str) -> Record | None:
+        """An entry that only the index has, by the beginning of its id."""
+        kind, _, id_ = spelled(name).upper().rpartition(":")
+        if not kind and len(id_) < LEAST:
+            return None
+        kinds = [each for each in JOURNAL_KINDS if kind in ("", each.upper())]
+        starts = [f"{each}:{start}" for each in kinds for start in {id_, padded(id_)}]
+        refs = sorted({ref for start in starts for ref in self._core.reader.refs_from(start, MOST)})
+        if len(refs) > 1:
+            raise Ambiguous(name, refs)
+        return self._core.reader.record(refs[0]) if refs else None
 
     def knows(self, name: str) -> bool:
         """Whether a ref or path names a record."""

@@ -12,6 +12,7 @@ from kinen.index import names
 from kinen.index.git.commits import SOURCE, Settings
 from kinen.index.git.lineage import tag_operations
 from kinen.index.reader import chunk_places
+from kinen.journal.queries import LAST
 from kinen.model.documents import Commit, Counts, Document, Link, Report, State
 from kinen.model.records import Chunk, Query, Record
 from kinen.ports import Past
@@ -240,6 +241,16 @@ class PostgresReader:
             bare,
         )
         return to_record(rows[0]) if rows else None
+
+    def refs_from(self, start: str, most: int) -> list[str]:
+        rows = self.rows(
+            f"SELECT {self._ref} FROM kinen.record r WHERE {self._among('r.space')}"
+            " AND r.ref >= %s AND r.ref < %s ORDER BY 1 LIMIT %s",
+            start,
+            start + LAST,
+            most,
+        )
+        return [row[0] for row in rows]
 
     def at_path(self, path: str) -> Record | None:
         rows = self.rows(

@@ -266,6 +266,9 @@ READABLE = 2
 """From this migration on searches work, also while the spaces move into the tables by hash."""
 GRANTS_SET = 160000
 """Since this version of the server the right to become a role is a grant of its own."""
+ATTEMPTS = 5
+CHANGED_MEANWHILE = (errors.DuplicateObject, errors.UniqueViolation, errors.InternalError)
+"""Roles belong to the whole server: other databases may change them at the same time."""
 OLDEST = (0, 8)
 """pgvector 0.8 has `halfvec` and scans that go on until a filter is satisfied."""
 PROBE = """
@@ -310,26 +313,30 @@ def provide_rights(database: Database) -> None:
             tables = ", ".join(f"kinen.{table}" for table in (*PARTITIONED, "space", "migration"))
             connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO kinen_member")
             connection.execute(f"GRANT SELECT ON {tables} TO kinen_member")
-        statements = missing_words(connection, schema)
-        if not statements:
-            return
-        # whoever becomes the role only here is no member of it: its policy is not the owner's
-        only = " WITH INHERIT FALSE, SET TRUE" * (connection.info.server_version >= GRANTS_SET)
-        at = 1 if statements[0].startswith("CREATE ROLE") else 0
-        statements[at:at] = [
-            f"GRANT {schema}_words TO CURRENT_USER{only}",
-            f"GRANT CREATE ON SCHEMA {schema} TO {schema}_words",
-        ]
-        statements += [
-            f"REVOKE CREATE ON SCHEMA {schema} FROM {schema}_words",
-            f"REVOKE {schema}_words FROM CURRENT_USER",
-        ]
-        try:
-            with connection.transaction():
-                for statement in statements:
-                    connection.execute(sql.SQL(statement))
-        except errors.InsufficientPrivilege:
-            return  # `kinen team check` prints what an administrator has to run
+        for attempt in range(ATTEMPTS):
+            statements = missing_words(connection, schema)
+            if not statements:
+                return
+            # whoever becomes the role only here is no member of it: its policy is not the owner's
+            only = " WITH INHERIT FALSE, SET TRUE" * (connection.info.server_version >= GRANTS_SET)
+            at = 1 if statements[0].startswith("CREATE ROLE") else 0
+            statements[at:at] = [
+                f"GRANT {schema}_words TO CURRENT_USER{only}",
+                f"GRANT CREATE ON SCHEMA {schema} TO {schema}_words",
+            ]
+            statements += [
+                f"REVOKE CREATE ON SCHEMA {schema} FROM {schema}_words",
+                f"REVOKE {schema}_words FROM CURRENT_USER",
+            ]
+            try:
+                with connection.transaction():
+                    for statement in statements:
+                        connection.execute(sql.SQL(statement))
+            except errors.InsufficientPrivilege:
+                return  # `kinen team check` prints what an administrator has to run
+            except CHANGED_MEANWHILE:
+                if attempt == ATTEMPTS - 1:
+                    raise
 
 
 def missing_words(connection: Connection, schema: str) -> list[str]:

@@ -15,10 +15,7 @@ from kinen.errors import Denied
 from kinen.model.tuples import NamedTuple
 from kinen.postgres.connection import Connection, Database, translated
 from kinen.postgres.migrations import LOCK, Migration, dry_run
-from kinen.postgres.schema import GRANTS_SET, missing_words
-
-ATTEMPTS = 5
-"""Roles belong to the whole server: other databases may change them at the same time."""
+from kinen.postgres.schema import ATTEMPTS, CHANGED_MEANWHILE, GRANTS_SET, missing_words
 
 
 class Check(NamedTuple):
@@ -48,7 +45,7 @@ def provide(database: Database) -> None:
                     f"{fact}: a database administrator has to run {statement}",
                     "`kinen team check` prints everything that is missing",
                 ) from None
-            except (errors.DuplicateObject, errors.UniqueViolation, errors.InternalError):
+            except CHANGED_MEANWHILE:
                 if attempt == ATTEMPTS - 1:
                     raise
             else:
