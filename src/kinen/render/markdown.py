@@ -213,8 +213,8 @@ class Renderer:
         if token.nesting < 0:
             return f"</{name}>"
         attributes = ' class="heading"' if name == "p" and token.tag != "p" else ""
-        anchor = token.attrGet("id")
-        if anchor:
+        attributes += ' tabindex="0"' * (name == "table")  # it may scroll: keys reach it
+        if anchor := token.attrGet("id"):
             attributes += f' id="{text(anchor)}"'
         if token.tag == "ol" and token.attrGet("start"):
             attributes += f' start="{text(token.attrGet("start"))}"'

@@ -244,10 +244,10 @@ async function titleOf(node) {
 function* placesOf(pen, title, x, y, gap) {
   const left = canvas.clientWidth * MARGIN;
   const right = x < left || x > left + canvas.clientWidth ? Infinity : left + canvas.clientWidth;
-  for (let length = 32; length >= 16; length -= 8) {
+  for (let length = 32; length >= 8; length -= 8) {
     const text = title.length > length ? `${title.slice(0, length - 1)}…` : title;
     const width = pen.measureText(text).width;
-    for (const [start, middle] of [[x + gap, y], [x - gap - width, y], [x - width / 2, y - gap - 7], [x - width / 2, y + gap + 7]])
+    for (const [start, middle] of [0, -12, 12].flatMap((up) => [[x + gap, y + up], [x - gap - width, y + up]]).concat([-1, 1].map((side) => [x - width / 2, y + side * (gap + 7)])))
       if (right === Infinity || (start > left + 2 && start + width < right - 2)) yield { text, start, middle, width };
   }
 }
