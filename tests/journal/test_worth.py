@@ -29,3 +29,14 @@ def test_a_day_of_another_year_has_its_year() -> None:
     this_year = Entry("next", "a", "", "codex", round(now() * 1000))
     assert attribution(Entry("next", "a", "", "codex", 86_400_000)) == "2 Jan 1970 codex"
     assert iso(now())[:4] not in attribution(this_year)
+
+
+def test_sessions_that_ended_in_one_second_are_told_apart() -> None:
+    one, two = "summary:01M7PS16ABCDEFGH0000000001", "summary:01M7PS16ZYXWVUTS0000000002"
+    entries = [
+        Entry("next", "measure the queue", one, "codex", 1, one),
+        Entry("next", "delete the old table", two, "codex", 2, two),
+    ]
+    text = brief(entries, [], [], 600)
+    assert f"measure the queue [{one}]" in text
+    assert f"delete the old table [{two}]" in text

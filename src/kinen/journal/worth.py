@@ -62,7 +62,7 @@ class Entry:
     equals the lowest `order` is told first, by default the newest.
     """
 
-    __slots__ = ("at", "files", "kind", "near", "order", "ref", "session", "text", "who")
+    __slots__ = ("at", "cited", "files", "kind", "near", "order", "ref", "session", "text", "who")
 
     def __init__(
         self,
@@ -80,6 +80,7 @@ class Entry:
         self.kind = kind
         self.text = text
         self.ref = ref
+        self.cited = shown_ref(ref)
         self.who = who
         self.at = at
         self.session = session
@@ -113,8 +114,13 @@ class Choice:
     def fill(self, entries: Iterable[Entry]) -> None:
         """Take what fits: each kind up to its share, the rest of these kinds, then all others."""
         ordered = by_worth(entries)
+        alike: dict[str, set[str]] = {}
+        for entry in ordered:
+            alike.setdefault(entry.cited, set()).add(entry.ref)
         for entry in ordered:  # before it is measured: it gets longer
             entry.text = quoted(visible(entry.text))
+            if len(alike[entry.cited]) > 1:  # sessions that ended in the same second
+                entry.cited = entry.ref
         self.last = next((entry.session for entry in ordered if entry.kind == "outcome"), "")
         left = [entry for entry in ordered if not self._take(entry, shared=True)]
         left = [entry for entry in left if not (KINDS[entry.kind][2] and self._take(entry))]
@@ -259,9 +265,7 @@ def attribution(entry: Entry) -> str:
     """What an entry cites, who wrote it and on which day."""
     day = f" {_day(entry.at // DAY)}" if entry.at else ""
     who = f" {visible_line(entry.who)}" if entry.who else ""
-    return (
-        f"[{visible_line(shown_ref(entry.ref))}]{day}{who}" if entry.ref else f"{day}{who}".strip()
-    )
+    return f"[{visible_line(entry.cited)}]{day}{who}" if entry.ref else f"{day}{who}".strip()
 
 
 def _day(number: int) -> str:
