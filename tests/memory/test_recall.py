@@ -502,3 +502,25 @@ def test_a_hit_in_a_file_has_nothing_of_the_section_before_it(space: Path) -> No
         recalled = shown(memory.recall("who carries the phone?"))
     assert "fifteen minutes" in recalled
     assert "Certificates are renewed" not in recalled
+
+
+def test_part_of_an_edit_is_told_with_its_file_and_of_an_output_with_its_command(
+    memory: Memory,
+) -> None:
+    diff = "\n".join(f"+    field_{n}: int" for n in range(60))
+    memory.observe(
+        f"Tool: Edit\nFile: src/kettle.py\n@@ -1 +1 @@\n{diff}\n+    boiling_point: float\n{diff}",
+        kind="file_diff",
+        provenance={"toolName": "Edit", "filePath": "src/kettle.py"},
+    )
+    noise = "\n".join(f"line {n} of a long log" for n in range(60))
+    memory.observe(
+        f"$ make kettle\n{noise}\nboiling_point is 373.2 here\n{noise}",
+        kind="command",
+        provenance={"command": "make kettle", "exitCode": 0},
+    )
+    recall = memory.recall(Query("boiling_point", budget=120))
+    output, edit = (item.text for item in recall.items)
+    assert edit == "Edit src/kettle.py\nboiling_point: float"
+    assert output.startswith("$ make kettle\n")
+    assert output.endswith("\nboiling_point is 373.2 here")

@@ -12,6 +12,7 @@ from kinen.model.journal import Item, Passage
 from kinen.recall.candidates import Candidate, is_output, worth
 from kinen.recall.order import REPLY as REPLY_MARK
 from kinen.recall.order import arranged, with_later
+from kinen.recall.passages import TARGETS, event_title, without_labels
 from kinen.recall.tiers import author_of, cited, item, priced
 from kinen.recall.turns import replies_of, said_by
 from kinen.recall.wording import memories_first
@@ -26,6 +27,8 @@ HEADING = 8
 """Tokens of the heading above the hits, and of the remark on what was left out."""
 REPLY = 60
 """Tokens of the reply that a record is shown with, if it was not chosen itself."""
+COMMAND = 60
+"""Characters of a command above a part of its output."""
 TRIES = 4
 ROOMY = 900
 """Tokens from which on there is room to cite the session of each record, a third of a citation."""
@@ -94,11 +97,19 @@ def _fitted(question: str, candidates: Sequence[Candidate], tokens: int) -> list
     if tokens < LEAST or not candidates:
         return []
     by_ref = {entry.hit.record.ref: entry for entry in candidates}
+    heads = {ref: [_citation(entry)] for ref, entry in by_ref.items()}
+    done = {ref: _done(entry) for ref, entry in by_ref.items()}
     passages = [
-        Passage(ref, entry.text, "", entry.hit.record.at, is_output(entry.hit), worth(entry.hit))
+        Passage(
+            ref,
+            without_labels(entry.text) if done[ref] else entry.text,
+            "",
+            entry.hit.record.at,
+            is_output(entry.hit),
+            worth(entry.hit),
+        )
         for ref, entry in by_ref.items()
     ]
-    heads = {ref: [_citation(entry)] for ref, entry in by_ref.items()}
     if all(used <= tokens for used in accumulate(map(_cost, candidates))):
         each = [_lines(question, entry, heads) for entry in passages]
         lines = [line for some in each for line in some]
@@ -107,9 +118,21 @@ def _fitted(question: str, candidates: Sequence[Candidate], tokens: int) -> list
     grouped: dict[str, list[str]] = {}
     for ref, line in lines:
         grouped.setdefault(ref, []).append(line)
+    for ref, texts in grouped.items():
+        if not texts[0].startswith("$ "):
+            grouped[ref] = [*done[ref], *texts]
     _add_replies(question, grouped, by_ref, min(REPLY, tokens // 5))
     items = [_item(by_ref[ref], "\n".join(texts)) for ref, texts in grouped.items()]
     return with_later(items, question)
+
+
+def _done(candidate: Candidate) -> list[str]:
+    """What was done where a hit is part of an edit or of an output, which does not say so."""
+    about = candidate.hit.record.metadata or {}
+    if not is_output(candidate.hit) or not any(map(about.get, ("command", *TARGETS))):
+        return []
+    title = event_title(about, candidate.text)
+    return [excerpt(title, COMMAND) if title.startswith("$ ") else title]
 
 
 def _add_replies(

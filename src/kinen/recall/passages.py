@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from kinen.characters import visible_line
 from kinen.model.tuples import NamedTuple
-from kinen.text import estimate, words
+from kinen.text import estimate, excerpt, words
 from kinen.text.passages import LIMIT, SHORT, is_heading, passage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
 
     from kinen.model.records import Chunk, Hit
     from kinen.ports import Index
@@ -29,6 +31,16 @@ BARE_LABELS = ("aliases: ", "tags: ", "branch: ")
 """Lines of metadata that say nothing of what was done."""
 LABELS = (*BARE_LABELS, "files: ", "symbols: ")
 """Lines of metadata that help to find a record and are not its text."""
+TITLE = 160
+"""Maximum number of characters of a title, on the widest screen."""
+WORDS = 4 * TITLE
+"""Characters of a text in which its first words are looked for."""
+CLIENT_LABELS = ("Tool: ", "File: ", "Agent: ")
+"""Beginnings of lines that clients' hooks write above what was done."""
+TARGETS = ("filePath", "pattern", "path", "url", "query", "description")
+"""What a tool was used on, by the names that provenance has."""
+_MARKS = (">", "-", "*", "+")
+"""What a line of a quote or an item begins with."""
 GAP = "…"
 """Stands for lines between a lead-in and the lines around a match."""
 
@@ -281,3 +293,46 @@ def best_line(text: str, query_terms: Sequence[str]) -> int:
             best = at
             most = score
     return best
+
+
+def event_title(about: Mapping[str, Any], text: str) -> str:
+    """What an observation says was done, or who said what."""
+    words_ = first_words(without_labels(text))
+    if about.get("event") == "message":
+        speaker = about.get("agent") if about.get("role") == "assistant" else about.get("by")
+        who = about.get("teammate") or speaker or about.get("role") or ""
+        return f"{who}: {words_}" if who and words_ else words_
+    command = about.get("command") or ""
+    if not command and text.startswith("$ "):
+        command = text.partition("\n")[0][2:]
+    if command:
+        failed = str(about.get("exitCode") or 0) != "0"
+        code = f" (exit {about['exitCode']})" if failed else ""
+        return f"$ {_one_line(command)}{code}"
+    if not about.get("toolName"):
+        return words_ or ", ".join(about.get("files") or ())
+    target = next((_one_line(about[name]) for name in TARGETS if about.get(name)), "")
+    return f"{about['toolName']} {target or words_}".strip()
+
+
+def without_labels(text: str) -> str:
+    """The text of an observation without the lines that name its tool, file or agent."""
+    while text.startswith(CLIENT_LABELS):
+        text = text.partition("\n")[2]
+    return text
+
+
+def unmarked(text: str) -> str:
+    """The words of a text without marks of bold text, code, headings, quotes and items."""
+    words = text.replace("**", "").replace("`", "").split()
+    begun = words[1:] if words[:1] and words[0] in _MARKS else words
+    return " ".join(word for word in begun if word.strip("#"))
+
+
+def first_words(text: str) -> str:
+    """The beginning of a text on one line, without marks of markdown."""
+    return _one_line(unmarked(text[:WORDS]))
+
+
+def _one_line(text: object) -> str:
+    return excerpt(visible_line(" ".join(str(text).split())), TITLE)

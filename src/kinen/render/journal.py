@@ -17,10 +17,11 @@ from kinen.model.journal import (
     Summary,
 )
 from kinen.model.late import Any
+from kinen.recall.passages import event_title, first_words
 from kinen.recall.tiers import shown
 from kinen.render.json import vote_json
 from kinen.render.screen import PLAIN, Screen, Style, distinct, readable
-from kinen.render.text import counted, counts_text, event_title, first_words
+from kinen.render.text import counted, counts_text
 from kinen.text import epoch, excerpt, iso
 
 TYPE_CHECKING = False

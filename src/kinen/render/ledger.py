@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import visible_line
+from kinen.recall.passages import first_words
 from kinen.render.screen import PLAIN, Screen, Style, distinct
-from kinen.render.text import counted, first_words
+from kinen.render.text import counted
 from kinen.text import excerpt, iso
 
 if TYPE_CHECKING:

@@ -7,14 +7,13 @@ from kinen.ids import SHORT_SESSION, short_id
 from kinen.model.late import re
 from kinen.paths import openable
 from kinen.recall.floor import strength_word
-from kinen.recall.passages import best_line
+from kinen.recall.passages import best_line, event_title, first_words, unmarked, without_labels
 from kinen.render.screen import PLAIN, Screen, Style, columns, fit, readable
 from kinen.text import excerpt, plural, terms, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
 
     from kinen.model.documents import Report, Status
     from kinen.model.records import Chunk, Hit, Hits, Record
@@ -24,19 +23,9 @@ LINES = 3
 LINE_WIDTH = 640
 """Maximum number of characters per line of a passage."""
 SHORT_COMMIT = len("commit:") + 12
-TITLE = 160
-"""Maximum number of characters of a title, on the widest screen."""
 SOME = 5
 """Files named of those that changed since."""
-WORDS = 4 * TITLE
-"""Characters of a text in which its first words are looked for."""
 OUTCOME = "**Outcome**: "
-LABELS = ("Tool: ", "File: ", "Agent: ")
-"""Beginnings of lines that clients' hooks write above what was done."""
-TARGETS = ("filePath", "pattern", "path", "url", "query", "description")
-"""What a tool was used on, by the names that provenance has."""
-_MARKS = (">", "-", "*", "+")
-"""What a line of a quote or an item begins with."""
 
 
 NOUNS = {"observations": "events", "capsules": "sessions"}
@@ -203,49 +192,6 @@ def title(record: Record, text: str = "", heading: str = "") -> str:
     return visible_line(name or record.path or record.ref)
 
 
-def event_title(about: Mapping[str, Any], text: str) -> str:
-    """What an observation says was done, or who said what."""
-    words_ = first_words(_without_labels(text))
-    if about.get("event") == "message":
-        speaker = about.get("agent") if about.get("role") == "assistant" else about.get("by")
-        who = about.get("teammate") or speaker or about.get("role") or ""
-        return f"{who}: {words_}" if who and words_ else words_
-    command = about.get("command") or ""
-    if not command and text.startswith("$ "):
-        command = text.partition("\n")[0][2:]
-    if command:
-        failed = str(about.get("exitCode") or 0) != "0"
-        code = f" (exit {about['exitCode']})" if failed else ""
-        return f"$ {_one_line(command)}{code}"
-    if not about.get("toolName"):
-        return words_ or ", ".join(about.get("files") or ())
-    target = next((_one_line(about[name]) for name in TARGETS if about.get(name)), "")
-    return f"{about['toolName']} {target or words_}".strip()
-
-
-def _without_labels(text: str) -> str:
-    """The text of an observation without the lines that name its tool, file or agent."""
-    while text.startswith(LABELS):
-        text = text.partition("\n")[2]
-    return text
-
-
-def _unmarked(text: str) -> str:
-    """The words of a text without marks of bold text, code, headings, quotes and items."""
-    words = text.replace("**", "").replace("`", "").split()
-    begun = words[1:] if words[:1] and words[0] in _MARKS else words
-    return " ".join(word for word in begun if word.strip("#"))
-
-
-def first_words(text: str) -> str:
-    """The beginning of a text on one line, without marks of markdown."""
-    return _one_line(_unmarked(text[:WORDS]))
-
-
-def _one_line(text: object) -> str:
-    return excerpt(visible_line(" ".join(str(text).split())), TITLE)
-
-
 def snippet(hit: Hit, query_terms: Sequence[str], width: int) -> str:
     """The part of a passage that has most words of the query, on one line that can be printed.
 
@@ -253,7 +199,7 @@ def snippet(hit: Hit, query_terms: Sequence[str], width: int) -> str:
     it all.
     """
     headline = hit_title(hit)
-    lines = [visible_line(_unmarked(line).strip()) for line in _passage_lines(hit)]
+    lines = [visible_line(unmarked(line).strip()) for line in _passage_lines(hit)]
     lines = [line for line in lines if line and line.strip("-=|: ")]
     start = best_line("\n".join(lines), query_terms)
     line = " ".join("".join(lines[start : start + 1]).split())
@@ -281,7 +227,7 @@ def _passage_lines(hit: Hit) -> list[str]:
     text = hit.display.text
     if record.kind == "observation":
         command = str((record.metadata or {}).get("command") or text.partition("\n")[0][2:])
-        text = _without_labels(text).removeprefix(f"$ {command}")
+        text = without_labels(text).removeprefix(f"$ {command}")
     lines = [line for line in text.splitlines() if line.strip()]
     if record.path.endswith(".rst"):
         lines = without_rules(lines)

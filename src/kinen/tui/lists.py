@@ -17,6 +17,7 @@ from kinen.model.tuples import NamedTuple
 from kinen.query import place as named_place
 from kinen.query import recall_query, search_query
 from kinen.recall.floor import close_only
+from kinen.recall.passages import first_words
 from kinen.render.graph import links_text
 from kinen.render.heat import Period
 from kinen.render.history import revisions_text
@@ -25,7 +26,7 @@ from kinen.render.journal import learned_text, origin_text, recall_text
 from kinen.render.lanes import failures, lanes, text_cells
 from kinen.render.screen import SIGNS, Screen, Style, clock, columns, day, distinct, fit, when
 from kinen.render.sessions import duration, hand_over, resume_command, session_text
-from kinen.render.text import counted, first_words, hit_title, place, record_text
+from kinen.render.text import counted, hit_title, place, record_text
 from kinen.text import epoch, estimate, now
 
 HITS = 60
