@@ -25,6 +25,8 @@ def main(argv: list[str] | None = None) -> None:
     words = sys.argv[1:] if argv is None else argv
     if words[:1] == ["hook"]:  # escapes the little that it prints itself
         _leave(_exit_code(words), argv is None)
+    # Threads of numpy's OpenBLAS that wait are busy for 2**26 cycles first, unless told otherwise.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     from time import process_time
 
     from kinen.cli.output import visible_output

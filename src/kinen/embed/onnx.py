@@ -6,10 +6,14 @@ import json
 import os
 import threading
 from collections import defaultdict
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from kinen.characters import storable
+from kinen.embed.wordpiece import WordPiece
 from kinen.errors import EmbedError
+from kinen.ipc import extras
 from kinen.model.kinds import BUILT_IN
 from kinen.model.tuples import NamedTuple
 
@@ -64,10 +68,9 @@ OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert", "mpnet")
 """Families whose first two positions are never used by a token."""
 BATCH_TOKENS = 1024
 """Larger batches than about a thousand tokens are not faster and take more memory."""
+UNKNOWN = ("[UNK]", "<UNK>")
 CHARACTERS = 2_000
 """Chinese characters of a vocabulary from which on it was made for them."""
-SLICE = 128
-"""Texts tokenised at a time: an encoding weighs hundreds of bytes per token."""
 
 
 class Windows(NamedTuple):
@@ -77,11 +80,47 @@ class Windows(NamedTuple):
     owner: list[int]
 
 
+class Library:
+    """The tokenizer of a user's model, of any kind that the `tokenizers` library knows."""
+
+    def __init__(self, path: str, limit: int, stride: int) -> None:
+        if not extras.installed("tokenizers"):
+            raise EmbedError(extras.missing("index.embedding_path", "tokenizers"))
+        from tokenizers import Tokenizer
+
+        self._whole = Tokenizer.from_file(path)
+        self._whole.no_padding()
+        self._whole.no_truncation()
+        self._cut = Tokenizer.from_file(path)
+        self._cut.no_padding()
+        self._cut.enable_truncation(limit, stride=stride)
+
+    @property
+    def vocabulary(self) -> Mapping[str, int]:
+        return self._whole.get_vocab()
+
+    def words(self, text: str) -> Iterator[list[str]]:
+        """The pieces of each word."""
+        encoding = self._whole.encode(text, add_special_tokens=False)
+        pieces = zip(encoding.word_ids, encoding.tokens, strict=True)
+        for _, same in groupby(pieces, key=itemgetter(0)):
+            yield [piece for _, piece in same]
+
+    def windows(self, text: str) -> list[list[int]]:
+        """The ids of a text, in windows that overlap."""
+        encoding = self._cut.encode(text)
+        return [part.ids or [0] for part in (encoding, *encoding.overflowing)]
+
+
+if TYPE_CHECKING:
+    Tokenizer = WordPiece | Library
+
+
 class Loaded(NamedTuple):
     """The model in memory."""
 
     session: Any
-    tokenizer: Any
+    tokenizer: Tokenizer
     inputs: frozenset[str]
     dimensions: int
 
@@ -116,7 +155,7 @@ class OnnxEmbedder:
         self._limit = LIMIT if self._shipped else token_limit(self._folder)
         self._lock = threading.Lock()
         self._loaded: Loaded | None = None
-        self._spare: Any = None
+        self._spare: Tokenizer | None = None
         self._fingerprint = ""
         self._characters = -1
 
@@ -170,45 +209,32 @@ class OnnxEmbedder:
         into single letters, or unknown. A character is a word where the model has thousands.
         """
         tokenizer = self._tokens()
-        tokenizer.no_truncation()
-        encoding = tokenizer.encode(storable(text), add_special_tokens=False)
-        tokenizer.enable_truncation(self._limit, stride=overlap(self._limit))
         usual = self._shipped.pieces if self._shipped else 1.0
         pieces = known = 0
-        last = None
-        for token, word in zip(encoding.tokens, encoding.word_ids, strict=True):
-            bare = token.removeprefix("##").lstrip("▁Ġ")
-            unknown = bare.upper() in ("[UNK]", "<UNK>")
-            if not (unknown or bare.isalpha()):
-                continue
-            pieces += 1
-            letter = len(bare) == 1 and not bare.isascii()
-            if (
-                word != last
-                and not unknown
-                and not (letter and not self._has_characters(tokenizer))
-            ):
-                known += 1
-            last = word
+        for word in tokenizer.words(storable(text)):
+            bare = (token.removeprefix("##").lstrip("▁Ġ") for token in word)
+            letters = [piece for piece in bare if piece.isalpha() or piece.upper() in UNKNOWN]
+            pieces += len(letters)
+            known += bool(letters) and self._is_known(letters[0], tokenizer)
         return min(1.0, known / pieces / usual) if pieces else 1.0
 
-    def _has_characters(self, tokenizer: Any) -> bool:
-        """Does the vocabulary have enough characters to write Chinese or Japanese?"""
+    def _is_known(self, piece: str, tokenizer: Tokenizer) -> bool:
+        """Is it more than a letter, or a character of a vocabulary for Chinese or Japanese?"""
+        if len(piece) > 1 or piece.isascii():
+            return piece.upper() not in UNKNOWN
         if self._characters < 0:
             self._characters = sum(
-                len(token) == 1 and "\u4e00" <= token <= "\u9fff" for token in tokenizer.get_vocab()
+                len(token) == 1 and "\u4e00" <= token <= "\u9fff" for token in tokenizer.vocabulary
             )
         return self._characters >= CHARACTERS
 
-    def _windows(self, tokenizer: Any, texts: Sequence[str]) -> Windows:
+    def _windows(self, tokenizer: Tokenizer, texts: Sequence[str]) -> Windows:
         windows = Windows([], [])
-        for start in range(0, len(texts), SLICE):
-            # A lone surrogate is a valid str but no valid UTF-8, which the tokenizer needs.
-            clean = [storable(text) for text in texts[start : start + SLICE]]
-            for n, encoding in enumerate(tokenizer.encode_batch(clean), start):
-                for part in (encoding, *encoding.overflowing):
-                    windows.ids.append(part.ids or [0])
-                    windows.owner.append(n)
+        for n, text in enumerate(texts):
+            # A lone surrogate is a valid str but no valid UTF-8, which the library needs.
+            for ids in tokenizer.windows(storable(text)):
+                windows.ids.append(ids)
+                windows.owner.append(n)
         return windows
 
     def _run(self, loaded: Loaded, rows: list[list[int]]) -> Any:
@@ -242,21 +268,19 @@ class OnnxEmbedder:
                 self._loaded = self._open()
             return self._loaded
 
-    def _tokens(self) -> Any:
+    def _tokens(self) -> Tokenizer:
         """The tokenizer, opened once: of a question that the daemon embeds no more is needed."""
         loaded = self._loaded
         if loaded:
             return loaded.tokenizer
         if self._spare is None:
-            from tokenizers import Tokenizer
-
+            kind = WordPiece if self._shipped else Library
             try:
-                tokenizer = Tokenizer.from_file(self._tokenizer)
+                self._spare = kind(self._tokenizer, self._limit, overlap(self._limit))
+            except EmbedError:
+                raise
             except Exception as error:
                 raise EmbedError(f"cannot read {self._tokenizer}: {error}", self._hint) from error
-            tokenizer.no_padding()
-            tokenizer.enable_truncation(self._limit, stride=overlap(self._limit))
-            self._spare = tokenizer
         return self._spare
 
     def _open(self) -> Loaded:

@@ -15,6 +15,7 @@ EXTRAS = {
     "mcp": ("mcp", "anyio"),
     "postgres": ("psycopg", "pgvector", "prometheus_client"),
     "team": ("authlib", "joserfc", "httpx2"),
+    "tokenizers": ("tokenizers",),
     "tui": ("textual",),
 }
 """The modules that show that an extra is installed, by its name in pyproject.toml."""
