@@ -505,6 +505,7 @@ def test_status_and_sessions_show_what_a_clone_brings(
     assert "1 prompt, 1 edit" in shown
     assert "please make the samovar whistle" in shown
     assert "whistle.py" in shown
+    assert kinen("session", "show").out == shown
 
 
 def test_a_session_start_tells_nothing_of_a_stranger(

@@ -81,8 +81,8 @@ def every_page(memory: Memory) -> dict[str, tuple[str, dict[str, str]]]:
         words = " ".join(session.title.split()[:6])
         pages["search-hits"] = ("search", {"q": words})
         pages["told-question"] = ("told", {"q": words})
-        pages["session"] = ("session", {"id": "last"})
-        pages["session-all"] = ("session", {"id": "last", "only": "all"})
+        pages["session"] = ("session", {"id": session.id})
+        pages["session-all"] = ("session", {"id": session.id, "only": "all"})
         pages["erase"] = ("erase", {"ref": session.ref})
     for learned in memory.consolidation.memories()[:1]:
         pages["memory"] = ("record", {"ref": learned.ref})

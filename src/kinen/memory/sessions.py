@@ -199,8 +199,11 @@ class Sessions:
     def timeline(self, name: str = LAST) -> SessionTimeline:
         """A session with its steps: by its id, the client's id or the folder's name, or `last`.
 
-        The beginning of an id and a part of a folder's name are enough.
+        The beginning of an id and a part of a folder's name are enough. Where nobody worked here,
+        `last` is the last session that the repository brought.
         """
+        if name.strip() in ("", LAST) and next(self._newest(), None) is None:
+            name = next((overview.id for overview in self.overviews(1)), LAST)
         trace = Traces(self._core).named(name)
         if trace is not None:
             return Traces(self._core).timeline(trace)
