@@ -15,6 +15,7 @@ from kinen.memory.today import outlook
 from kinen.sources.traces import entire, notes, specstory
 from kinen.sources.traces.objects import Objects
 from kinen.space.repository import git_above
+from kinen.text import iso
 from sources.repositories import Repository
 
 if TYPE_CHECKING:
@@ -534,6 +535,11 @@ def test_today_has_what_a_stranger_decided_and_left_and_no_agent_is_told_it(
         memory.sync()
         next_ = outlook(memory)
         decided = memory.reports.decisions("2000-01-01", "2100-01-01")
+        (session,) = memory.sessions.overviews()
+        hours = memory.journal.activity()
+    assert {agent for agent, _ in hours} == {session.agent}
+    assert {iso(hour * 3600)[:13] for _, hour in hours} == {session.started[:13]}
+    assert sum(hours.values()) == 3, "a prompt, an edit and a message"
     assert [(point.by, "seven bar" in point.text) for point in decided] == [("Ada, Entire", True)]
     assert [(entry.who, entry.text) for entry in next_.open] == [
         ("Ada, Entire", "polish the valve.")

@@ -200,12 +200,16 @@ def test_the_words_of_a_record_stand_on_its_page_once(site: Site, session: str) 
 
 def test_a_map_of_files_cuts_no_word() -> None:
     names = ["labels/render_of_every_label_there_is.py", "src/HooksOfTheClient.tsx", ".gitignore"]
-    files = [FileEdits(path=name, edits=9, sessions=1, last=0, days={}) for name in 8 * names]
+    files = [FileEdits(path=name, edits=9, sessions=1, last=0, days={}) for name in 30 * names]
     labels = {tile.label for tile in treemap(files)}
-    assert "" in labels, "a word that does not fit is left out"
-    assert "render_of_…" in labels
-    words = {word for name in names for word in re.split(r"[/_.]", name)}
-    assert {word for label in labels for word in re.split(r"[_.…]", label)} <= words
+    assert () in labels, "a word that does not fit is left out"
+    larger = {tile.label for tile in treemap(files[:24])}
+    assert ("HooksOfThe", "Client.tsx") in larger, "a name may have several lines"
+    begun = [label for label in labels if label and label[-1].endswith("…")]
+    assert begun, "of a name that is too long the begin"
+    words = {word for name in names for word in re.split(r"[/_.]|(?=[A-Z])", name)}
+    parts = (re.split(r"[_.…]|(?=[A-Z])", line) for label in labels for line in label)
+    assert {word for part in parts for word in part} <= words | {""}
 
 
 def test_a_time_is_told_by_its_distance(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -234,6 +234,13 @@ class Reader:
             (since, until),
         ).fetchall()
 
+    def trace_hours(self) -> list[tuple[str, str, int]]:
+        """Events of these sessions by agent and hour, such as `2026-03-02T10`."""
+        return self.db.execute(
+            f"SELECT agent, substr(at, 1, 13), COUNT(*) FROM records WHERE {TRACES}"
+            " AND kind = 'observation' GROUP BY 1, 2"
+        ).fetchall()
+
     def trace_events(self) -> dict[str, dict[str, int]]:
         """How many events of each kind these sessions have, by the ref of their capsule.
 

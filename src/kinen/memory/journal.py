@@ -326,8 +326,12 @@ class Journal:
         return queries.agents(self._core.store.db) if self._core.store.exists else []
 
     def activity(self) -> dict[tuple[str, int], int]:
-        """Observations by agent and hour since 1970."""
-        return self._core.census.hours(self._core.store.db) if self._core.store.exists else {}
+        """Events by agent and hour since 1970, also of sessions that the repository brought."""
+        from kinen.memory.traces import Traces
+
+        counts = Traces(self._core).hours()
+        own = self._core.census.hours(self._core.store.db) if self._core.store.exists else {}
+        return counts | {key: count + counts.get(key, 0) for key, count in own.items()}
 
     def edited_files(self, after: int, before: int) -> list[queries.FileEdits]:
         """The files that agents edited in a time, in milliseconds; the most edited first."""

@@ -64,6 +64,14 @@ class Traces:
         rows = self._core.reader.trace_edits(iso(after / 1000), iso(before / 1000))
         return [(path, session, epoch(at)) for path, session, at in rows]
 
+    def hours(self) -> dict[tuple[str, int], int]:
+        """Their events by agent and hour since 1970."""
+        rows = self._core.reader.trace_hours() if self._indexed else []
+        return {
+            (agent or "", epoch(f"{hour}:00:00Z") // 3_600_000): count
+            for agent, hour, count in rows
+        }
+
     def _capsules(self) -> list[Record]:
         return sorted(self._core.reader.traces(), key=lambda row: (row.at, row.ref), reverse=True)
 

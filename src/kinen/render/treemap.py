@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from kinen.journal.queries import FileEdits
@@ -15,6 +16,8 @@ LETTER = 8.0
 LINE = 16
 LEAST = 5
 """Letters below which the begin of a name that is too long is not shown."""
+_PARTS = re.compile(r"[^-_. ]+?(?=[A-Z][a-z])|[^-_. ]*[-_. ]?")
+"""Parts of a name that a line may end after: `Remediate`, `Tab.`, `tsx`."""
 
 
 class Tile(NamedTuple):
@@ -23,7 +26,8 @@ class Tile(NamedTuple):
     width: float
     height: float
     path: str
-    label: str
+    label: tuple[str, ...]
+    """The lines of its name, none if it does not fit."""
     title: str
     level: int
     """From 0 to 2: how much it was edited, beside the others."""
@@ -36,14 +40,29 @@ def treemap(files: Sequence[FileEdits]) -> tuple[Tile, ...]:
     tiles = []
     for file, (x, y, width, height) in zip(files, boxes, strict=True):
         name = file.path.rpartition("/")[2]
-        room = int((width - 8) / LETTER) if height >= LINE + 4 else 0
-        end = 1 + max(name[: max(0, room - 1)].rfind(mark) for mark in "_-. ")  # no half words
-        label = name if len(name) <= room else name[:end] + "…" if end >= LEAST else ""
+        label = wrapped(name, int((width - 8) / LETTER), int((height - 4) / LINE))
         sessions = counted(file.sessions, "sessions")
         title = f"{file.path}: {counted(file.edits, 'edits')} in {sessions}"
         level = min(2, int(3 * file.edits / (most + 1)))
         tiles.append(Tile(x, y, width, height, file.path, label, title, level))
     return tuple(tiles)
+
+
+def wrapped(name: str, letters: int, most: int) -> tuple[str, ...]:
+    """A name in lines of a length, which end between its parts; of one that is too long the begin,
+    if no word of that is cut.
+    """
+    lines = [""]
+    for part in _PARTS.findall(name):
+        if len(lines[-1]) + len(part) > letters:
+            lines.append("")
+        lines[-1] += part
+    label = lines[:most]
+    whole = len(label) == len(lines)
+    if label and not whole:
+        label[-1] = label[-1].rstrip("-_. ") + "…"
+    readable = whole or len("".join(label)) > LEAST
+    return tuple(label) if readable and all(len(line) <= letters for line in label) else ()
 
 
 Box = tuple[float, float, float, float]

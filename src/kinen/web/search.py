@@ -155,6 +155,7 @@ def grouped(views: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 
 def hit_view(visit: Visit, hit: Hit, query_terms: Sequence[str]) -> dict[str, Any]:
     """What a page shows of a hit."""
+    title = hit_title(hit)
     hit = readable(hit)
     record = hit.record
     space = hit.space or visit.space
@@ -166,7 +167,6 @@ def hit_view(visit: Visit, hit: Hit, query_terms: Sequence[str]) -> dict[str, An
         change = {"context": "" if visit.fields.get("context") else AROUND}
     about = record.metadata or {}
     parent = about.get("parent")
-    title = hit_title(hit)
     lead = ""
     if record.kind in ("memory", "capsule", "summary") or about.get("event") == "message":
         first, _, rest = title.partition(": ")
