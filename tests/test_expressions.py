@@ -33,6 +33,7 @@ BOUNDED = {
 """Expressions that are slow for long texts, and why none reaches them."""
 COMPOSED = {
     ("privacy/injected.py", "re.sub"): "names of tags, and a run without angle brackets",
+    ("embed/wordpiece.py", "re.compile"): "escaped tokens of a built-in model, as alternatives",
     ("config/edit.py", "re.compile"): "white space and comments, matched at one place",
     ("sources/files/layout.py", "re.compile"): "escaped names, as alternatives",
     ("journal/timeline.py", "re.compile"): "an escaped path between two looks around it",
