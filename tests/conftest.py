@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, settings
 import forked
 import postgres_server
 import shared_model
+from home_processes import kill_processes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -151,14 +152,18 @@ def postgres_url(postgres_server_url: str) -> Iterator[str]:
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home folder, and kinen's own folder in it."""
+def home(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
+    """A home folder, and kinen's own folder in it; a daemon that was started there ends."""
     folder = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.setenv("USERPROFILE", str(folder))
     monkeypatch.setenv("KINEN_HOME", str(folder / "kinen"))
     monkeypatch.setenv("NO_COLOR", "1")
-    return folder
+    yield folder
+    if any((folder / "kinen").glob("daemon.*")):
+        kill_processes_of(str(folder / "kinen"))
 
 
 @pytest.fixture
