@@ -283,12 +283,9 @@ def _likeness(
     vectors: Mapping[int, Any],
 ) -> float:
     """The likeness of a piece to the nearest earlier choice, by stems or by vectors."""
-    most = 0.0
-    for other, earlier in recent:
-        most = max(most, len(own & earlier) / (len(own) or 1))
-        if n in vectors and other in vectors:
-            most = max(most, float(vectors[n] @ vectors[other]))
-    return most
+    most = max((len(own & earlier) for _, earlier in recent), default=0) / (len(own) or 1)
+    near = (float(vectors[n] @ vectors[other]) for other, _ in recent if other in vectors)
+    return max([most, *near]) if n in vectors else most
 
 
 def _stems(read: Read, members: Sequence[int]) -> frozenset[str]:

@@ -87,7 +87,7 @@ _CAUSE = (
     "|which (?:broke|left|made|means?|meant)"
 )
 _CUES = (
-    # pattern of a question, pattern of a line that answers it
+    # pattern of a question in small letters, pattern of a line that answers it
     (WHEN.pattern, _TIME),
     (rf"\bhow (?:many|much|long|large|big|often|fast|far)\b|\b(?:{_AMOUNT})\b", r"\d"),
     (
@@ -123,10 +123,7 @@ _CUES = (
     ),
     (r"\b(?:did\b.{0,60}\boffer|offered|suggest\w*|propos\w*|recommend\w*)\b", OFFER.pattern),
 )
-CUES = [
-    (lazy_pattern(question, re.IGNORECASE), lazy_pattern(line, re.IGNORECASE))
-    for question, line in _CUES
-]
+CUES = [(lazy_pattern(question), lazy_pattern(line, re.IGNORECASE)) for question, line in _CUES]
 _TELLING = lazy_pattern(
     r"(?i)\b(?:decid\w+|decisions?|chose\w*|reject\w+|next|todo|remain\w*|blocked|errors?|fail\w*"
     r"|root cause|fix(?:ed)?|impact)\b"
@@ -302,7 +299,8 @@ def _features(question: str, pieces: Sequence[Piece]) -> tuple[Features, list[li
 
 def _cues(question: str) -> tuple[re.Pattern[str], ...]:
     """What a line has that answers a question; one that begins with `when` asks for a time only."""
-    cues = tuple(line for asks, line in CUES if asks.search(question))
+    small = question.lower()
+    cues = tuple(line for asks, line in CUES if asks.search(small))
     return cues[:1] if _BEGINS_WHEN.match(question) else cues
 
 

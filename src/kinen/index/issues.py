@@ -6,7 +6,6 @@ later, so nothing about this is stored.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from kinen.index.reader import RECORD, to_record
@@ -22,6 +21,7 @@ from kinen.model.issues import (
 from kinen.model.late import Any, json
 from kinen.model.records import Edge, Record
 from kinen.model.tuples import NamedTuple
+from kinen.text import words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ MOST = 5_000
 """Chunks that are read for one issue."""
 SHORTEST = 3
 """Characters of the last part of an id that is searched for alone."""
-_TOKENS = re.compile(r"[^\W_]+")
 
 
 class Mention(NamedTuple):
@@ -161,7 +160,7 @@ def _candidates(db: sqlite3.Connection, id_: str) -> Iterator[tuple[Record, str]
     last = id_.rpartition("-")[2]
     names = [id_, last] if len(last) >= SHORTEST else [id_]
     names += [f"{first} {end}" for first, end in ranges_with(id_)]
-    phrase = " OR ".join('"' + " ".join(_TOKENS.findall(name)) + '"' for name in names)
+    phrase = " OR ".join('"' + " ".join(words(name)) + '"' for name in names)
     marks = ", ".join("?" * len(NAMING_KINDS))
     rows = db.execute(
         f"SELECT {RECORD}, c.title, c.body FROM search"

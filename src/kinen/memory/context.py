@@ -13,7 +13,7 @@ from kinen.errors import Ambiguous, NotFound, QueryError
 from kinen.journal import queries
 from kinen.journal.authors import colleague
 from kinen.journal.memories import files_in
-from kinen.memory import recall
+from kinen.memory import issues
 from kinen.model.journal import Capsule, Item, Recall
 from kinen.model.records import Query, Record
 from kinen.paths import inside
@@ -148,8 +148,8 @@ class Context:
         """An issue, the records that name it, and the files that its commits changed."""
         details = self._issues.show(name)
         issue = details.issue
-        named = recall.concerning(self._core.reader, details)
-        own = [recall.issue_item(self._core.reader, details, 3 * TOKENS)]
+        named = issues.concerning(self._core.reader, details)
+        own = [issues.issue_item(self._core.reader, details, 3 * TOKENS)]
         own += self._capsules([record.ref for record in named if record.kind == "capsule"][:EACH])
         own += [self._record_item(record) for record in named if record.kind != "capsule"][:EACH]
         files: dict[str, None] = {}

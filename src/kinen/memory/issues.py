@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from kinen.errors import Busy, NotFound, StoreError
 from kinen.index import issues as stored
 from kinen.memory.sources import ISSUES
-from kinen.model.issues import Issue, ready, references, urgency
+from kinen.model.issues import Issue, ready, references, relation, state_words, urgency
 from kinen.model.tuples import NamedTuple
+from kinen.recall.clip import cut
+from kinen.recall.tiers import item
 from kinen.storage import private, regular
 from kinen.text import iso, nearest, now
 
@@ -18,16 +20,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kinen.index.issues import Mention
+    from kinen.index.reader import Reader
     from kinen.memory.core import Core
     from kinen.memory.index import Index
     from kinen.memory.journal import Journal
     from kinen.memory.records import Records
-    from kinen.model.journal import Observation
-    from kinen.model.records import Edge
+    from kinen.model.journal import Item, Observation
+    from kinen.model.records import Edge, Query, Record
 
 EXPORT_SECONDS = 60
 """How long `bd export` may take."""
 MOST_EXPORT = 200 << 20
+RELATIONS = 8
+"""Dependencies of an issue that are shown with it."""
 
 
 class Details(NamedTuple):
@@ -200,6 +205,52 @@ class Issues:
             hidden = self._index.sources.suppressed()
             writer.sync(self._index.sources.issues(hidden), lambda *_: None)
             writer.count_chunks()
+
+
+def concerning(reader: Reader, details: Details) -> list[Record]:
+    """The records that name an issue, newest first, then those that were linked by hand."""
+    records = {mention.record.ref: mention.record for mention in details.mentions}
+    for edge in details.edges:
+        ref = relation(details.issue, edge)[1]
+        if not ref.startswith("issue:") and (record := reader.record(ref)):
+            records.setdefault(ref, record)
+    return list(records.values())
+
+
+def issue_item(reader: Reader, details: Details, tokens: int) -> Item | None:
+    """An issue with its state, its dependencies and its text; None if no text of it is known."""
+    issue = details.issue
+    if not issue.title:
+        return None
+    relations = (_relation_line(reader, details, edge) for edge in details.edges[:RELATIONS])
+    body = details.text.removeprefix(issue.title).strip()
+    lines = (f"{issue.id} {issue.title}", state_words(issue), *relations, body)
+    text = "\n".join(filter(None, lines))
+    return item("issue", issue.ref, cut(text, tokens), at=issue.updated or issue.created)
+
+
+def _relation_line(reader: Reader, details: Details, edge: Edge) -> str:
+    """A dependency with the title and status of the other issue; empty for other records."""
+    word, ref = relation(details.issue, edge)
+    if not ref.startswith("issue:"):
+        return ""
+    record = reader.record(ref)
+    if record is None:
+        return f"{word} {ref.removeprefix('issue:')}"
+    other = stored.to_issue(record)
+    return f"{word} {other.id} {other.title} ({other.status.replace('_', ' ')})"
+
+
+def narrowed(reader: Reader, query: Query, records: Sequence[Record]) -> Query:
+    """The query, for these records only.
+
+    With a question, everything that was said in their sessions may answer it. Without one,
+    sessions are shown by their summaries.
+    """
+    sessions = tuple(record.ref for record in records if record.kind == "capsule")
+    refs = (*(record.ref for record in records), *stored.summaries(reader.db, sessions))
+    # An empty list would be no filter.
+    return query._replace(refs=refs or ("",), parents=sessions if query.text.strip() else ())
 
 
 _DEPENDENCIES = ("blocks", "part_of", "refs")

@@ -9,14 +9,12 @@ from functools import partial
 from itertools import zip_longest
 
 from kinen.errors import Busy
-from kinen.index import issues as stored
 from kinen.journal import queries
 from kinen.journal.authors import colleague, signature
 from kinen.memory.core import Core
-from kinen.model.issues import relation, state_words
 from kinen.model.journal import Digest, Item, Passage, Recall, Scope
 from kinen.model.kinds import DISTILLERS
-from kinen.model.records import Edge, Hit, Hits, Query, Record
+from kinen.model.records import Hit, Hits, Query
 from kinen.model.tuples import NamedTuple
 from kinen.paths import inside
 from kinen.query import storable_query
@@ -51,7 +49,6 @@ from kinen.recall.search import recent
 from kinen.recall.tiers import item
 from kinen.recall.turns import acceptance, asks, turns
 from kinen.recall.wording import answers, informative, subject
-from kinen.sources.git.messages import readable_message
 from kinen.text import iso, now
 from kinen.text.shorten import for_the_next, outcome_only, without_cut
 from kinen.times import milliseconds
@@ -63,7 +60,7 @@ if TYPE_CHECKING:
     from kinen.index.reader import Reader
     from kinen.memory.core import Core
     from kinen.memory.index import Index
-    from kinen.memory.issues import Details, Issues
+    from kinen.memory.issues import Issues
     from kinen.memory.past import Moment, Past
     from kinen.memory.records import Records
     from kinen.memory.search import Searcher
@@ -106,8 +103,6 @@ PROPOSALS = 3
 
 BESIDE = 4
 """Hits whose segments are looked at for further messages."""
-RELATIONS = 8
-"""Dependencies of an issue that are shown with it."""
 TIERS = {
     "capsule": "sessions",
     "summary": "sessions",
@@ -212,6 +207,8 @@ class Recaller:
         if hit.record.kind == "summary":
             return outcome_only(self._records.whole_text(hit.record.ref)[:LONGEST])
         if hit.record.kind == "commit":
+            from kinen.sources.git.messages import readable_message
+
             return readable_message(self._records.whole_text(hit.record.ref)[:LONGEST])
         if not hit.record.path:
             text = readable_output(self._records.whole_text(hit.record.ref)[:LONGEST])
@@ -246,8 +243,10 @@ class Recaller:
         past = self._past().moment(query.as_of) if query.as_of else None
         issue = self._issues().show(query.issue) if query.issue else None
         if issue:
-            records = concerning(self._core.reader, issue)
-            wider = narrowed(self._core.reader, wider, records)
+            from kinen.memory import issues
+
+            records = issues.concerning(self._core.reader, issue)
+            wider = issues.narrowed(self._core.reader, wider, records)
         if query.text.strip():
             hits = without_weak(self._search(wider), partial(may_answer, query.text))
         else:
@@ -269,7 +268,7 @@ class Recaller:
         always = [*plan, *self._pins(query, share, at)]
         if issue:
             tokens = round(2 * SHARE * budget)
-            entry = issue_item(self._core.reader, issue, tokens)
+            entry = issues.issue_item(self._core.reader, issue, tokens)
             always = [*filter(None, [entry]), *always]
         return Found(always, hits, tuple(notes))
 
@@ -551,52 +550,6 @@ def _beside(reader: Reader, query: Query, hits: Hits) -> Iterator[Hit]:
                     before=segment[:n],
                     after=segment[n + 1 :],
                 )
-
-
-def concerning(reader: Reader, details: Details) -> list[Record]:
-    """The records that name an issue, newest first, then those that were linked by hand."""
-    records = {mention.record.ref: mention.record for mention in details.mentions}
-    for edge in details.edges:
-        ref = relation(details.issue, edge)[1]
-        if not ref.startswith("issue:") and (record := reader.record(ref)):
-            records.setdefault(ref, record)
-    return list(records.values())
-
-
-def issue_item(reader: Reader, details: Details, tokens: int) -> Item | None:
-    """An issue with its state, its dependencies and its text; None if no text of it is known."""
-    issue = details.issue
-    if not issue.title:
-        return None
-    relations = (_relation_line(reader, details, edge) for edge in details.edges[:RELATIONS])
-    body = details.text.removeprefix(issue.title).strip()
-    lines = (f"{issue.id} {issue.title}", state_words(issue), *relations, body)
-    text = "\n".join(filter(None, lines))
-    return item("issue", issue.ref, cut(text, tokens), at=issue.updated or issue.created)
-
-
-def _relation_line(reader: Reader, details: Details, edge: Edge) -> str:
-    """A dependency with the title and status of the other issue; empty for other records."""
-    word, ref = relation(details.issue, edge)
-    if not ref.startswith("issue:"):
-        return ""
-    record = reader.record(ref)
-    if record is None:
-        return f"{word} {ref.removeprefix('issue:')}"
-    other = stored.to_issue(record)
-    return f"{word} {other.id} {other.title} ({other.status.replace('_', ' ')})"
-
-
-def narrowed(reader: Reader, query: Query, records: Sequence[Record]) -> Query:
-    """The query, for these records only.
-
-    With a question, everything that was said in their sessions may answer it. Without one,
-    sessions are shown by their summaries.
-    """
-    sessions = tuple(record.ref for record in records if record.kind == "capsule")
-    refs = (*(record.ref for record in records), *stored.summaries(reader.db, sessions))
-    # An empty list would be no filter.
-    return query._replace(refs=refs or ("",), parents=sessions if query.text.strip() else ())
 
 
 def in_turns(hits: Hits) -> Hits:

@@ -46,12 +46,13 @@ def excerpts(
         return _beginnings(some, room - 2 * HEADING, limit)
     tokens = room - 2 * HEADING
     items: list[Item] = []
-    for _ in range(TRIES):
+    for left in reversed(range(TRIES)):
         items = _fitted(question, some, tokens)
-        if limit and len(items) > limit:
+        if left and limit and len(items) > limit:
             best = {entry.ref for entry in items[:limit]}
             some = [entry for entry in some if _place(entry) in best]
             continue
+        items = with_later(items, question)
         over = sum(entry.tokens for entry in items) + 2 * HEADING - room
         if over <= 0:
             break
@@ -122,8 +123,7 @@ def _fitted(question: str, candidates: Sequence[Candidate], tokens: int) -> list
         if not texts[0].startswith("$ "):
             grouped[ref] = [*done[ref], *texts]
     _add_replies(question, grouped, by_ref, min(REPLY, tokens // 5))
-    items = [_item(by_ref[ref], "\n".join(texts)) for ref, texts in grouped.items()]
-    return with_later(items, question)
+    return [_item(by_ref[ref], "\n".join(texts)) for ref, texts in grouped.items()]
 
 
 def _done(candidate: Candidate) -> list[str]:

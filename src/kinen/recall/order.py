@@ -489,16 +489,22 @@ def _stated(text: str, required: Set[str]) -> Iterator[list[Word]]:
     without its ending is a part of the word.
     """
     for block in blocks(text):
+        if _lacks(block.text, required):
+            continue
         for begin, end in sentences(block.text):
             sentence = block.text[begin:end]
-            if is_question(sentence):
+            if _lacks(sentence, required) or is_question(sentence):
                 continue
             rest = sentence.partition(": ")[2]
             for statement in filter(None, (sentence, rest)):
-                small = statement.lower()
-                if sum(word not in small for word in required) > 1:
-                    continue
-                yield [word for word in _words(statement) if word.written not in NOW]
+                if not _lacks(statement, required):
+                    yield [word for word in _words(statement) if word.written not in NOW]
+
+
+def _lacks(text: str, required: Set[str]) -> bool:
+    """Is more than one of the required words nowhere in a text?"""
+    small = text.lower()
+    return sum(word not in small for word in required) > 1
 
 
 def _values(old: list[Word], new: list[Word]) -> tuple[list[Word], list[Word], list[Word]] | None:
@@ -551,7 +557,7 @@ def _counted(text: str) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
     A count stands behind a function word (`has 40 endpoints`), a name does not (`ticket 4711`).
     """
     for block in blocks(text):
-        for begin, end in sentences(block.text):
+        for begin, end in sentences(block.text) if _COUNT.search(block.text) else ():
             tokens = [match[0].lower() for match in _TOKEN.finditer(block.text, begin, end)]
             counts = {
                 token

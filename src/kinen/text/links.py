@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Set
 from posixpath import dirname, normpath
 from unicodedata import normalize
+
+from kinen.text import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,16 +15,16 @@ if TYPE_CHECKING:
 
 ATTACHMENT = "*"
 """The target of a link to a file or folder that is not a record, such as an image."""
-WIKI = re.compile(r"!?\[\[([^\[\]\n]+)\]\](?!\()")
+WIKI = lazy_pattern(r"!?\[\[([^\[\]\n]+)\]\](?!\()")
 """A wiki link; the group has target and alias."""
-ALIAS = re.compile(r"\\?\|")
+ALIAS = lazy_pattern(r"\\?\|")
 """Separates the target of a wiki link from its alias; escaped inside a table."""
 
 INDEXES = ("init.md", "index.md", "session-summary.md", "readme.md")
 """The notes that a link to their folder leads to, the first first."""
 
-_NOTE = re.compile(r"\.(?:md|markdown)$")
-_SESSION = re.compile(r"(?:.*/)?sessions/[^/]+/")
+_NOTE = lazy_pattern(r"\.(?:md|markdown)$")
+_SESSION = lazy_pattern(r"(?:.*/)?sessions/[^/]+/")
 
 
 def show_wiki_links(text: str) -> str:

@@ -46,12 +46,13 @@ STRUCTURED = lazy_pattern(
 )
 """Headings, code, bold paragraphs and tags: a prompt that has them was not typed."""
 _FILLER = lazy_pattern(
-    r"(?i)^(?:(?:no|nope|ok|okay|yes|yeah|yep|right|also|and|but|so(?! far)|well|actually|please"
+    r"(?:(?:no|nope|ok|okay|yes|yeah|yep|right|also|and|but|so(?! far)|well|actually|please"
     r"|great|good|perfect"
     r"|excellent|hmm|then|wait|indeed|alright)\b[,.!: ]+){1,4}"
 )
+"""Begins a sentence in small letters, as the other expressions of a step, and says nothing."""
 _STEP = lazy_pattern(
-    r"(?i)(?:now |first,? |next,? |then |also |finally,? |so |and |but ){0,3}"
+    r"(?:now |first,? |next,? |then |also |finally,? |so |and |but ){0,3}"
     r"(?:let me\b(?! know)|let's (?:start|check|see|look|move|run|try|verify|continue|now|first)\b"
     r"|let us\b|i'll\b|i will\b|i'm (?:now |also |just )?\w+ing\b|i am going to\b"
     r"|i need to (?:add|fix|check|see|look"
@@ -84,11 +85,11 @@ _CITES = lazy_pattern(r"https?://\S|(?<!\w)#\d|\b(?=[0-9a-f]{0,40}\d)[0-9a-f]{7,
 """A link, a number of an issue, a commit: a few words are enough beside it."""
 _CODE = lazy_pattern(r"`[^`]{1,200}`")
 _EMPTY = lazy_pattern(
-    r"(?i)(?:done|clean compile|all green|good|perfect|great|excellent|expected|pushed|fixed|works"
+    r"(?:done|clean compile|all green|good|perfect|great|excellent|expected|pushed|fixed|works"
     r"|here(?:'s| is) (?:a|the|what)\b.{0,80})[.!:]*"
 )
 _COURTESY = lazy_pattern(
-    r"(?i)(?:that'?s |this is )?(?:an? )?(?:really |very )?(?:good|great|nice|fair|sound|excellent"
+    r"(?:that'?s |this is )?(?:an? )?(?:really |very )?(?:good|great|nice|fair|sound|excellent"
     r"|interesting) (?:\w+ )?(?:catch|point|question|call|idea|instinct|thought)\b.{0,40}"
     r"|you(?:'re| are) (?:absolutely |completely |quite )?right\b.{0,20}"
     r"|glad (?:it|that|they|you|this)\b.{0,40}"
@@ -168,11 +169,17 @@ class Statement(NamedTuple):
 @lru_cache(256)
 def is_step(sentence: str) -> bool:
     """Does a sentence only announce what is done next, agree, or say that something was done?"""
-    text = _plain(sentence)
+    text = _plain(sentence).lower()
     if _COURTESY.fullmatch(text):
         return True
-    rest = _FILLER.sub("", text, count=1)
+    rest = _without_filler(text)
     return bool(_STEP.match(rest)) or bool(_EMPTY.fullmatch(rest)) or not rest
+
+
+def _without_filler(text: str) -> str:
+    """A sentence without the words that it begins with before it says something."""
+    filler = _FILLER.match(text.lower())
+    return text[filler.end() :] if filler else text
 
 
 def goes_on(sentence: str) -> bool:
@@ -218,7 +225,7 @@ def statements(role: Role, text: str, *, rules: bool = True) -> Iterator[Stateme
         yield from (Statement("pattern", rule, RULE) for rule in (rules_of(text) if rules else ()))
         return
     for sentence in spoken(text):
-        claim = _FILLER.sub("", sentence, count=1)
+        claim = _without_filler(sentence)
         if size(claim) not in WORDS or is_step(claim) or claim.endswith(":"):
             continue
         if not is_certain(_CODE.sub("`code`", claim)):  # whatever the code in it looks like
