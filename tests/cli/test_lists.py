@@ -119,7 +119,7 @@ def test_status_shows_how_far_another_process_is(recorded: Path, kinen: Ask) -> 
         lock = memory.core.file("sync.lock")
     with sync_lock(lock, 0) as announce:
         announce("embed", 6412, 27448)
-        assert "working    embedding 6,412 of 27,448" in kinen("status").out
+        assert "working    making vectors: 6,412 of 27,448" in kinen("status").out
         assert json.loads(kinen("status", "--json").out)["work"]["done"] == 6412
     assert "working" not in kinen("status").out
     assert "synced     just now" in on_terminal("status", cwd=recorded, NO_COLOR="1")[1]

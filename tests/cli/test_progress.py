@@ -45,14 +45,14 @@ def test_a_command_that_indexes_says_so_in_a_pipe(
     kinen: Callable[..., Ran], notes: Path, words: tuple[str, ...]
 ) -> None:
     ran = kinen(*words, **AT_ONCE)
-    assert "note: reading " in ran.err
+    assert "note: reading: " in ran.err
     assert "reading " not in ran.out
 
 
 def test_json_stays_json_and_quiet_stays_quiet(kinen: Callable[..., Ran], notes: Path) -> None:
     ran = kinen("index", "--json", **AT_ONCE)
     assert json.loads(ran.out)["added"] == 3
-    assert "note: reading 0 of 3" in ran.err
+    assert "note: reading: 0 of 3" in ran.err
     ran = kinen("index", "--rebuild", "--quiet", **AT_ONCE)
     assert (ran.out, ran.err) == ("", "")
     ran = kinen("index", "--rebuild", **{**AT_ONCE, "KINEN_PROGRESS": "off"})
@@ -93,7 +93,7 @@ def test_a_line_comes_once_a_phase_and_not_for_each_step(
         for done in range(100):
             update("read", done, 100)
         update("embed", 0, 7)
-    assert capsys.readouterr().err == "note: reading 0 of 100\nnote: embedding 0 of 7\n"
+    assert capsys.readouterr().err == "note: reading: 0 of 100\nnote: making vectors: 0 of 7\n"
     monkeypatch.setenv("KINEN_PROGRESS", "3600")
     with bar() as update, working("boiling"):
         update("read", 1, 2)

@@ -523,6 +523,31 @@ def test_a_rollout_of_codex_is_taken_with_each_text_once(memory, tmp_path) -> No
     assert not any(memory.transfer.import_transcripts(path).added.values())
 
 
+def test_a_command_that_codex_waits_for_is_one_event_with_all_it_printed(memory, tmp_path) -> None:
+    head = "Chunk ID: 1\nProcess {}\nOutput:\n{}"
+    runs = head.format("running with session ID 7", "")
+    wait = {"session_id": 7, "chars": ""}
+    served = {"exit_code": 0, "aggregated_output": "it serves\nand ends\n"}
+    path = rollout(
+        tmp_path,
+        event("user_message", "test it"),
+        *call("c1", "exec_command", {"cmd": "make test"}, f"{runs}one passed"),
+        *call("c2", "write_stdin", wait, f"{runs}two passed"),
+        *call("c3", "write_stdin", {**wait, "chars": "q"}, f"{runs}stopping"),
+        *call("c4", "write_stdin", wait, head.format("exited with code 2", "three failed")),
+        *call("c5", "exec_command", {"cmd": "make serve"}, f"{runs}it serves\n"),
+        *call("c6", "write_stdin", wait, f"{runs}"),
+        ("event_msg", {"type": "exec_command_end", "call_id": "c5", **served}),
+        *call("c7", "write_stdin", wait, f"{runs}late"),
+    )
+    memory.transfer.import_transcripts(path)
+    ran = [entry for entry in observations_of(memory) if "command" in entry.provenance]
+    assert [(entry.kind, entry.content) for entry in ran] == [
+        ("error", "$ make test\none passed\ntwo passed\n> q\nstopping\nthree failed"),
+        ("command", "$ make serve\nit serves\nand ends"),
+    ]
+
+
 def test_a_rollout_belongs_to_the_space_of_the_same_remote_and_one_of_a_subagent_to_none(
     tmp_path, home
 ) -> None:

@@ -430,7 +430,7 @@ def test_pages_do_not_wait_for_the_first_index(project: Project) -> None:
         for name, fields in (("search", {"q": "redis"}), ("errors", {}), ("graph", {})):
             page = site.page(name, **fields)
             assert "One moment" not in page, name
-            assert "reading files, 54 %" in page
+            assert "reading, 54 %" in page
 
 
 def test_the_tree_of_files_counts_edits_by_folder(site: Site, session: str) -> None:

@@ -178,12 +178,6 @@ def _sections() -> list[str]:
     return [*lines, "", "`kinen help NAME` shows what a command has, and its other names."]
 
 
-_LABELS = {
-    "read": "reading",
-    "history": "reading the history:",
-    "embed": "embedding",
-    "import": "importing",
-}
 AFTER_SECONDS = 1.0
 """How long work is silent, unless KINEN_PROGRESS says so (`off`: always)."""
 EACH_SECONDS = 0.1
@@ -223,7 +217,7 @@ def bar(*, quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
         start = starts.setdefault(phase, now)
         if quiet or now < first or (now < due and not new):
             return
-        text = line(_LABELS[phase], done, total, now - start)
+        text = line(phase, done, total, now - start)
         due = now + (EACH_SECONDS if terminal else PIPE_SECONDS)
         if terminal:
             drawn = True
@@ -260,13 +254,15 @@ def working(text: str) -> Iterator[None]:
 
 def progress_line(work: Work, now: float) -> str:
     """The same line of another process, such as the daemon, at a time in epoch seconds."""
-    label = _LABELS.get(work.phase, "indexing")
-    return line(label, work.done, work.total, max(0.0, now - work.began))
+    return line(work.phase, work.done, work.total, max(0.0, now - work.began))
 
 
-def line(label: str, done: int, total: int, seconds: float) -> str:
-    """Progress such as `embedding 6,412 of 27,448 · 21/s · about 16 min`."""
-    parts = [f"{label} {done:,} of {total:,}" if total else f"{label} {done:,}"]
+def line(phase: str, done: int, total: int, seconds: float) -> str:
+    """Progress such as `making vectors: 6,412 of 27,448 · 21/s · about 16 min`."""
+    from kinen.index.lock import PHASES
+
+    amount = f": {done:,} of {total:,}" if total else f": {done:,}" * bool(done)
+    parts = [PHASES.get(phase, "indexing") + amount]
     if done and seconds >= 1:
         rate = done / seconds
         parts.append(f"{rate:,.0f}/s" if rate >= 1 else f"{60 * rate:,.0f}/min")

@@ -29,7 +29,7 @@ STEP = 0.05
 INTERVAL = 0.5
 """Seconds between two writes of the progress."""
 PHASES = {
-    "read": "reading files",
+    "read": "reading",
     "history": "reading the history",
     "embed": "making vectors",
     "import": "importing sessions",

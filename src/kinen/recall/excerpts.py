@@ -27,7 +27,7 @@ HEADING = 8
 """Tokens of the heading above the hits, and of the remark on what was left out."""
 REPLY = 60
 """Tokens of the reply that a record is shown with, if it was not chosen itself."""
-COMMAND = 60
+COMMAND = 50
 """Characters of a command above a part of its output."""
 TRIES = 4
 ROOMY = 900

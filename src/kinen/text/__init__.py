@@ -408,11 +408,13 @@ def nearest(word: str, names: Iterable[str]) -> str:
 
 
 def excerpt(text: str, limit: int) -> str:
-    """The text on one line, cut at a word with an ellipsis."""
+    """The text on one line, cut with an ellipsis: after a word, if that leaves a third."""
     line = " ".join(text.split())
     if len(line) <= limit:
         return line
-    return line[: limit - 1].rsplit(" ", 1)[0].rstrip(" .,") + "…"
+    begin = line[: limit - 1]
+    words = begin.rsplit(" ", 1)[0]
+    return (words if 3 * len(words) >= limit else begin).rstrip(" .,") + "…"
 
 
 def estimate(text: str) -> int:

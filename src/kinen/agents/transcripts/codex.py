@@ -162,10 +162,17 @@ class _Calls:
             self._processes[left[1]] = call.id
             self.running[call.id] = call
             return None
+        if call.use.tool != "write_stdin" or process not in self._processes:
+            return call
+        typed = text(call.use.inputs.get("chars")).strip()
+        printed = f"> {typed}\n{call.use.result}" if typed else call.use.result
         exited = _EXITED.search(header)
-        if call.use.tool == "write_stdin" and process in self._processes and exited:
-            return self._exited(self._processes.pop(process), int(exited[1]), call.use.result)
-        return call
+        if exited:
+            return self._exited(self._processes.pop(process), int(exited[1]), printed)
+        waiting = self.running.get(self._processes[process])
+        if waiting:
+            _add(waiting.use, printed)
+        return None if waiting else call
 
     def _exited(self, id_: str, code: object, output: str) -> _Call | None:
         """Note how a command ended: one in the background is over with that."""
@@ -175,9 +182,16 @@ class _Calls:
         if use is not None:
             use.exit_code = known
             use.failed = bool(known)
-        if call and output not in call.use.result:
-            call.use.result = "\n".join(filter(None, (call.use.result, output)))
+        if call:
+            _add(call.use, output)
         return call
+
+
+def _add(use: ToolUse, output: str) -> None:
+    """Add what a command printed since; of what is told in parts and once more, the whole."""
+    if output not in use.result:
+        whole = output.startswith(use.result[:_REPORT])
+        use.result = output if whole else f"{use.result}\n{output}"
 
 
 class _Heard:
