@@ -116,7 +116,8 @@ def index(
 def share(space: str | None) -> None:
     """Let colleagues have what a commit brings; nothing without a team."""
     with Memory.open(space=space) as memory:
-        memory.team.share()
+        if memory.config.team.url:
+            memory.team.share()
 
 
 index.add_command(command(IndexStatus, "status"))

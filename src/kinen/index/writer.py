@@ -351,18 +351,16 @@ class Writer:
                 *scope_columns(record),
             ),
         ).lastrowid
-        self.db.executemany(
-            "INSERT OR IGNORE INTO tags VALUES (?, ?)", [(tag, row) for tag in record.tags]
-        )
+        for tag in record.tags:
+            self.db.execute("INSERT OR IGNORE INTO tags VALUES (?, ?)", (tag, row))
         self.db.executemany(
             "INSERT INTO chunks(record, n, title, heading, path, body, extra, start_line,"
             " end_line, page, digest, segment) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [(*chunk_row(row, record, chunk), document.segment) for chunk in document.chunks],
         )
-        self.db.executemany(
-            "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)",
-            [(row, n, *link) for n, link in enumerate(document.links)],
-        )
+        for n, link in enumerate(document.links):
+            sql = "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)"
+            self.db.execute(sql, (row, n, *link))
 
     def _has_triggers(self) -> bool:
         sql = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'trigger'"

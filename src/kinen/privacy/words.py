@@ -6,6 +6,8 @@ rules nor `re` are imported.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 TOKENS: tuple[tuple[str, tuple[str, ...], str, str], ...] = (
     ("aws_access_key", ("AKIA", "ASIA", "ABIA", "ACCA"), "{upper:16}", "own"),
     ("bedrock_key", ("ABSK",), "{base64:100+}", "own"),
@@ -270,7 +272,7 @@ _RUN = b"x" * _SHORTEST_TOKEN
 _BETWEEN = b"\"'`()[]{}<>,;=|&?!*#$%^@\\"
 _APART = bytes.maketrans(_BETWEEN, b" " * len(_BETWEEN))
 _DIGITS = b"0123456789"
-_by_start: dict[bytes, list[str]] = {}
+_by_start: dict[tuple[int, ...], list[str]] = {}
 
 
 def token_words(text: str) -> set[str]:
@@ -295,13 +297,8 @@ def token_words(text: str) -> set[str]:
         return present
     if not _by_start:
         for word in (*(prefix for row in TOKENS for prefix in row[1]), *UNPREFIXED):
-            _by_start.setdefault(word[:2].encode(), []).append(word)
+            _by_start.setdefault(tuple(word[:2].encode()), []).append(word)
     long = b"\n".join(words)
-    present.update(
-        word
-        for start, group in _by_start.items()
-        if start in long
-        for word in group
-        if word.encode() in long
-    )
+    starts = _by_start.keys() & pairwise(long)
+    present.update(word for start in starts for word in _by_start[start] if word.encode() in long)
     return present

@@ -262,6 +262,8 @@ def _question(message: str) -> tuple[str, str]:
 
     The question stands before the options, else it is the last one.
     """
+    if not any(sign in message for sign in QUESTION):
+        return "", ""
     prose = FENCE.sub("", message)
     first = _ITEM.search(prose)
     before = prose[: first.start()] if first else ""

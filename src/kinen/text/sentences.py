@@ -34,9 +34,12 @@ _CODE_SPAN = lazy_pattern(r"(`[^`\n]{1,300}`)")
 _MARKUP = lazy_pattern("[\\\\`*\\[\\]<&~\0\ue000]")
 """Text without these characters has no inline markup."""
 _STOPS = lazy_pattern(
-    r"(?<=[^.][.!?])\s+|(?:(?<=[^.][.!?][\"')\]])|(?<=[^.][.!?][\"')\]]{2}))\s+(?![a-z])"
+    r"\s(?:(?<=[^.][.!?]\s)\s*"
+    r"|(?:(?<=[^.][.!?][\"')\]]\s)|(?<=[^.][.!?][\"')\]]{2}\s))\s*(?![a-z]))"
 )
+"""The space after a sentence; it begins with the space, which `re` looks for faster."""
 _ABBREVIATION = lazy_pattern(r"(?:\b(?:e\.g|i\.e|[Vv]s|cf|etc|approx|resp)|\b[A-Za-z0-9])\.$")
+"""Ends a text, in its last eight characters."""
 _WORD = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff]{1,2}|[^\W_]+(?:['’-][^\W_]+)*")
 _LABEL = lazy_pattern(r"\*\*(?P<label>[^*\n]{1,40}?):?\*\*:?[ \t]*")
 _UNSURE = lazy_pattern(
@@ -150,7 +153,7 @@ def sentences(text: str, *, wrapped: bool = False) -> Sequence[str]:
         piece = ""
         for part in _STOPS.split(plain(line)):
             piece = f"{piece} {part}".strip()
-            if not _ABBREVIATION.search(piece):
+            if not _ABBREVIATION.search(piece[-8:]):
                 pieces.append(piece)
                 piece = ""
         pieces.append(piece)
