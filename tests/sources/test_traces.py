@@ -136,7 +136,7 @@ def test_a_clone_finds_the_sessions_of_its_checkpoints(repository: Repository) -
     assert rows["summary"].metadata["writer"] == "model"
 
 
-def test_friction_counts_the_sessions_of_a_clone(
+def test_errors_commands_and_rules_of_a_clone_are_known_and_attributed(
     repository: Repository, kinen: Callable[..., Ran]
 ) -> None:
     rule = ("user", "Never commit the generated files.")
@@ -156,6 +156,14 @@ def test_friction_counts_the_sessions_of_a_clone(
     (error,) = answer["errors"]
     assert (error["sessions"], len(error["helped"])) == (3, 3)
     assert [row["sessions"] for row in answer["corrections"]] == [3]
+    fixes = json.loads(kinen("fix", "--json", "TeaError: the pot is broken").out)["fixes"]
+    assert {(fix["success"], fix["by"]) for fix in fixes} == {("make tea", "Ada, Entire")}
+    assert "by Ada, Entire" in kinen("fix", "TeaError: the pot is broken").out
+    (use,) = json.loads(kinen("how", "--json", "make").out)["invocations"]
+    assert (use["succeeded"], use["failed"], use["by"]) == (3, 3, "Ada, Entire")
+    assert "by Ada, Entire" in kinen("how", "make").out
+    with Memory.open(repository.root) as memory:
+        assert not memory.core.store.exists
 
 
 def test_the_journal_gets_nothing_of_them(repository: Repository) -> None:

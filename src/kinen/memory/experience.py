@@ -15,7 +15,7 @@ from kinen.journal.account import commit_subject
 from kinen.journal.queries import EntryFilter
 from kinen.memory.traces import Traces
 from kinen.model.journal import Observation
-from kinen.model.records import Hits, Query
+from kinen.model.records import Hits, Query, Record
 from kinen.recall import errors
 from kinen.recall.errors import Correction, Fix, Fixes, Friction, Outcome, normalised
 from kinen.recall.invocations import Invocations, fold
@@ -68,8 +68,6 @@ class Experience:
                 "too little of an error to tell it from others",
                 "give the lines that name the error, such as `ValueError: invalid literal`",
             )
-        if not self._core.store.exists:
-            return Fixes([])
         self._index.prepare()
         alike: list[tuple[Observation, float, str]] = []
         for event in self._failures(lines):
@@ -100,17 +98,21 @@ class Experience:
         query = Query(" ".join(terms), events=kinds)
         matches = self._core.reader.match(terms, query, CANDIDATES)
         loaded = self._core.reader.load([id_ for id_, _ in matches])
-        refs = dict.fromkeys(record.ref for record, _ in loaded.values())
-        for event in self._recorded_events(refs):
+        for event in self._events(record for record, _ in loaded.values()):
             if events.failed(event) or events.role(event) == "user":
                 yield event
 
-    def _recorded_events(self, refs: Iterable[str]) -> Iterator[Observation]:
-        for ref in refs:
-            kind, _, id_ = ref.partition(":")
-            entry = self._core.store.entry(kind, id_) if kind == "observation" else None
-            if entry and not entry.redacted and not entry.forgotten_at:
-                yield entry
+    def _events(self, records: Iterable[Record]) -> Iterator[Observation]:
+        """The observations among records, each once: of the journal, or of a clone's session."""
+        for record in {record.ref: record for record in records}.values():
+            kind, _, id_ = record.ref.partition(":")
+            about = record.metadata or {}
+            if kind == "observation" and about.get("origin"):
+                yield self._traces.observation(record)
+            elif kind == "observation":
+                entry = self._core.store.entry(kind, id_)
+                if entry and not entry.redacted and not entry.forgotten_at:
+                    yield entry._replace(by=about.get("by", ""))
 
     def _fix(
         self,
@@ -131,6 +133,7 @@ class Experience:
             session=event.scope.session,
             command=events.command(event) or events.tool_use(event),
             likeness=round(score, 3),
+            by=event.by,
         )
         if events.role(event):
             return fix._replace(pasted=True, answer=self._closing(event, rows))
@@ -293,8 +296,6 @@ class Experience:
         if not words:
             raise QueryError("no command is named", "name one, such as pytest or docker compose")
         words[0] = words[0].rsplit("/", 1)[-1] or words[0]  # ./deploy is known as deploy
-        if not self._core.store.exists:
-            return Invocations([])
         self._index.prepare()
         reader = self._core.reader
         kinds = ("error", *events.ACTIONS)
@@ -303,7 +304,7 @@ class Experience:
             query = query._replace(required=tuple(words))
         ids = reader.newest(query, COMPARED)
         loaded = reader.load(ids)
-        uses = self._recorded_events(loaded[id_][0].ref for id_ in ids if id_ in loaded)
+        uses = self._events(loaded[id_][0] for id_ in ids if id_ in loaded)
         invocations = fold(uses, words)
         if failed:
             chosen = [entry for entry in invocations if entry.failed and not entry.succeeded]

@@ -157,6 +157,7 @@ class Traces:
             provenance=about,
             files=tuple(about.get("files", ())),
             branch=str(about.get("branch", "")),
+            by=str(about.get("by", "")),
         )
 
 

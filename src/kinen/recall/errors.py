@@ -127,6 +127,8 @@ class Fix(NamedTuple):
     """Subject of the commit that was made next."""
     came_back: int = 0
     """When the same error was next seen after that; 0 if it was not."""
+    by: str = ""
+    """Whose session it was, if it was somebody else's."""
 
     @property
     def works(self) -> bool:

@@ -30,6 +30,8 @@ class Invocation(NamedTuple):
     session: str
     ref: str
     """The observation of that time."""
+    by: str = ""
+    """Whose session it was, if it was somebody else's."""
 
 
 class Invocations(NamedTuple):
@@ -106,7 +108,11 @@ def fold(observations: Iterable[Observation], searched: list[str]) -> list[Invoc
         latest = event.ts >= invocation.at and (succeeded or not invocation.succeeded)
         if latest or (succeeded and not invocation.succeeded):
             invocation = invocation._replace(
-                text=" ".join(text.split()), at=event.ts, session=event.scope.session, ref=event.ref
+                text=" ".join(text.split()),
+                at=event.ts,
+                session=event.scope.session,
+                ref=event.ref,
+                by=event.by,
             )
         folded[key] = invocation._replace(
             succeeded=invocation.succeeded + (succeeded is True),

@@ -66,6 +66,8 @@ class Fix(Result):
     commit: str = ""
     came_back: str | None = None
     """when the same error was seen again"""
+    by: str = ""
+    """whose session it was, if it was somebody else's"""
 
     @classmethod
     def of(cls, fix: errors.Fix) -> Fix:
@@ -139,7 +141,7 @@ class FixError(Verb):
 
 def fix_text(fix: Fix, view: View) -> str:
     """An occurrence of an error: what failed, what was done, what succeeded afterwards."""
-    session = f" in session {fix.session[:SHORT_SESSION]}" if fix.session else ""
+    session = f" in session {fix.session[:SHORT_SESSION]}{_by(fix)}" if fix.session else ""
     where = visible_line(f"{fix.likeness:.0%} similar, {fix.at[:10]}{session} [{fix.ref}]")
     lines = [_line(fix.error), view.style("dim", f"  {where}")]
     if fix.command:
@@ -171,6 +173,10 @@ def fix_text(fix: Fix, view: View) -> str:
     return "\n".join(lines)
 
 
+def _by(use: Fix | Invocation) -> str:
+    return f" by {use.by}" if use.by else ""
+
+
 def _done(step: Step) -> str:
     return f"{'changed' if step.kind == 'edit' else 'ran'}: {_line(step.text)}"
 
@@ -189,11 +195,13 @@ class Invocation(Result):
     at: str
     session: str
     ref: str
+    by: str = ""
+    """whose session it was, if it was somebody else's"""
 
     @classmethod
     def of(cls, use: invocations.Invocation) -> Invocation:
         counts = (use.succeeded, use.failed, use.unknown)
-        return cls(use.text, *counts, iso(use.at / 1000), use.session, use.ref)
+        return cls(use.text, *counts, iso(use.at / 1000), use.session, use.ref, use.by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +247,7 @@ class HowTo(Verb):
     recorded = True
 
     def run(self, memory: Memory) -> Invocations:
-        self.recorded = memory.core.store.exists
+        self.recorded = memory.core.store.exists or bool(memory.sessions.overviews())
         uses, latest = memory.experience.how(self.command, self.limit, failed=self.failed)
         return Invocations([Invocation.of(use) for use in uses], latest)
 
@@ -260,7 +268,7 @@ def _invocation_text(use: Invocation, view: View) -> str:
     times = f"  ×{count}" if count > 1 else ""
     if not (use.succeeded or use.failed):
         times += "  ? outcome unknown"
-    session = f"  ({use.session[:SHORT_SESSION]})" if use.session else ""
+    session = f"  ({use.session[:SHORT_SESSION]}{_by(use)})" if use.session else ""
     about = visible_line(f"{times}  {use.at[:10]}{session}  [{use.ref}]")
     return f"{_line(use.invocation)}{view.style('dim', about)}"
 
@@ -403,7 +411,7 @@ def _way(fix: Fix) -> str:
     steps = [step for step in fix.steps if step.named] or fix.steps
     done = "; ".join(_done(step) for step in steps[:STEPS]) + ("; …" if len(steps) > STEPS else "")
     if done:
-        return f"passed after: {done}"
+        return f"passed after: {done}{_by(fix)}"
     if fix.success != fix.command:
-        return f"passed as: {_line(without_filters(fix.success))}"
-    return "passed when it was run again"
+        return f"passed as: {_line(without_filters(fix.success))}{_by(fix)}"
+    return f"passed when it was run again{_by(fix)}"
