@@ -9,7 +9,7 @@ from kinen.paths import openable
 from kinen.recall.floor import strength_word
 from kinen.recall.passages import best_line, event_title, first_words, unmarked, without_labels
 from kinen.render.screen import PLAIN, Screen, Style, columns, fit, readable
-from kinen.text import excerpt, plural, terms, words
+from kinen.text import excerpt, plural, terms, word_places, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -296,8 +296,7 @@ def clipped(line: str, query_terms: Sequence[str], width: int) -> str:
     if len(line) <= width:
         return line
     stems = {word[:5] for word in query_terms}
-    words_of_line = re.finditer(r"\w+", line)
-    matches = [match.start() for match in words_of_line if match[0].lower()[:5] in stems]
+    matches = [at for at, word in word_places(line) if word.lower()[:5] in stems]
     middle = matches[len(matches) // 2] if matches else 0
     start = max(0, min(middle - width // 2, len(line) - width))
     if start:

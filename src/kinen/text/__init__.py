@@ -104,6 +104,15 @@ def words(text: str) -> list[str]:
     return text.translate(_APART).split()
 
 
+def word_places(text: str) -> Iterator[tuple[int, str]]:
+    """The `words` of a text, each with its place."""
+    end = 0
+    for word in words(text):
+        begin = text.index(word, end)
+        end = begin + len(word)
+        yield begin, word
+
+
 def parts(word: str) -> list[str]:
     """The parts of an identifier: `getUserName` → get User Name, `utf8` → utf 8."""
     if not word.isascii() or (word.isalpha() and (word[1:].islower() or word.isupper())):
