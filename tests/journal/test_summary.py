@@ -467,7 +467,7 @@ def test_earlier_results_have_less_room_where_the_last_request_changed_most() ->
             "pytest tests/test_a.py -q",
             "tests ✓ `pytest tests`: 129 passed, tests ✓ `pytest tests/test_a.py -q`: 3 passed",
         ),
-        ("pytest tests -q 2>&1 | tail -3", "tests ✓ `pytest tests -q 2>&1 | tail -3`: 3 passed"),
+        ("pytest tests -q 2>&1 | tail -3", "tests ✓ `pytest tests -q`: 3 passed"),
         ("cargo test", "tests ✓ `cargo test`: 3 passed"),
     ],
 )
@@ -482,7 +482,7 @@ def test_a_part_of_the_results_of_several_test_programs_is_not_their_sum() -> No
     cut_out = "running 129 tests\n…\n" + "\n".join(results)
     assert "tests ✓ `cargo test`: passed" in summary(ran("cargo test", output=cut_out))
     picked = summary(ran("cargo test | tail -5", output=results[1]))
-    assert "tests ✓ `cargo test | tail -5`: passed" in picked
+    assert "tests ✓ `cargo test`: passed" in picked
 
 
 def test_a_session_that_was_left_on_the_way_says_what_it_was_asked_for() -> None:

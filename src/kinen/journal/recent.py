@@ -34,11 +34,9 @@ SILENT_MS = 3_600_000
 STALE_MS = 24 * 3_600_000
 """How long it is where the process runs: one that waits for its user is not at work for ever."""
 FILES = 3
-"""Files that are named of a session that stopped."""
+"""Files that are named of an earlier session, or of one that stopped."""
 LONGEST = 300
 """Characters of a command, an error or a request."""
-MANY = 3
-"""Sessions of which the brief tells before others."""
 WORDS = 2
 """Words beside a command up to which a step is to run it, and nothing more."""
 REPLY = 8
@@ -516,16 +514,17 @@ def _results(
     """What came of a session: of the last one all, of others the beginning."""
     outcome = session.outcome
     if place:
-        kind = "recent" if place < MANY else "older"
         first = next((line for line in outcome.splitlines() if line.strip("#*- ")), "")
-        request = excerpt(session.intent, 80)
-        text = f"{request} → {first}" if request else first
-        return [Entry(kind, text, *common, near=near)] if first else []
+        where = ", ".join(name for name in _edited_most(session) if name not in first)
+        request = "" if _is_subject(first) else excerpt(session.intent, 80)
+        text = ": ".join(filter(None, (where, " → ".join(filter(None, (request, first))))))
+        return [Entry("recent", text, *common, near=near)] if first else []
     parts = session.parts
     chosen = [Entry("outcome", outcome, *common, near=near)] if outcome else []
     state = _state(" ".join(parts.get("State", ())), outcome)
     chosen += [Entry("state", state, *common, near=near)] if state else []
-    chosen += [Entry("intent", session.intent, *common, near=near)] if session.intent else []
+    if session.intent and not _is_subject(outcome.partition("\n")[0]):
+        chosen.append(Entry("intent", session.intent, *common, near=near))
     files = " ".join(parts.get("Files", ()))
     chosen += [Entry("files", files, *common, near=near)] if files else []
     chosen += [
@@ -560,6 +559,12 @@ def _subjects(state: str) -> list[str]:
     """The subjects of the commits that a summary names: `2 commits (a (1f3); b (2e4)), pushed`."""
     inside = state.partition(" commit")[2].partition("(")[2].rpartition(")")[0]
     return [part for part in inside.split("; ") if part]
+
+
+def _edited_most(session: Recent) -> list[str]:
+    """The names of the files of a session that say where its work was."""
+    paths = _commands(" ".join(session.parts.get("Files", ())))
+    return [*dict.fromkeys(path.rpartition("/")[2] for path in paths)][:FILES]
 
 
 def _is_subject(line: str) -> bool:

@@ -248,8 +248,10 @@ def _outcome(account: Account, left: list[Quote], size: int) -> list[Line]:
     deed = _deed(account, outcome) if _is_result_alone(outcome) else None
     if deed:
         return [deed]
-    if subject and _is_new({*terms(subject.rpartition(" (")[0])}, {*terms(outcome)}):
-        outcome = f"{subject}\n{outcome}"
+    first, _, rest = outcome.partition("\n")
+    if subject and _is_new({*terms(subject.rpartition(" (")[0])}, {*terms(first)}):
+        remarks = _is_remark(first) or count_results(first)
+        outcome = "\n".join(filter(None, (subject, rest if remarks else outcome)))
     return [Line(outcome, lines[0].sources)] if lines else []
 
 
@@ -309,15 +311,17 @@ def _work_before_remark(account: Account) -> list[Quote]:
     As that of a request is for which nothing was edited: it is short, or about the commit.
     """
     last, *before = account.answered or [Turn()]
-    remarks = last.only_commits or all(map(_is_remark, last.reports or last.closings))
+    remarks = last.only_commits or all(
+        _is_remark(quote.text) for quote in last.reports or last.closings
+    )
     if last.edits or not remarks:
         return []
     reports = ((turn.reports or turn.closings)[0] for turn in before if turn.edits)
-    return [*filter(lambda quote: not _is_remark(quote), reports)][:1]
+    return [quote for quote in reports if not _is_remark(quote.text)][:1]
 
 
-def _is_remark(quote: Quote) -> bool:
-    return size(quote.text) < REMARK
+def _is_remark(text: str) -> bool:
+    return size(text) < REMARK
 
 
 def _stopped(account: Account) -> list[Line]:
@@ -468,7 +472,7 @@ def _tested(run: Run) -> Line:
         run.ok
     ]
     result = run.result or word
-    name = _code(run.command, 60, 16)
+    name = _code(without_filters(run.command), 60, 16)
     return Line(f"tests {mark} {name}: {_short(result, 100, 20)}", (run.source,))
 
 

@@ -29,23 +29,24 @@ KINDS = {
     "outcome": (LAST, "", 0.12, 0),
     "rule": ("## Decided and learned", "", 0.25, 18),
     "state": (LAST, "State: ", 0, 30),
-    "recent": (EARLIER, "", 0, 30),
+    "recent": (EARLIER, "", 0, 40),
     "intent": (LAST, "Asked for: ", 0, 24),
     "work": ("## At work now", "", 0, 60),
     "earlier": (LAST, "Before that: ", 0, 60),
     "decided": ("## Decided and learned", "", 0, 60),
     "files": (LAST, "Files: ", 0, 45),
-    "older": (EARLIER, "", 0, 40),
     "commit": ("## Latest commits", "", 0, 60),
 }
 """The kinds, the most needed first: section, label, share of the budget that all of the kind have
 before every other kind had its share, and tokens of one entry, which may have more of what is left
 at the end; 0 is the whole share, which is wider for scripts that take more tokens."""
-LONGEST = 90
-"""Tokens of an entry at the end, but for those that quote a message."""
+LONGEST = 0.2
+"""The share of the budget that a single entry may have at the end."""
 SECTIONS = tuple(
     dict.fromkeys(["## This session so far", LAST, *(kind[0] for kind in KINDS.values())])
 )
+SESSIONS = 3
+"""Sessions that are told besides the last one."""
 RESULTS = ("outcome", "earlier")
 """Kinds that quote a message, in which steps and decisions stand that are told by themselves."""
 DAY = 86_400_000
@@ -114,6 +115,8 @@ class Choice:
     def fill(self, entries: Iterable[Entry]) -> None:
         """Take what fits: each kind up to its share, the rest of these kinds, then all others."""
         ordered = by_worth(entries)
+        recent = [entry for entry in ordered if entry.kind == "recent"]
+        ordered = [entry for entry in ordered if entry not in recent[SESSIONS:]]
         alike: dict[str, set[str]] = {}
         for entry in ordered:
             alike.setdefault(entry.cited, set()).add(entry.ref)
@@ -130,23 +133,19 @@ class Choice:
                 self._grow(place, KINDS[entry.kind][3] * breadth(text))
         for entry in left:
             self._take(entry)
-        # One that was cut gets what the others left; a message says most in its first lines.
-        for place, (entry, _) in enumerate(self.entries):
-            if entry.kind in RESULTS:
-                self._grow(place)
-        for place, (entry, text) in enumerate(self.entries):
-            if entry.kind not in RESULTS:
-                self._grow(place, LONGEST * breadth(text))
+        # What is left goes to lines that were cut, not to more lines: few of these are used.
+        places = range(len(self.entries))
+        for place in sorted(places, key=lambda at: self.entries[at][0].kind not in RESULTS):
+            self._grow(place, LONGEST * self.budget * breadth(self.entries[place][1]))
 
-    def _grow(self, place: int, longest: float | None = None) -> None:
-        """Give an entry that was cut more tokens, as far as there are any."""
+    def _grow(self, place: int, longest: float) -> None:
+        """Give an entry whose end was cut up to `longest` tokens, as far as there are any."""
         entry, text = self.entries[place]
-        if longest is not None and not text.endswith("…"):
+        if not text.endswith("…"):
             return
         own = set(plain_lines(text))
         self._lines = [line for line in self._lines if line not in own]
-        most = _tokens(text) + self.left
-        longer = self._cut(entry, most if longest is None else min(most, longest))
+        longer = self._cut(entry, min(_tokens(text) + self.left, longest))
         cost = _size(entry, longer) - _size(entry, text)
         if 0 < cost <= self.left:
             self.entries[place] = (entry, longer)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from itertools import pairwise
+from string import ascii_letters, digits
 
 from kinen.model.tuples import NamedTuple
 from kinen.text import words
@@ -26,6 +28,7 @@ MANY = 3
 _CODE = re.compile(r"`([^`\n]{3,120})`")
 _PATH = re.compile(r"(?<![\w/.@-])(?:[\w.@-]+/)*[\w@-][\w.@-]*\.[A-Za-z]\w{0,7}\b")
 _SYMBOL = re.compile(r"\b(?:[a-z]+(?:_[a-z0-9]+)+|[A-Za-z][a-z0-9]+(?:[A-Z][a-z0-9]+)+)\b")
+_JOINS = frozenset(ascii_letters + digits + "_-")
 _REF = re.compile(r"\[\w+:[^\]\n]{1,300}\]")
 
 
@@ -37,7 +40,10 @@ class Heard:
         self._phrases = phrases_in(text)
 
     def __contains__(self, part: str | tuple[str, ...]) -> bool:
-        return part in self._text if isinstance(part, str) else part in self._phrases
+        if isinstance(part, tuple):
+            return part in self._phrases
+        sides = pairwise(self._text.split(part))  # `cart.ts` is not `old-cart.ts`
+        return any(not _JOINS.intersection(left[-1:] + right[:1]) for left, right in sides)
 
 
 class Moment(NamedTuple):
