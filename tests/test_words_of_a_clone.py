@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from forked import run_lines
+import forked
 from home_processes import processes_of
 from kinen import Memory
 from kinen.agents.client import clients
@@ -77,7 +78,8 @@ class Clone:
         subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
 
     def kinen(self, *lines: list[str], stdin: bytes = b"") -> list[Ran]:
-        return run_lines([*lines], self.root, stdin=stdin, **self.env)
+        env = {**os.environ, **self.env}
+        return [forked.shared().run(line, self.root, stdin, env) for line in lines]
 
     def told(self, event: str, agent: str = "claude-code", session: str = "s1", **more: Any) -> str:
         """What a process of the hook gives to the model of an agent."""
