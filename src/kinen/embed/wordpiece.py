@@ -13,9 +13,10 @@ from collections.abc import Iterator
 LONGEST_WORD = 100
 """Letters from which on a word is unknown, as the models learned it."""
 UNKNOWN = "[UNK]"
-_HAN = re.compile(
-    "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002b73f"
-    "\U0002b740-\U0002b81f\U0002b920-\U0002ceaf\U0002f800-\U0002fa1f]"
+_HAN = (
+    *(("\u3400", "\u4dbf"), ("\u4e00", "\u9fff"), ("\uf900", "\ufaff")),
+    *(("\U00020000", "\U0002a6df"), ("\U0002a700", "\U0002b73f"), ("\U0002b740", "\U0002b81f")),
+    *(("\U0002b920", "\U0002ceaf"), ("\U0002f800", "\U0002fa1f")),
 )
 """Not quite all of Han: those that the models were trained with as single letters."""
 
@@ -41,7 +42,8 @@ class Letters(dict[int, str]):
             apart = unicodedata.normalize("NFD", letter)
             plain = "".join(part for part in apart if unicodedata.category(part) != "Mn")
         alone = "".join(f" {part} " if is_mark(part) else part for part in plain.lower())
-        return f" {alone} " if _HAN.match(letter) else alone
+        is_han = any(first <= letter <= last for first, last in _HAN)
+        return f" {alone} " if is_han else alone
 
 
 def is_mark(letter: str) -> bool:

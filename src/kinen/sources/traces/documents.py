@@ -17,7 +17,6 @@ from kinen.agents.transcripts.session import Event, Past
 from kinen.agents.transcripts.values import fields, milliseconds, text
 from kinen.errors import GitError, UnsafeFile
 from kinen.ids import timed_id
-from kinen.journal.timeline import first_sentence
 from kinen.model.documents import Change, Delta, Document, Part, State
 from kinen.model.journal import Capsule, Observation, Scope
 from kinen.model.records import Chunk, Record
@@ -357,6 +356,7 @@ def _outcome(past: Past, opened: int, observations: list[Observation]) -> str:
     """What a session came to, in a sentence."""
     capsule = Capsule("", "session", past.intent, "closed", opened)
     from kinen.journal.summary import parse_summary, summarize
+    from kinen.journal.timeline import first_sentence
 
     text, sources = summarize(capsule, observations)
     return first_sentence(parse_summary(text).get("outcome", "")) if sources else ""
