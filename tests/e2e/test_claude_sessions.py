@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from e2e.stub_llm import Stub
 
 PLUGIN = Path(kinen.hooks.__file__).parent / "plugin"
+HOURLY = "Rotation is hourly now"
 
 
 class Claude(Machine):
@@ -143,9 +144,9 @@ def test_the_agent_asks_by_mcp_and_gets_what_the_command_line_gives(claude: Clau
     before = len(claude.stub.requests)
     request = {"query": "how do refresh tokens rotate"}
     steps = (
-        {"tool": "mcp__kinen__kinen_search", "input": {**request, "context_chunks": 0}},
+        {"tool": "mcp__kinen__kinen_search", "input": request},
         {"tool": "mcp__kinen__kinen_recall", "input": request},
-        {"tool": "mcp__kinen__kinen_checkpoint", "input": {"text": "Rotation is hourly now"}},
+        {"tool": "mcp__kinen__kinen_remember", "input": {"text": HOURLY, "type": "checkpoint"}},
         {"text": "Done."},
     )
     allowed = ("--allowedTools", "mcp__kinen")
@@ -159,7 +160,7 @@ def test_the_agent_asks_by_mcp_and_gets_what_the_command_line_gives(claude: Clau
     assert "rotate every hour" in claude.kinen("recall", request["query"])
     (file,) = (claude.project / ".memories").rglob("*.md")
     assert f".memories/{file.parent.name}/{file.name}" in remaining
-    assert "Rotation is hourly now" in claude.kinen("show", f"{file.relative_to(claude.project)}")
+    assert HOURLY in claude.kinen("show", f"{file.relative_to(claude.project)}")
     # What kinen itself told the agent is nothing new.
     assert "rotate" not in str(claude.entries("observations")[1:])
 

@@ -179,9 +179,9 @@ def test_run_plainly_every_trap_springs(trapped: Trapped, stub: Stub, client: st
 def test_a_digest_springs_no_trap(trapped: Trapped, stub: Stub, client: str) -> None:
     before = trapped.files()
     answer = trapped.ask(client)
-    assert answer == Digest(
-        "- Access tokens live for 15 minutes [note:auth.md]", client, ("note:auth.md",), 120, 11
-    )
+    text = "- Access tokens live for 15 minutes [note:auth.md]"
+    assert answer.latency_ms > 0
+    assert answer._replace(latency_ms=0) == Digest(text, client, ("note:auth.md",), 120, 11)
     assert not trapped.sprung.exists()
     (sent,) = stub.requests
     assert "Access tokens expire after 15 minutes." in sent.text

@@ -70,8 +70,8 @@ def test_the_inspector_lists_and_calls_the_tools(inspector: Inspector, era: str)
     called = (*words, "--method", "tools/call", "--tool-name")
     results = inspector(*called, "kinen_search", "--tool-arg", "query=kettle", "limit=1")
     assert results["structuredContent"]["results"][0]["source"]["ref"] == "note:tea.md"
-    args = json.dumps({"description": f"Poured in {era}", "tags": ["tea"]})
-    created = inspector(*called, "kinen_checkpoint", "--tool-args-json", args)["structuredContent"]
+    args = json.dumps({"text": f"Poured in {era}", "type": "checkpoint"})
+    created = inspector(*called, "kinen_remember", "--tool-args-json", args)["structuredContent"]
     file = inspector.place / "space" / created["ref"].partition(":")[2]
     assert f"Poured in {era}" in file.read_text()
 

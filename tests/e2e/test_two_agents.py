@@ -32,7 +32,7 @@ def test_what_claude_code_did_is_told_to_codex(machine: Machine) -> None:
     machine.ask("claude-code", f"Parcels weigh too much. {script(*steps)}")
 
     tools = [
-        {"tool": "kinen_handoff", "namespace": "mcp__kinen", "input": {}},
+        {"tool": "kinen_status", "namespace": "mcp__kinen", "input": {"view": "handoff"}},
         {
             "tool": "kinen_recall",
             "namespace": "mcp__kinen",
@@ -45,7 +45,7 @@ def test_what_claude_code_did_is_told_to_codex(machine: Machine) -> None:
     events = [json.loads(line) for line in printed.splitlines()]
     calls = [event["item"] for event in events if event["type"] == "item.completed"]
     statuses = {call["tool"]: call["status"] for call in calls if call["type"] == "mcp_tool_call"}
-    assert statuses == {"kinen_handoff": "completed", "kinen_recall": "completed"}
+    assert statuses == {"kinen_status": "completed", "kinen_recall": "completed"}
     handoff, recalled = [
         json.dumps(item["output"])
         for item in machine.stub.requests[-1].body["input"]
