@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -91,9 +92,30 @@ WRITTEN: dict[str, tuple[list[str], dict[str, Any]]] = {
 """The same for each verb that writes."""
 
 
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home and a repository with three commits and two sessions with the same error."""
+    folder = tmp_path_factory.mktemp("verbs")
+    (folder / "all" / "space" / ".kinen").mkdir(parents=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KINEN_HOME", str(folder / "all" / "kinen"))
+        patch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
+        fill(folder / "all" / "space")
+    shutil.copytree(folder / "all", folder / "kept", symlinks=True)
+    return folder
+
+
 @pytest.fixture
-def folder(space: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with two commits, and two sessions with the same error."""
+def space(pristine: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The repository as it was."""
+    shutil.rmtree(pristine / "all")
+    shutil.copytree(pristine / "kept", pristine / "all", symlinks=True)
+    monkeypatch.setenv("KINEN_HOME", str(pristine / "all" / "kinen"))
+    monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
+    return pristine / "all" / "space"
+
+
+def fill(space: Path) -> None:
     repository = Repository(space, "existing")
     repository.git("init", "-q", "-b", "main")
     repository.commit("feat: tea\n\ntags: tea", {"a.py": "1\n", "b.py": "1\n"})
@@ -101,7 +123,6 @@ def folder(space: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     notes["cup.md"] = "# Cup\n\nIt is empty.\n"
     repository.commit("docs: tea", notes)
     repository.commit("fix: tea", {"a.py": "2\n", "b.py": "2\n"})
-    monkeypatch.setenv("KINEN_INDEX_EMBEDDING_PROVIDER", "none")
     with Memory.open(repository.root) as memory:
         for session in ("s1", "s2"):
             scope = {"session": session}
@@ -116,12 +137,11 @@ def folder(space: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         memory.consolidation.remember("Tea is green", type="decision")
         memory.journal.pin("tea.md", "")
         memory.sync(embed=False)
-    return repository.root
 
 
-def asked(folder: Path, value: Any) -> Any:
+def asked(space: Path, value: Any) -> Any:
     """Words or a request, with the id of the memory that is there."""
-    with Memory.open(folder) as memory:
+    with Memory.open(space) as memory:
         known = {
             MEMORY: memory.consolidation.memories()[0].id,
             CAPSULE: memory.journal.entries("capsules")[0][0].id,
@@ -135,9 +155,9 @@ def asked(folder: Path, value: Any) -> Any:
 
 
 @pytest.fixture
-def client(folder: Path) -> Iterator[TestClient]:
-    pool = MemoryPool(lambda _: Memory.open(folder))
-    app = create_app(pool, hub=Hub(), state=dict, access=Access("t", 7), default=str(folder))
+def client(space: Path) -> Iterator[TestClient]:
+    pool = MemoryPool(lambda _: Memory.open(space))
+    app = create_app(pool, hub=Hub(), state=dict, access=Access("t", 7), default=str(space))
     with TestClient(app, base_url="http://127.0.0.1:7") as client:
         client.headers["Authorization"] = "Bearer t"
         yield client
@@ -167,24 +187,24 @@ def requested(client: TestClient, verb: type[Verb], request: dict[str, Any]) -> 
 
 @pytest.mark.parametrize("name", ASKED)
 def test_command_line_http_and_python_answer_the_same(
-    folder: Path, client: TestClient, kinen: Callable[..., Ran], name: str
+    space: Path, client: TestClient, kinen: Callable[..., Ran], name: str
 ) -> None:
-    words, request = asked(folder, ASKED[name])
+    words, request = asked(space, ASKED[name])
     verb = VERBS[name]
     run = kinen(*name.split(), *words, "--json")
     assert run.code == 0, run.err
     answer = json.loads(run.out)
     assert all(value == answer for value in requested(client, verb, request))
-    with Memory.open(folder) as memory:
+    with Memory.open(space) as memory:
         called: Verb = verb(**request)
         assert called.answer(memory).data == answer
 
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_what_a_verb_writes_has_the_same_fields_on_every_surface(
-    folder: Path, client: TestClient, kinen: Callable[..., Ran], name: str
+    space: Path, client: TestClient, kinen: Callable[..., Ran], name: str
 ) -> None:
-    words, request = asked(folder, WRITTEN[name])
+    words, request = asked(space, WRITTEN[name])
     run = kinen(*name.split(), *words, "--json")
     assert run.code == 0, run.err
     (answer,) = requested(client, VERBS[name], request)
@@ -193,24 +213,24 @@ def test_what_a_verb_writes_has_the_same_fields_on_every_surface(
 
 @pytest.mark.parametrize("name", REQUESTED)
 def test_a_request_without_a_command_has_its_fields(
-    folder: Path, client: TestClient, name: str
+    space: Path, client: TestClient, name: str
 ) -> None:
     verb = VERBS[name]
     if not verb.route:
         return
-    for answer in requested(client, verb, asked(folder, REQUESTED[name])):
+    for answer in requested(client, verb, asked(space, REQUESTED[name])):
         model = schema(verb.result)
         fields = getattr(model, "model_fields", None) or model.__dataclass_fields__
         assert answer.keys() == fields.keys()
 
 
 @pytest.mark.parametrize("name", [name for name, verb in VERBS.items() if verb.tool])
-def test_the_tool_of_a_verb_answers_with_its_fields(folder: Path, name: str) -> None:
+def test_the_tool_of_a_verb_answers_with_its_fields(space: Path, name: str) -> None:
     request = {**REQUESTED, **{key: row[1] for key, row in {**ASKED, **WRITTEN}.items()}}[name]
-    request = asked(folder, request)
+    request = asked(space, request)
 
     async def call() -> Any:
-        with Memory.open(folder) as memory:
+        with Memory.open(space) as memory:
             async with Client(create_server(memory)) as client:
                 return await client.call_tool(VERBS[name].tool, request)
 
