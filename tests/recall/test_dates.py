@@ -63,9 +63,39 @@ MONDAY = "on Monday | am Montag | lundi | el lunes | na segunda-feira | 周一 |
 SINCE_MAY = "since May | seit Mai | depuis mai | desde mayo | desde maio | منذ مايو"
 
 
+YESTERDAY = (
+    "yesterday's outage | the outage last night | der Ausfall gestern | Qu'avons-nous changé hier ?"
+    " | la panne d'hier soir | la caída de ayer | a falha de ontem | что мы решили вчера"
+    " | 昨天的故障"
+    " | 昨日の障害 | 어제의 장애 | العطل أمس | العطل بالأمس | العطل البارحة | شو صار مبارح"
+)
+DAY_BEFORE = (
+    "the day before yesterday | vorgestern | avant-hier | anteayer | antes de ayer | anteontem"
+    " | antes de ontem | позавчера | 前天 | 一昨日 | 그저께 | أول أمس"
+)
+TODAY_OF_ALL = "today | heute | aujourd'hui | hoy | hoje | сегодня | 今天 | 今日 | 오늘 | اليوم"
+LAST_MONTH = (
+    "last month | letzten Monat | le mois dernier | le mois passé | el mes pasado | o mês passado"
+    " | в прошлом месяце | 上个月 | 先月 | 지난달 | الشهر الماضي"
+)
+LAST_YEAR = (
+    "last year | letztes Jahr | l'année dernière | l'an passé | el año pasado | o ano passado"
+    " | в прошлом году | 去年 | 昨年 | 작년 | السنة الماضية"
+)
+WEEK_BEFORE_LAST = "the week before last | vorletzte Woche | 上上周 | 先々週 | 지지난주"
+
+
 @pytest.mark.parametrize(
     ("days", "questions"),
     [
+        ((date(2026, 11, 17),) * 2, YESTERDAY),
+        ((date(2026, 11, 16),) * 2, DAY_BEFORE),
+        ((TODAY, TODAY), TODAY_OF_ALL),
+        ((date(2026, 10, 1), date(2026, 10, 31)), LAST_MONTH),
+        ((date(2025, 1, 1), date(2025, 12, 31)), LAST_YEAR),
+        ((date(2026, 11, 2), date(2026, 11, 8)), WEEK_BEFORE_LAST),
+        ((date(2026, 11, 17), TODAY), "what changed since yesterday | ce qui a changé depuis hier"),
+        ((date(2026, 11, 3),) * 2, "the fix of Nov 3 | der Fix vom 3. Nov"),
         (WEEK, SAID),
         (MAY, IN_MAY),
         (THREE_DAYS_AGO, AGO),
@@ -80,7 +110,6 @@ SINCE_MAY = "since May | seit Mai | depuis mai | desde mayo | desde maio | من�
         ((date(2024, 1, 1), date(2024, 12, 31)), "the plan in 2024 | 2024年の計画"),
         ((date(2025, 12, 1), date(2025, 12, 31)), "十二月的发布"),
         ((date(2025, 12, 1), date(2025, 12, 31)), "the release of December"),
-        ((date(2026, 11, 17),) * 2, "yesterday's outage"),
     ],
 )
 def test_a_question_names_days_in_any_of_the_languages(
@@ -88,6 +117,39 @@ def test_a_question_names_days_in_any_of_the_languages(
 ) -> None:
     for question in questions.split(" | "):
         assert span(question, TODAY) == days, question
+
+
+MONTHS = {
+    "in {} 2025": "January February March April May June July August September October November"
+    " December",
+    "im {} 2025": "Januar Februar März April Mai Juni Juli August September Oktober November"
+    " Dezember",
+    "en {} 2025": "janvier février mars avril mai juin juillet août septembre octobre novembre"
+    " décembre",
+    "de {} de 2025": "enero febrero marzo abril mayo junio julio agosto septiembre octubre"
+    " noviembre"
+    " diciembre",
+    "em {} de 2025": "janeiro fevereiro março abril maio junho julho agosto setembro outubro"
+    " novembro"
+    " dezembro",
+    "в {} 2025": "январе феврале марте апреле мае июне июле августе сентябре октябре ноябре"
+    " декабре",
+    "3 {} 2025 г.": "января февраля марта апреля мая июня июля августа сентября октября ноября"
+    " декабря",
+    "2025年{}月": "1 2 3 4 5 6 7 8 9 10 11 12",
+    "2025년 {}월": "1 2 3 4 5 6 7 8 9 10 11 12",
+    "في {} 2025": "يناير فبراير مارس أبريل مايو يونيو يوليو أغسطس سبتمبر أكتوبر نوفمبر ديسمبر",
+    "في {} ٢٠٢٥": "كانون_الثاني شباط آذار نيسان أيار حزيران تموز آب أيلول تشرين_الأول تشرين_الثاني"
+    " كانون_الأول",
+}
+
+
+@pytest.mark.parametrize(("form", "names"), MONTHS.items())
+def test_every_month_has_its_name(form: str, names: str) -> None:
+    for number, name in enumerate(names.split(), 1):
+        days = span(form.format(name.replace("_", " ")), TODAY)
+        assert days is not None, name
+        assert {(day.year, day.month) for day in days} == {(2025, number)}, name
 
 
 @pytest.mark.parametrize(
@@ -100,6 +162,9 @@ def test_a_question_names_days_in_any_of_the_languages(
         "a 3 day trip",
         "version 2026-13-40",
         "was ist hier los?",
+        "Wo wird das hier gesetzt?",
+        "the Deck 3 of cards",
+        "what Jan decided",
         "two tests of the day",
         "error 2024 in line 3",
         "",

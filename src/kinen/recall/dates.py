@@ -2,7 +2,7 @@
 
 What happened then gets a vote. The tables have the words of ten languages: names of units, months
 and days of the week, small numbers, and what stands around them. A date in digits, and the months
-of Chinese, Japanese and Korean, need none. French "hier" is left out: in German it is "here".
+of Chinese, Japanese and Korean, need none.
 """
 
 from __future__ import annotations
@@ -17,50 +17,87 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 MONTHS = (
-    "january januar janvier enero janeiro январ يناير",
-    "february februar février febrero fevereiro феврал فبراير",
-    "march märz mars marzo março март مارس",
-    "april april avril abril abril апрел أبريل",
-    "may mai mai mayo maio май мая мае مايو",
-    "june juni juin junio junho июн يونيو",
-    "july juli juillet julio julho июл يوليو",
-    "august august août agosto agosto август أغسطس",
-    "september september septembre septiembre setembro сентябр سبتمبر",
-    "october oktober octobre octubre outubro октябр أكتوبر",
-    "november november novembre noviembre novembro ноябр نوفمبر",
-    "december dezember décembre diciembre dezembro декабр ديسمبر",
+    "january januar janvier enero janeiro январ يناير كانون_الثاني",
+    "february februar février febrero fevereiro феврал فبراير شباط",
+    "march märz mars marzo março март مارس آذار",
+    "april april avril abril abril апрел أبريل نيسان",
+    "may mai mai mayo maio май мая мае مايو أيار",
+    "june juni juin junio junho июн يونيو حزيران",
+    "july juli juillet julio julho июл يوليو تموز",
+    "august august août agosto agosto август أغسطس آب",
+    "september september septembre septiembre setembro сентябр سبتمبر أيلول",
+    "october oktober octobre octubre outubro октябр أكتوبر تشرين_الأول",
+    "november november novembre noviembre novembro ноябр نوفمبر تشرين_الثاني",
+    "december dezember décembre diciembre dezembro декабр ديسمبر كانون_الأول",
 )
 WEEKDAYS = (
     "monday montag lundi lunes segunda_feira понедельник 周一 星期一 月曜 월요일 الاثنين",
     "tuesday dienstag mardi martes terça_feira вторник 周二 星期二 火曜 화요일 الثلاثاء",
-    "wednesday mittwoch mercredi miércoles quarta_feira среду 周三 星期三 水曜 수요일 الأربعاء",
+    (
+        "wednesday mittwoch mercredi miércoles quarta_feira среду среда 周三 星期三 水曜 수요일"
+        " الأربعاء"
+    ),
     "thursday donnerstag jeudi jueves quinta_feira четверг 周四 星期四 木曜 목요일 الخميس",
-    "friday freitag vendredi viernes sexta_feira пятницу 周五 星期五 金曜 금요일 الجمعة",
-    "saturday samstag samedi sábado субботу 周六 星期六 土曜 토요일 السبت",
+    "friday freitag vendredi viernes sexta_feira пятницу пятница 周五 星期五 金曜 금요일 الجمعة",
+    "saturday samstag samedi sábado субботу суббота 周六 星期六 土曜 토요일 السبت",
     "sunday sonntag dimanche domingo воскресенье 周日 星期日 星期天 日曜 일요일 الأحد",
 )
 RELATIVE = {
-    ("day", 0): "today heute aujourd_hui hoy hoje сегодня 今天 今日 오늘 اليوم",
-    ("day", 1): "yesterday gestern ayer ontem вчера 昨天 昨日 어제 أمس",
-    ("day", 2): "vorgestern avant_hier anteayer anteontem позавчера 前天 一昨日 그저께",
-    (
-        "week",
-        0,
-    ): "this_week diese_woche dieser_woche cette_semaine esta_semana этой_неделе эту_неделю"
-    " 本周 这周 今週 이번_주 이번주 هذا_الأسبوع",
-    ("week", 1): "last_week letzte_woche letzten_woche letzter_woche vergangene_woche vorige_woche"
-    " semaine_dernière semana_pasada semana_passada прошлой_неделе прошлую_неделю 上周 上星期 先週"
-    " 지난주 지난_주 الأسبوع_الماضي",
-    ("month", 0): "this_month diesen_monat diesem_monat ce_mois este_mes este_mês этом_месяце"
-    " 本月 这个月 今月 이번_달 이번달 هذا_الشهر",
-    ("month", 1): "last_month letzten_monat letztem_monat vergangenen_monat mois_dernier mes_pasado"
-    " mês_passado прошлом_месяце прошлый_месяц 上个月 先月 지난달 지난_달 الشهر_الماضي",
-    ("year", 0): "this_year dieses_jahr diesem_jahr cette_année este_año este_ano этом_году 今年"
-    " 올해 هذا_العام",
-    ("year", 1): "last_year letztes_jahr letztem_jahr letzten_jahr année_dernière an_dernier"
-    " año_pasado ano_passado прошлом_году 去年 작년 العام_الماضي",
+    ("day", 2): (
+        "day_before_yesterday vorgestern avant_hier anteayer antes_de_ayer antier anteontem"
+        " antes_de_ontem позавчера 前天 一昨日 おととい 그저께 엊그제 أول_أمس أول_البارحة"
+        " أول_مبارح"
+    ),
+    ("day", 1): (
+        "yesterday last_night gestern ayer anoche ontem вчера 昨天 昨日 昨晚 昨夜 きのう 어제"
+        " 어젯밤 أمس الأمس بالأمس البارحة مبارح امبارح"
+    ),
+    ("day", 0): "today heute aujourd_hui hoy hoje сегодня 今天 今日 本日 きょう 오늘 اليوم",
+    ("week", 2): (
+        "week_before_last vorletzte_woche vorletzter_woche vorletzten_woche позапрошлой_неделе"
+        " 上上周 上上个星期 先々週 지지난주"
+    ),
+    ("week", 1): (
+        "last_week letzte_woche letzten_woche letzter_woche vergangene_woche vorige_woche"
+        " semaine_dernière semaine_passée semana_pasada semana_passada прошлой_неделе"
+        " прошлую_неделю 上周 上星期 上个星期 先週 지난주 지난_주 الأسبوع_الماضي"
+        " الأسبوع_الفائت"
+    ),
+    ("week", 0): (
+        "this_week diese_woche dieser_woche cette_semaine esta_semana этой_неделе эту_неделю"
+        " 本周 这周 这个星期 今週 이번_주 이번주 هذا_الأسبوع"
+    ),
+    ("month", 2): (
+        "month_before_last vorletzten_monat позапрошлом_месяце 上上个月 先々月 지지난달"
+    ),
+    ("month", 1): (
+        "last_month letzten_monat letztem_monat vergangenen_monat vorigen_monat mois_dernier"
+        " mois_passé mes_pasado mês_passado прошлом_месяце прошлый_месяц 上个月 上月 先月"
+        " 지난달 지난_달 الشهر_الماضي الشهر_الفائت"
+    ),
+    ("month", 0): (
+        "this_month diesen_monat diesem_monat ce_mois este_mes este_mês этом_месяце 本月"
+        " 这个月 今月 이번_달 이번달 هذا_الشهر"
+    ),
+    ("year", 2): "year_before_last vorletztes_jahr позапрошлом_году 一昨年 재작년",
+    ("year", 1): (
+        "last_year letztes_jahr letztem_jahr letzten_jahr voriges_jahr année_dernière"
+        " année_passée an_dernier an_passé año_pasado ano_passado прошлом_году прошлый_год"
+        " 去年 昨年 작년 지난해 العام_الماضي السنة_الماضية"
+    ),
+    ("year", 0): (
+        "this_year dieses_jahr diesem_jahr cette_année este_año este_ano этом_году 今年 올해"
+        " هذا_العام هذه_السنة"
+    ),
 }
-"""Days, weeks, months and years by how many of them ago they began."""
+"""By how many of them ago they began; a phrase that has another in it comes first."""
+FRENCH = frozenset(
+    "le la les un une des du de d l qu que qui quoi ce cette est a ont on nous et".split()
+)
+GERMAN = frozenset(
+    "der die das den dem ein eine was wer wie wo ist sind war wir ich es und".split()
+)
+"""Words beside `hier`, which is yesterday in French and here in German."""
 AGO = "ago vor il_y_a hace há назад 前 전 قبل منذ"
 PAST = (
     "last past letzten vergangenen derniers dernières últimos últimas últimas последние 最近 过去"
@@ -92,6 +129,8 @@ MONTH = timedelta(days=30)
 WEEK = timedelta(days=7)
 TOLD_LATER = 0.5
 """How well the week after a time fits."""
+SHORT = 3
+"""Letters of the shortest abbreviation of a month."""
 CJK = "一二三四五六七八九十"
 _DAY = lazy_pattern(r"(?<!\d)(20\d\d)-(\d\d)(?:-(\d\d))?(?!\d)")
 _SCRIPTED = lazy_pattern(
@@ -99,7 +138,7 @@ _SCRIPTED = lazy_pattern(
     r"(?:\s*(3[01]|[12]?\d)[日号일])?"
 )
 _YEAR = lazy_pattern(r"(?<![\d-])20\d\d(?=\s*[年년])")
-_WORD = lazy_pattern(r"[^\W\d_]+|\d+")
+_WORD = lazy_pattern(r"(?:تشرين|كانون) [^\W\d_]+|[^\W\d_]+|\d+")
 _SPACED = lazy_pattern(r"\w+")
 
 Span = tuple[date, date]
@@ -148,8 +187,11 @@ def _spans(question: str, today: date) -> Iterator[tuple[str, Span]]:
     low = question.lower()
     spaced = f" {' '.join(_SPACED.findall(low))} "
     yield from _counted(low, spaced, today)
+    beside = set(spaced.split())
+    in_french = len(beside & FRENCH) > len(beside & GERMAN)
     for (unit, ago), phrases in RELATIVE.items():
-        if before := _before(spaced, phrases):
+        hier = " hier" if in_french and (unit, ago) == ("day", 1) else ""
+        if before := _before(spaced, phrases + hier):
             yield before[-1], _ago(unit, ago, today)
     for number, names in enumerate(WEEKDAYS):
         if before := _before(spaced, names):
@@ -179,6 +221,10 @@ def _named_months(question: str, today: date) -> Iterator[tuple[str, Span]]:
     words = [word for _, word in tokens]
     for at, (start, word) in enumerate(tokens):
         number = next((n for n, names in enumerate(MONTHS, 1) if _is_month(word, names)), 0)
+        short = not number and word[0].isupper() and len(word) >= SHORT and start > 0
+        if short:
+            begins = (n for n, names in enumerate(MONTHS, 1) if f" {word.lower()}" in f" {names}")
+            number = next(begins, 0)
         if not number:
             continue
         behind = [each for each in words[at + 1 : at + 5] if each.lower() not in BESIDE][:2]
@@ -192,7 +238,7 @@ def _named_months(question: str, today: date) -> Iterator[tuple[str, Span]]:
         bounds = [each for each in ahead_of_it if each in SINCE | UNTIL]
         before = (bounds or ahead_of_it or [""])[-1]
         named = (word[0].isupper() and start > 0) or not (word[0].isupper() or word[0].islower())
-        if year or day or named or before in IN | SINCE | UNTIL:
+        if year or day or (not short and (named or before in IN | SINCE | UNTIL)):
             year, number = _past(number, year, today)
             yield from _dated(before, year, number, day)
 
@@ -202,15 +248,16 @@ def _is_day(word: str) -> bool:
 
 
 def _is_year(word: str) -> bool:
-    return word.isdecimal() and len(word) == 4 and word[:2] in ("19", "20")
+    return word.isdecimal() and 1900 <= int(word[:5]) < 2100
 
 
 def _is_month(word: str, names: str) -> bool:
     """Whether a word is one of some names; a Russian one may have another ending."""
-    low = word.lower()
+    low = word.lower().replace(" ", "\0")
     return any(
-        low == name or (not name.isascii() and len(low) <= len(name) + 2 and low.startswith(name))
-        for name in names.split()
+        low == name
+        or ("а" <= name[0] <= "я" and len(low) <= len(name) + 2 and low.startswith(name))
+        for name in names.replace("_", "\0").split()
     )
 
 
