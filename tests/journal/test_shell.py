@@ -24,6 +24,7 @@ COVERED = [
     ("bun run lint", "bun run lint:fix"),
     ("git commit --no-verify -m 'a'", "git commit -m 'a'"),
     ("git commit -m 'b c'", "git add -A && git commit -m 'a'"),
+    ("git add a.py", "git add a.py dist/a.js"),
     ("make -j2", "make"),
     ("make lint test", "make test"),
     ("ruff check .", "ruff check src"),

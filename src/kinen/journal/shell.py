@@ -444,7 +444,7 @@ def _command(place: str, arguments: list[str]) -> Command:
     if head or arguments[0] in _BUILDERS:
         head = head or (arguments[0],)
         return _selection(place, head, arguments[len(head) :])
-    if " ".join(arguments[:2]) == "git commit":
+    if arguments[:2] in (["git", "commit"], ["git", "add"]):
         return Command(place, tuple(arguments[:2]))  # whatever it says, it commits what is there
     if arguments[0] in _VERSIONING:
         arguments = [
