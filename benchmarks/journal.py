@@ -196,7 +196,7 @@ class Bench:
             (git / folder).mkdir(parents=True)
         (git / "HEAD").write_text("ref: refs/heads/main\n")
         (git / "refs/heads/main").write_text("a" * 40 + "\n")
-        (git / "config").write_text('[remote "origin"]\n\turl = https://example.com/acme/app.git\n')
+        (git / "config").write_text(f'[remote "origin"]\n\turl = {ORIGIN}\n')
         return space, home
 
     def memory(self, count: int = 0, **settings: Any) -> Memory:
@@ -547,14 +547,16 @@ def scale_rows(bench: Bench) -> list[Row]:
 
 
 RARE = "zyzzyva"
+ORIGIN = "https://example.com/acme/app.git"
 
 
 def commit_note(space: Path) -> None:
-    """Make a real repository with one commit of a folder."""
+    """Make a real repository with one commit of a folder; by its origin it is the same space."""
     shutil.rmtree(space / ".git")
     (space / "note.md").write_text("# A note\n")
     author = ["-c", "user.name=A", "-c", "user.email=a@example.com"]
-    for words in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "docs: a note"]):
+    origin = ["remote", "add", "origin", ORIGIN]
+    for words in (["init", "-q"], origin, ["add", "."], [*author, "commit", "-qm", "docs: a note"]):
         subprocess.run(["git", "-C", str(space), *words], check=True)
 
 

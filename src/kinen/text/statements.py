@@ -182,6 +182,7 @@ def _without_filler(text: str) -> str:
     return text[filler.end() :] if filler else text
 
 
+@lru_cache(256)
 def goes_on(sentence: str) -> bool:
     """Does a sentence end on what is done next? `The branch is behind, so I'm rebasing it.`"""
     text = _plain(sentence)
@@ -228,22 +229,21 @@ def statements(role: Role, text: str, *, rules: bool = True) -> Iterator[Stateme
         claim = _without_filler(sentence)
         if size(claim) not in WORDS or is_step(claim) or claim.endswith(":"):
             continue
-        if not is_certain(_CODE.sub("`code`", claim)):  # whatever the code in it looks like
-            continue
         led = claim.casefold().startswith(LEADS["lesson"])
-        if led or (_states_lesson(claim) and claim[:1] not in "+-|="):
+        states = led or (claim[:1] not in "+-|=" and _states_lesson(claim))
+        if states and is_certain(_CODE.sub("`code`", claim)):  # whatever the code in it looks like
             yield Statement("lesson", excerpt(claim, LENGTH), WORDING)
 
 
 def _states_lesson(claim: str) -> bool:
     """Does a sentence state a lesson in English, and say of what?"""
     low = claim.lower()
-    if _INTENDED.search(_plain(low)) or _HYPOTHETICAL.match(claim) or points_back(claim):
-        return False
     match = _LESSON.search(low)
     # Without the words that it is known by, unless these are most of what it says.
     cue = claim[slice(*match.span())] if match else ""
-    return bool(cue) and stands_alone(claim.replace(cue, " ") if len(cue) < SHORT_CUE else claim)
+    if not cue or _INTENDED.search(_plain(low)) or _HYPOTHETICAL.match(claim) or points_back(claim):
+        return False
+    return stands_alone(claim.replace(cue, " ") if len(cue) < SHORT_CUE else claim)
 
 
 def _plain(claim: str) -> str:
