@@ -19,6 +19,8 @@ DAYS = 14
 WIDTH = 1200
 LEFT = 110
 """Width of the names of lanes."""
+RIGHT = 6
+"""Beside the last day: room for a mark at its end."""
 TOP = 22
 """Height of the names of days."""
 ROW = 16
@@ -82,7 +84,7 @@ def lanes(
     spans = [(*_hours(session), session, url) for session, url in sessions]
     marks = [epoch_hour(at) for at, _, _ in (*commits, *decisions)]
     first, last = _window([*marks, *(hour for start, end, *_ in spans for hour in (start, end))])
-    day = (WIDTH - LEFT) / period.days
+    day = (WIDTH - LEFT - RIGHT) / period.days
 
     def place(at: float, hour: float) -> float:
         number = (datetime.fromtimestamp(at, UTC).date() - period.first).days
@@ -127,7 +129,7 @@ def lanes(
 
 def text_cells(picture: Lanes, lane: Lane, columns: int) -> str:
     """A lane as characters: how many sessions there were at a time, or the sign of its marks."""
-    scale = columns / (picture.width - picture.left)
+    scale = columns / (picture.day * len(picture.days))
     counts = [0] * columns
     for bar in lane.bars:
         start = min(columns - 1, int((bar.x - picture.left) * scale))
