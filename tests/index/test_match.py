@@ -53,6 +53,23 @@ def test_another_query_runs_by_itself(memory: Memory) -> None:
     assert len(seen) == 2
 
 
+@pytest.mark.parametrize(("most", "queries"), [(match.WIDE, 0), (10, 1)])
+def test_filters_choose_among_more_rows_if_these_are_enough(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, most: int, queries: int
+) -> None:
+    monkeypatch.setattr("kinen.index.reader.WIDE", most)
+    reader = memory.core.reader
+    query = Query("pool", paths=("note-1*.md",))
+    alone = reader.match(TERMS, query, depth(10))
+    best = reader.match(TERMS, Query("pool"), 5)
+    seen = executed(reader)
+    with begun(reader.path, TERMS, match.WIDE):
+        assert reader.match(TERMS, query, depth(10)) == alone
+        assert reader.match(TERMS, Query("pool"), 5) == best
+    assert len(alone) == 11
+    assert len(seen) == queries
+
+
 def test_what_was_written_since_is_found(memory: Memory) -> None:
     reader = memory.core.reader
     with begun(reader.path, TERMS, depth(10)):

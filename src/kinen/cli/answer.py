@@ -195,10 +195,11 @@ def _from_daemon(call: Search | Recall, *, as_json: bool) -> Answer | None:
 
 def _from_here(call: Search | Recall, *, as_json: bool) -> Answer:
     """The answer of this process, ready to print."""
-    from kinen.index.match import begun, depth
+    from kinen.index.match import WIDE, begun, depth
     from kinen.text import terms
 
-    with begun(_index_of(call), terms(call.query), depth(vars(call)["limit"])):
+    most = max(depth(vars(call)["limit"]), WIDE if call.route == "recall" else 0)
+    with begun(_index_of(call), terms(call.query), most):
         output = _output(call)
         if as_json:
             from kinen.render.json import to_json

@@ -33,6 +33,8 @@ _RANK = f"bm25(search, {', '.join(map(str, WEIGHTS))})"
 
 FEWEST = 200
 """How many candidates full text gives at least."""
+WIDE = 2_000
+"""How many it gives a recall, which asks for the messages among them, too."""
 SWITCH = 1e-4
 """Seconds after which the imports let the query go on: 5 ms is usual."""
 _TOUCHING = (
@@ -129,13 +131,18 @@ class begun:  # noqa: N801
             self._running.release()
 
     def rows(self, path: str, query: tuple[str, tuple[Any, ...]]) -> list[tuple[int, float]] | None:
-        """What the query gave, if it is the one that is asked and nothing was written since."""
-        if (path, query) != (self._path, self._query):
+        """What the query gave, if it is the one that is asked and nothing was written since.
+
+        It may have been asked for more rows.
+        """
+        asked, (*values, k) = query
+        sql, (*own, most) = self._query
+        if (path, asked, values) != (self._path, sql, own) or k > most:
             return None
         with self._running:
             if self._db is None or not self._done or self._version != _version(self._db):
                 return None
-            return self._db.execute("SELECT * FROM early ORDER BY _rowid_").fetchall()
+            return self._db.execute("SELECT * FROM early ORDER BY _rowid_ LIMIT ?", (k,)).fetchall()
 
 
 def _version(db: sqlite3.Connection) -> int:

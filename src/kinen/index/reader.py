@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinen.index.match import begun, conditions, every_word, expression, statement
+from kinen.index.match import WIDE, begun, conditions, every_word, expression, statement
 from kinen.index.schema import (
     CLEANED,
     CUT,
@@ -73,12 +73,30 @@ class Reader:
         if not terms:
             return []
         where, values = conditions(query)
-        question = statement(terms, k, f"SELECT c.id{_FROM}{where}" if where else "", values)
-        early = begun.current.rows(self.path, question) if begun.current else None
-        if early is not None:
-            return early
         with translated(self.path):
-            return self.db.execute(*question).fetchall()
+            early = self._early(terms, k, where, values)
+            if early is not None:
+                return early
+            allowed = f"SELECT c.id{_FROM}{where}" if where else ""
+            return self.db.execute(*statement(terms, k, allowed, values)).fetchall()
+
+    def _early(
+        self, terms: Sequence[str], k: int, where: str, values: Sequence[Any]
+    ) -> list[tuple[int, float]] | None:
+        """The same of the query that ran during the imports, if k of its rows pass the filters."""
+        most = WIDE if where else k
+        rows = begun.current.rows(self.path, statement(terms, most)) if begun.current else None
+        if rows is None or not where:
+            return rows
+        among = f"SELECT c.id{_FROM}{where} AND c.id IN (SELECT value FROM json_each(?))"
+        chosen: list[tuple[int, float]] = []
+        for start in range(0, len(rows), k):
+            ids = json.dumps([id_ for id_, _ in rows[start : start + k]])
+            passing = {row[0] for row in self.db.execute(among, (*values, ids))}
+            chosen += [row for row in rows[start : start + k] if row[0] in passing]
+            if len(chosen) >= k:
+                return chosen[:k]
+        return chosen if len(rows) < most else None
 
     def match_runs(self, runs: Sequence[Sequence[str]], query: Query, k: int) -> dict[int, str]:
         """The k best chunks that have one of some runs of words, with their text.

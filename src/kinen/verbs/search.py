@@ -508,6 +508,8 @@ class Recall(Verb):
         text = " ".join([*words, *filter(None, [values["search"]])])
         call = cls(**{**values, "query": text})
         call.local = bool(call.engine_of_digest)  # the daemon makes no digests for a command
+        rest = ("space", "changes", "semantic", "issue", *FILTERS)
+        call.plain = bool(text) and not any(values.get(name) for name in rest)
         return call
 
     @property
