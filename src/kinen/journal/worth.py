@@ -41,7 +41,9 @@ KINDS = {
 before every other kind had its share, and tokens of one entry, which may have more of what is left
 at the end; 0 is the whole share, which is wider for scripts that take more tokens."""
 LONGEST = 0.2
-"""The share of the budget that a single entry may have at the end."""
+"""The share of the budget that a single entry may have at the end, but for those that quote a
+message.
+"""
 SECTIONS = tuple(
     dict.fromkeys(["## This session so far", LAST, *(kind[0] for kind in KINDS.values())])
 )
@@ -133,15 +135,17 @@ class Choice:
                 self._grow(place, KINDS[entry.kind][3] * breadth(text))
         for entry in left:
             self._take(entry)
-        # What is left goes to lines that were cut, not to more lines: few of these are used.
+        # One that was cut gets what the others left; a message says most in its first lines.
         places = range(len(self.entries))
         for place in sorted(places, key=lambda at: self.entries[at][0].kind not in RESULTS):
-            self._grow(place, LONGEST * self.budget * breadth(self.entries[place][1]))
+            entry, text = self.entries[place]
+            share = 1 if entry.kind in RESULTS else LONGEST
+            self._grow(place, share * self.budget * breadth(text))
 
     def _grow(self, place: int, longest: float) -> None:
-        """Give an entry whose end was cut up to `longest` tokens, as far as there are any."""
+        """Give an entry that was cut up to `longest` tokens, as far as there are any."""
         entry, text = self.entries[place]
-        if not text.endswith("…"):
+        if text == entry.text:
             return
         own = set(plain_lines(text))
         self._lines = [line for line in self._lines if line not in own]
