@@ -444,7 +444,7 @@ def _command(place: str, arguments: list[str]) -> Command:
     if head or arguments[0] in _BUILDERS:
         head = head or (arguments[0],)
         return _selection(place, head, arguments[len(head) :])
-    if arguments[:2] in (["git", "commit"], ["git", "add"]):
+    if arguments[0] == "git" and arguments[1:2] in (["commit"], ["add"]):
         return Command(place, tuple(arguments[:2]))  # whatever it says, it commits what is there
     if arguments[0] in _VERSIONING:
         arguments = [

@@ -248,10 +248,9 @@ def _outcome(account: Account, left: list[Quote], size: int) -> list[Line]:
     deed = _deed(account, outcome) if _is_result_alone(outcome) else None
     if deed:
         return [deed]
-    first, _, rest = outcome.partition("\n")
+    first = outcome.partition("\n")[0]
     if subject and _is_new({*terms(subject.rpartition(" (")[0])}, {*terms(first)}):
-        remarks = _is_remark(first) or count_results(first)
-        outcome = "\n".join(filter(None, (subject, rest if remarks else outcome)))
+        outcome = f"{subject}\n{outcome}"
     return [Line(outcome, lines[0].sources)] if lines else []
 
 
