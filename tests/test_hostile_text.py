@@ -411,7 +411,7 @@ def test_a_bar_is_still_drawn_on_a_terminal(hostile: Hostile) -> None:
     (ran,) = run_lines([["index", "--rebuild"]], hostile.root, **how)
     assert ran.code == 0
     assert b"\r\x1b[K" in ran.err
-    progress = re.findall(rb"reading (\d+) of (\d+)", ran.err)
+    progress = re.findall(rb"reading: (\d+) of (\d+)", ran.err)
     assert progress
     assert all(int(count) <= int(total) for count, total in progress)
 
