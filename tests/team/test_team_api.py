@@ -32,6 +32,8 @@ def operations(application: TestClient) -> dict[str, Any]:
     return {operation.ok().label: operation.ok() for operation in api.get_all_operations()}
 
 
+# A thread of the server may draw a random number while an example is made.
+@pytest.mark.filterwarnings("ignore:Do not use the `random` module")
 @pytest.mark.parametrize("label", LABELS)
 def test_whatever_is_sent_is_answered_as_declared(
     label: str, operations: dict[str, Any], database: Database, monkeypatch: pytest.MonkeyPatch
