@@ -217,5 +217,6 @@ def test_an_expression_that_is_put_together_at_run_time_is_accounted_for() -> No
     assert composed == set(COMPOSED)
 
 
+@pytest.mark.slow
 def test_what_bounds_slow_expressions_is_about_expressions_that_exist() -> None:
     assert {expression.name for expression in every_expression()} >= set(BOUNDED)

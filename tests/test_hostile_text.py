@@ -380,7 +380,6 @@ def ordered(hostile: Hostile) -> list[list[str]]:
     return [[*name.split(), *words] for name, lines in words_of(hostile).items() for words in lines]
 
 
-@pytest.mark.quick
 def test_no_command_writes_a_control_character_into_a_pipe(hostile: Hostile) -> None:
     rows = hostile.run([["init", "--name", f"name{EVIL}"], ["index"], *ordered(hostile)])
     for ran in rows:

@@ -371,6 +371,7 @@ print(woken() - before, os.environ["ORT_DISABLE_TELEMETRY"])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="counts as Linux does")
 def test_the_runtime_reports_to_nobody(home: Path) -> None:
     """Its uploader wakes every fifteen seconds, and keeps a name for the device."""

@@ -68,6 +68,7 @@ def test_the_page_of_a_line_has_the_answer_of_the_endpoint(site: Site) -> None:
     assert "Not committed yet" in site.page("why", **fields)
 
 
+@pytest.mark.slow
 def test_every_link_of_every_page_leads_somewhere(project: Project) -> None:
     fill(project)
     with served(project) as site:
