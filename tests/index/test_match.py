@@ -70,6 +70,37 @@ def test_filters_choose_among_more_rows_if_these_are_enough(
     assert len(seen) == queries
 
 
+@pytest.mark.parametrize("words", ["pool note", "connections rare", "pool rare", "pool pools note"])
+def test_a_large_index_weighs_fewer_chunks_for_the_same_rows(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    for n in range(12):
+        text = f"# Rare {n}\n\n{'rare ' * (n % 4 + 1)}words{' of a pool' * (n % 3)}.\n"
+        (Path(memory.space.root) / f"rare-{n}.md").write_text(text)
+    memory.sync(embed=False)
+    reader = memory.core.reader
+    terms = tuple(words.split())
+    queries = [Query(words), Query(words, paths=("rare-*",)), Query(words, kinds=("memory",))]
+    small = [reader.match(terms, query, k) for query in queries for k in (3, 30)]
+    for name, value in (("reader.LARGE", 1), ("reader.WIDEST", 40), ("match.LARGE", 1)):
+        monkeypatch.setattr(f"kinen.index.{name}", value)
+    with begun(reader.path, terms, depth(10)):
+        assert begun.current is None  # what it would weigh early is more than what has to be
+    assert [reader.match(terms, query, k) for query in queries for k in (3, 30)] == small
+    seen = executed(reader)
+    assert reader.match(terms, queries[0], 3) == small[0]
+    assert not seen
+
+
+def test_the_commonest_word_is_left_out_where_it_tells_little() -> None:
+    counts = {"test": 280_000, "failed": 25_000, "last": 89_000}
+    common, most = match.outweighed(counts, 1_000_000)
+    assert common == "test"
+    assert 2.0 < most < 2.1
+    for no_gain in ({"test": 280_000}, {**counts, "gone": 0}, {"a b": 280_000, "failed": 10}):
+        assert match.outweighed(no_gain, 1_000_000) == ("", 0.0)
+
+
 def test_what_was_written_since_is_found(memory: Memory) -> None:
     reader = memory.core.reader
     with begun(reader.path, TERMS, depth(10)):
@@ -90,9 +121,7 @@ def test_a_database_that_is_missing_or_damaged_is_left_to_the_search(tmp_path: P
     empty = tmp_path / "empty.db"
     empty.touch()
     with begun(str(empty), TERMS, depth(10)):
-        early = begun.current
-        assert early is not None
-        assert early.rows(str(empty), match.statement(TERMS, depth(10))) is None
+        assert begun.current is None
 
 
 def test_everything_is_as_before_after_the_block(memory: Memory) -> None:

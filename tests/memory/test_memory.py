@@ -405,3 +405,13 @@ def test_a_session_counts_by_how_many_of_its_messages_have_the_words(tmp_path: P
         assert memory.core.reader.session_counts() == dict.fromkeys(refs, 3)
         assert memory.core.reader.session_counts("kettle") == dict(zip(refs, (1, 3), strict=True))
         assert memory.sessions.matching("kettle") == refs[::-1]
+
+
+def test_the_last_process_leaves_no_log_for_each_hook_to_read(space: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with Memory.open(space, home=home) as memory:
+        memory.observe("pytest passed")
+        memory.sync(embed=False)
+        assert memory.search(Query("pytest", mode="fulltext"))
+        assert [*home.glob("spaces/*/journal.db-wal")]
+    assert not [*home.glob("spaces/*/*-wal")]

@@ -20,7 +20,7 @@ from kinen.text import pairs, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from kinen.model.records import Query
@@ -35,6 +35,9 @@ FEWEST = 200
 """How many candidates full text gives at least."""
 WIDE = 2_000
 """How many it gives a recall, which asks for the messages among them, too."""
+LARGE = 100_000
+"""Chunks from which on a query gets as many as `WIDEST`, and words that tell little less work."""
+WIDEST = 10_000
 SWITCH = 1e-4
 """Seconds after which the imports let the query go on: 5 ms is usual."""
 _TOUCHING = (
@@ -45,6 +48,8 @@ _NAMING = (
     "(r.kind IN ('checkpoint', 'observation') AND instr(r.metadata, ?) AND EXISTS (SELECT 1 FROM"
     " json_each(r.metadata, ?) j WHERE j.value = ? OR j.value GLOB ?))"
 )
+FEW = frozenset({"memory", "pin", "summary", "capsule"})
+"""Kinds with few records, whose refs begin with the kind: their chunks can be listed."""
 MINE = "by=me"
 """The condition of records that no colleague wrote."""
 
@@ -60,20 +65,47 @@ def expression(terms: Sequence[str]) -> str:
 
 
 def statement(
-    terms: Sequence[str], k: int, allowed: str = "", values: Sequence[Any] = ()
+    terms: Sequence[str],
+    k: int,
+    allowed: str = "",
+    values: Sequence[Any] = (),
+    *,
+    listed: bool = False,
 ) -> tuple[str, tuple[Any, ...]]:
     """The query for the k best chunks with any of the terms, and its parameters.
 
-    `allowed` selects the chunks `c` that pass the filters, with its own `values`.
+    `allowed` selects the chunks `c` that pass the filters, with its own `values`; they are listed
+    if they are few.
     """
     # Asked of each chunk with the words: to list all that pass takes as long as the index is large.
     # The plus keeps SQLite from running the full-text query again for each of them.
-    among = f" AND EXISTS ({allowed} AND c.id = +search.rowid)" if allowed else ""
+    one_by_one = f" AND EXISTS ({allowed} AND c.id = +search.rowid)" if allowed else ""
+    among = f" AND +search.rowid IN ({allowed})" if listed else one_by_one
     sql = (
         f"SELECT rowid, -{_RANK} AS score FROM search WHERE search MATCH ?"
         f"{among} ORDER BY score DESC LIMIT ?"
     )
     return sql, (expression(terms), *values, k)
+
+
+def outweighed(counts: Mapping[str, int], chunks: int) -> tuple[str, float]:
+    """The commonest of some terms, if it takes most of the work and tells little; what it adds.
+
+    A chunk that has none of the others scores at most that: k1 + 1 times its BM25 weight. Only of
+    single words is it known how many chunks have them.
+    """
+    from math import log
+
+    common = max(counts, key=counts.__getitem__)
+    counted = all(term.isalnum() and count for term, count in counts.items())
+    if not counted or 2 * counts[common] < sum(counts.values()):
+        return "", 0.0
+    rarity = {
+        term: max(log((chunks - count + 0.5) / (count + 0.5)), 0.0)
+        for term, count in counts.items()
+    }
+    most = 2.2 * rarity.pop(common)
+    return (common, most) if rarity and 2 * most < sum(rarity.values()) else ("", 0.0)
 
 
 class begun:  # noqa: N801
@@ -99,8 +131,11 @@ class begun:  # noqa: N801
             )
             self._db.execute("PRAGMA temp_store=MEMORY")
             self._version = _version(self._db)
+            large = (self._db.execute("SELECT MAX(id) FROM chunks").fetchone()[0] or 0) >= LARGE
         except (OSError, KinenError, sqlite3.Error):
             return  # the search itself runs into it, and reports it
+        if large:
+            return  # the search itself weighs fewer chunks
         begun.current = self
         self._interval = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH)
@@ -157,6 +192,9 @@ def conditions(query: Query, latest: int = 0) -> tuple[str, list[Any]]:
     """
     clauses: list[str] = []
     values: list[Any] = []
+    if are_few(query):
+        ranges = (f"(r.ref >= '{kind}:' AND r.ref < '{kind};')" for kind in query.kinds)
+        clauses.append(f"({' OR '.join(ranges)})")
     for test, kinds in (("IN", query.kinds), ("NOT IN", query.omitted)):
         clauses += [f"r.kind {test} ({', '.join('?' * len(kinds))})"] if kinds else []
         values += kinds
@@ -192,6 +230,11 @@ def conditions(query: Query, latest: int = 0) -> tuple[str, list[Any]]:
         clauses += [clause] if moment else []
         values += [moment] if moment else []
     return (" WHERE " + " AND ".join(clauses) if clauses else ""), values
+
+
+def are_few(query: Query) -> bool:
+    """Whether a query asks only for kinds with few records."""
+    return bool(query.kinds) and FEW.issuperset(query.kinds)
 
 
 def _of_words(query: Query, latest: int) -> Iterator[tuple[str, list[str]]]:

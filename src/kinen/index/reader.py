@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from kinen.index.match import WIDE, begun, conditions, every_word, expression, statement
+from kinen.index.match import (
+    LARGE,
+    WIDE,
+    WIDEST,
+    are_few,
+    begun,
+    conditions,
+    every_word,
+    expression,
+    outweighed,
+    statement,
+)
 from kinen.index.schema import (
     CLEANED,
     CUT,
@@ -27,6 +38,8 @@ if TYPE_CHECKING:
     from kinen.model.records import Query
 
 RECORD = "r.ref, r.kind, r.title, r.path, r.at, r.session, r.tags, r.whole"
+RECENT = 4
+"""Queries of a large index whose rows are kept: a recall asks two twice, once with filters."""
 MENTIONS = 20_000
 """Chunks with required words that are looked at for the newest of them."""
 _CHUNK = "c.n, c.body, c.heading, c.start_line, c.end_line, c.page"
@@ -41,6 +54,8 @@ class Reader:
         self.path = path
         self.db = open_database(path, TABLES, SCHEMA)
         self.db.create_function("contains", 2, contains, deterministic=True)
+        self._recent: dict[tuple[str, ...], tuple[int, list[tuple[int, float]]]] = {}
+        """Terms of the last queries of a large index, with its version then, and their rows."""
 
     def close(self) -> None:
         self.db.close()
@@ -77,17 +92,42 @@ class Reader:
             early = self._early(terms, k, where, values)
             if early is not None:
                 return early
-            allowed = f"SELECT c.id{_FROM}{where}" if where else ""
-            return self.db.execute(*statement(terms, k, allowed, values)).fetchall()
+            if where or self.chunk_count() < LARGE:
+                allowed = f"SELECT c.id{_FROM}{where}" if where else ""
+                listed = are_few(query)
+                return self.db.execute(
+                    *statement(terms, k, allowed, values, listed=listed)
+                ).fetchall()
+            if len(self._recent) >= RECENT:
+                self._recent.clear()
+            rows = self._best(terms, max(k, WIDEST))
+            self._recent[tuple(terms)] = (self.version(), rows)
+            return rows[:k]
+
+    def _best(self, terms: Sequence[str], k: int) -> list[tuple[int, float]]:
+        """The k best chunks of a large index, most of which need not be weighed."""
+        common, most = outweighed(self.document_counts(terms), self.chunk_count())
+        if common:
+            others = expression([term for term in terms if term != common])
+            among = "SELECT rowid FROM search WHERE search MATCH ?"
+            query = statement(terms, k, among, [others], listed=True)
+            rows = self.db.execute(*query).fetchall()
+            if len(rows) == k and rows[-1][1] > most:
+                return rows
+        return self.db.execute(*statement(terms, k)).fetchall()
 
     def _early(
         self, terms: Sequence[str], k: int, where: str, values: Sequence[Any]
     ) -> list[tuple[int, float]] | None:
-        """The same of the query that ran during the imports, if k of its rows pass the filters."""
+        """The same of a query that was asked before, if k of its rows pass the filters."""
         most = WIDE if where else k
         rows = begun.current.rows(self.path, statement(terms, most)) if begun.current else None
+        version, before = self._recent.get(tuple(terms), (0, []))
+        if rows is None and version == self.version():
+            rows = before
+            most = WIDEST
         if rows is None or not where:
-            return rows
+            return rows[:k] if rows else rows
         among = f"SELECT c.id{_FROM}{where} AND c.id IN (SELECT value FROM json_each(?))"
         chosen: list[tuple[int, float]] = []
         for start in range(0, len(rows), k):

@@ -101,7 +101,9 @@ class Core:
             close()
         self.__dict__.pop("fence", None)
         self._versions = None
-        for name in ("opened_reader", "cache", "store", "erasures"):
+        # What writes to the journal last: the last connection to a database empties its log, if it
+        # may write. A log of a large import would be read anew by each hook.
+        for name in ("opened_reader", "cache", "erasures", "store"):
             if name in self.__dict__:
                 self.__dict__.pop(name).close()
         self.loaded_vectors = ("", None)
