@@ -16,7 +16,7 @@ def unit(rng: np.random.Generator, n: int, dims: int = DIMS) -> np.ndarray:
 
 
 def scan_of(matrix: np.ndarray, *, coded: bool = False) -> vectors.Scan:
-    codes = np.packbits(matrix > 0, axis=1) if coded else None
+    codes = vectors.planes(matrix) if coded else None
     return vectors.Scan(np.arange(10, 10 + len(matrix)), matrix, codes)
 
 
@@ -115,10 +115,12 @@ def test_a_large_index_gets_codes_in_its_scan_file(
         )
     scan = vectors.load(str(tmp_path / "vectors.bin"), db, cache, "m", "1")
     assert scan is not None
-    assert scan.codes.shape == (400, DIMS // 8)
-    assert (scan.codes == np.packbits(scan.matrix > 0, axis=1)).all()
+    assert scan.codes.shape == (1, 400)
+    assert (scan.codes[0].view(np.uint8).reshape(400, 8) == np.packbits(matrix > 0, axis=1)).all()
     nearest_hit = scan.nearest(matrix[7], 5)
-    assert nearest_hit == scan._replace(codes=None).nearest(matrix[7], 5)
+    exact = scan._replace(codes=None).nearest(matrix[7], 5)
+    assert [id_ for id_, _ in nearest_hit] == [id_ for id_, _ in exact]
+    assert dict(nearest_hit) == pytest.approx(dict(exact))
     assert nearest_hit[0][0] == 8
     allowed = list(range(1, 400, 2))
     assert {id_ for id_, _ in scan.nearest(matrix[7], 5, allowed)} <= set(allowed)

@@ -24,7 +24,11 @@ EXACT = 120_000
 RESCORED = 50
 """One vector in this many is compared exactly (docs/decisions/0003-index.md)."""
 LEAST = 1000
+LAYOUT = "planes"
+"""Of the file: another one is written anew."""
 _STRIPE = 16_384
+_COPIED = 512
+"""Rows that are copied at once: they stay in the processor's cache."""
 
 
 class Scan(NamedTuple):
@@ -35,7 +39,7 @@ class Scan(NamedTuple):
     matrix: Any
     """Unit rows: float32 [n, dimensions]."""
     codes: Any
-    """The signs of each row, packed: uint8 [n, dimensions / 8], or None for a small index."""
+    """The signs of all rows, 64 dimensions a plane: uint64 [dimensions / 64, n]; None if few."""
 
     def cosines(self, vector: Any) -> Any:
         return self.matrix @ vector
@@ -52,7 +56,7 @@ class Scan(NamedTuple):
         if self.codes is not None and (rows is None or len(rows) > EXACT):
             among = len(self.ids) if rows is None else len(rows)
             rows = self._by_code(vector, max(LEAST, k, among // RESCORED), rows)
-        scores = self.cosines(vector) if rows is None else self.matrix[rows] @ vector
+        scores = self.cosines(vector) if rows is None else self._cosines_of(rows, vector)
         best = _top(scores, k)
         places = best if rows is None else rows[best]
         return [
@@ -85,15 +89,28 @@ class Scan(NamedTuple):
     def _by_code(self, vector: Any, k: int, rows: Any) -> Any:
         import numpy as np
 
-        code = np.packbits(np.asarray(vector) > 0).view(np.uint64)
-        codes = self.codes.view(np.uint64) if rows is None else self.codes[rows].view(np.uint64)
-        apart = np.empty(len(codes), dtype=np.uint16)
-        for start in range(0, len(codes), _STRIPE):
-            stripe = codes[start : start + _STRIPE]
-            bits = np.bitwise_count(stripe ^ code)
-            apart[start : start + _STRIPE] = np.einsum("ij->i", bits, dtype=np.uint16)
-        best = np.sort(np.argpartition(apart, min(k, len(apart) - 1))[:k])
+        code = planes(np.asarray(vector)[np.newaxis])[:, 0]
+        codes = self.codes if rows is None else self.codes[:, rows]
+        apart = np.zeros(codes.shape[1], np.uint16)
+        for start in range(0, len(apart), _STRIPE):
+            stripe = slice(start, start + _STRIPE)
+            for plane, signs in zip(codes, code, strict=True):
+                apart[stripe] += np.bitwise_count(plane[stripe] ^ signs)
+        furthest = np.searchsorted(np.cumsum(np.bincount(apart)), k)
+        best = np.flatnonzero(apart <= furthest)
         return best if rows is None else rows[best]
+
+    def _cosines_of(self, rows: Any, vector: Any) -> Any:
+        """The cosines of some rows: a copy of all of them would cost more than the comparison."""
+        import numpy as np
+
+        scores = np.empty(len(rows), np.float32)
+        copy = np.empty((_COPIED, self.matrix.shape[1]), np.float32)
+        for start in range(0, len(rows), _COPIED):
+            part = rows[start : start + _COPIED]
+            np.take(self.matrix, part, axis=0, out=copy[: len(part)], mode="clip")
+            scores[start : start + _COPIED] = copy[: len(part)] @ vector
+        return scores
 
 
 def _top(scores: Any, k: int) -> Any:
@@ -112,7 +129,7 @@ def load(
     path: str, db: sqlite3.Connection, cache: Cache, model: str, generation: str
 ) -> Scan | None:
     """The scan file of this generation, made now if it is not there; None without any vector."""
-    stamp = {"generation": generation, "model": model}
+    stamp = {"generation": generation, "model": model, "layout": LAYOUT}
     head = _head(path, stamp)
     if head is None:
         _write(path, db, cache, stamp)
@@ -140,7 +157,7 @@ def _mapped(path: str, n: int, dims: int, coded: bool) -> Scan:
     ids = np.memmap(path, np.int64, "r", HEADER, (n,))
     matrix = np.memmap(path, np.float32, "r", HEADER + 8 * n, (n, dims))
     codes = (
-        np.memmap(path, np.uint8, "r", HEADER + 8 * n + 4 * n * dims, (n, dims // 8))
+        np.memmap(path, np.uint64, "r", HEADER + 8 * n + 4 * n * dims, (dims // 64, n))
         if coded
         else None
     )
@@ -182,9 +199,17 @@ def _parts(blobs: list[bytes], rows: list[tuple[int, int]], *, coded: bool) -> I
     for stripe in stripes:
         block = _stripe(blobs, stripe)
         if coded:
-            codes.append(np.packbits(block > 0, axis=1).tobytes())
+            codes.append(planes(block))
         yield block.tobytes()
-    yield from codes
+    if codes:
+        yield np.concatenate(codes, axis=1).tobytes()
+
+
+def planes(matrix: Any) -> Any:
+    """The signs of some rows, as in `Scan.codes`."""
+    import numpy as np
+
+    return np.packbits(matrix > 0, axis=1).view(np.uint64).T
 
 
 def _stripe(blobs: list[bytes], rows: list[tuple[int, int]]) -> Any:
