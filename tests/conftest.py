@@ -114,6 +114,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if chosen and not _has(collection_path, kind) else None
 
 
+def pytest_collection() -> None:
+    """What is collected stays: the collector of garbage need not look at it, now and later."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that `make test` and `make check` leave to `make test-slow`."""
     kinds = set()

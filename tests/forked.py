@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import kinen
 import shared_model
+from kinen.embed.language import dictionary
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -161,7 +162,8 @@ def _load() -> None:
             with contextlib.suppress(ImportError):  # the extra of a surface is not installed
                 importlib.import_module(module.name)
     shared_model.share()
-    shared_model.shipped()
+    shared_model.shipped("english")
+    dictionary()
     gc.freeze()  # so that a child does not copy the pages of all objects
 
 

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import ast
 import gc
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import kinen
+from tools.tool import load
+
+if TYPE_CHECKING:
+    import ast
 
 SOURCE = Path(kinen.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
+code_metrics = load("code_metrics")
 
 
 @cache
-def _trees() -> dict[Path, ast.Module]:
-    """Millions of objects that stay: the collector need not look at them, now and later."""
-    gc.disable()
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+def modules() -> dict[Path, Any]:
+    """The files, parsed: the collector of garbage need not look at them, now and later."""
+    result = {module.path: module for module in code_metrics.read(SOURCE.parent)}
     gc.freeze()
-    gc.enable()
-    return trees
+    return result
 
 
-def tree_of(path: Path) -> ast.Module:
-    return _trees()[path]
-
-
-@cache
 def nodes_of(path: Path) -> tuple[ast.AST, ...]:
     """Every node of a module."""
-    return tuple(ast.walk(tree_of(path)))
+    return modules()[path].nodes

@@ -10,19 +10,19 @@ import functools
 import importlib
 import pkgutil
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
 import kinen
 from kinen.text import LazyPattern
+from syntax import SOURCE, nodes_of
 from worst_cases import cost, pumps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-SOURCE = Path(kinen.__file__).parent
 AT_ONE_PLACE = {"match", "fullmatch"}
 METHODS = {*AT_ONE_PLACE, "compile", "search", "findall", "finditer", "split", "sub", "subn"}
 BOUNDED = {
@@ -130,7 +130,7 @@ def calls(path: Path) -> Iterator[tuple[ast.Call, str]]:
         return
     functions = [
         node
-        for node in ast.walk(ast.parse(text))
+        for node in nodes_of(path)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
     ]
     seen = set()

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-SOURCE = Path(__file__).parents[1] / "src" / "kinen"
+from syntax import FILES, SOURCE, nodes_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 OPENING = {
     *("open", "os.open", "io.open", "os.fdopen", "os.listdir", "os.scandir", "os.walk"),
     *("shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.copytree", "shutil.move"),
@@ -86,17 +90,13 @@ ALLOWED = {
 
 def openings(path: Path) -> list[str]:
     """The calls of a module that open, list or write files."""
-    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    calls = [node for node in nodes_of(path) if isinstance(node, ast.Call)]
     names = [ast.unparse(call.func) for call in calls]
     return [name for name in names if name in OPENING or name.rpartition(".")[2] in METHODS]
 
 
 def test_files_are_opened_through_the_storage_package() -> None:
-    opening = {
-        str(path.relative_to(SOURCE)): names
-        for path in sorted(SOURCE.rglob("*.py"))
-        if (names := openings(path))
-    }
+    opening = {str(path.relative_to(SOURCE)): names for path in FILES if (names := openings(path))}
     strays = {name: calls for name, calls in opening.items() if name not in ALLOWED}
     assert not strays, "use kinen.storage, or add a reason"
     assert not ALLOWED.keys() - opening.keys(), "it opens nothing any more"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from inspect import Parameter, Signature
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -31,6 +32,7 @@ AS_TEXT: Any = {
 """What the endpoint of a quick verb has besides: its command prints the answer of a daemon."""
 
 
+@cache
 def router(*, described: bool) -> APIRouter:
     """The endpoints of all verbs; with the fields of their answers if they are described."""
     routes = APIRouter()
@@ -44,7 +46,7 @@ def _add(routes: APIRouter, name: str, verb: type[Verb], *, described: bool) -> 
     in_path = re.findall(r"{(\w+)", verb.route)
     title = "".join(word.capitalize() for word in name.split())
     model = requests.request_model(verb, f"{title}Request", Request, omit=in_path)
-    key = re.sub(r"\W+", "_", name)
+    called = re.sub(r"\W+", "_", name)
     about: dict[str, Any] = {
         "response_model": requests.schema(verb.result) if described else None,
         "description": requests.summary(verb),
@@ -55,18 +57,14 @@ def _add(routes: APIRouter, name: str, verb: type[Verb], *, described: bool) -> 
         rows = [("space", CurrentSpace), *((name, _in_path(verb, name)) for name in in_path)]
         if model.model_fields:
             rows.append(("request", Annotated[model, Query()] if method == "GET" else model))
-        parameters = [
-            Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind) for name, kind in rows
-        ]
+        parameters = [Parameter(key, Parameter.KEYWORD_ONLY, annotation=row) for key, row in rows]
         if verb.quick:
             parameters.append(
                 Parameter("accept", Parameter.KEYWORD_ONLY, default="", annotation=Accept)
             )
         endpoint.__signature__ = Signature(parameters)
-        by_url = "_by_url" if method == "GET" else ""
-        routes.add_api_route(
-            f"/{verb.route}", endpoint, methods=[method], name=f"{key}{by_url}", **about
-        )
+        key = f"{called}_by_url" if method == "GET" else called
+        routes.add_api_route(f"/{verb.route}", endpoint, methods=[method], name=key, **about)
 
 
 def _in_path(verb: type[Verb], name: str) -> Any:
@@ -79,8 +77,7 @@ def _endpoint(verb: type[Verb]) -> Any:
         space: RequestSpace, request: Any = None, accept: str = "", **in_path: str
     ) -> Response:
         values = requests.values_of(verb, request) if request is not None else {}
-        names = values.get("space")
-        if names:
+        if names := values.get("space"):
             pool = space.backend.pool
             call = requests.call_of(verb, values, None)
             return _response(
