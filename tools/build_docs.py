@@ -96,7 +96,7 @@ REPORT_EXAMPLE = """{
   "checkpoints": [{"text": "…", "ref": "checkpoint:…", "at": "…"}],
   "commits": [{"sha": "…", "subject": "chore: update the lock file", "at": "…", "count": 18}],
   "not_pushed": [{"sha": "…", "subject": "…", "at": "…", "count": 1}],
-  "changed": ["src/auth.py"],
+  "changed": ["src/auth.py"], "changed_count": 1,
   "decisions": [{"text": "…", "ref": "memory:…", "at": "…"}],
   "lessons": [{"text": "…", "ref": "memory:…", "at": "…"}],
   "next": ["…"], "unknowns": ["…"],

@@ -80,6 +80,11 @@ def test_files_of_the_space_itself_are_no_changed_files(ask: Ask, repo: Reposito
     (repo.root / ".kinen" / "config.yml").write_text("search:\n  limit: 5\n")
     (repo.root / "b.py").write_text("1")
     assert "- 1 changed: b.py\n" in ask("handoff").out
+    for n in range(40):
+        (repo.root / f"c{n}.py").write_text("1")
+    assert " and 31 more\n" in ask("handoff").out
+    report = json.loads(ask("handoff", "--json").out)
+    assert (report["changed_count"], len(report["changed"])) == (41, 30)
 
 
 def test_commits_that_no_remote_branch_has_are_named(ask: Ask, repo: Repository) -> None:

@@ -31,7 +31,7 @@ from kinen.text import epoch, excerpt, iso, now, terms
 from kinen.text.closing import count_results
 from kinen.text.statements import points_back
 from kinen.times import milliseconds
-from kinen.worklog.folder import git_state
+from kinen.worklog.folder import MOST_FILES, git_state
 from kinen.worklog.plans import steps
 
 if TYPE_CHECKING:
@@ -184,7 +184,8 @@ class Reports:
             sessions=tuple(sessions),
             commits=commits,
             not_pushed=not_pushed,
-            changed=changed,
+            changed=changed[:MOST_FILES],
+            changed_count=len(changed),
             decisions=self._decided(checkpoints, sessions, since),
             lessons=_each_once(learned),
             next=self._next(checkpoints, sessions) if since else self._left(left, sessions),
@@ -409,7 +410,8 @@ class Report:
     not_pushed: tuple[Commits, ...]
     """Commits of HEAD that no remote-tracking branch has."""
     changed: tuple[str, ...]
-    """Files that are changed and not committed."""
+    """Files that are changed and not committed, the first of them."""
+    changed_count: int
     decisions: tuple[Point, ...]
     lessons: tuple[Point, ...]
     next: tuple[str, ...]
@@ -587,8 +589,8 @@ def _changed(report: Report) -> list[str]:
     if not report.changed:
         return []
     names = ", ".join(report.changed[:CHANGED])
-    more = len(report.changed) - CHANGED
-    return [f"{len(report.changed)} changed: {names}{f' and {more} more' if more > 0 else ''}"]
+    more = report.changed_count - CHANGED
+    return [f"{report.changed_count:,} changed: {names}{f' and {more:,} more' if more > 0 else ''}"]
 
 
 def _section(title: str, lines: Iterable[str], most: int = MOST_POINTS) -> str:

@@ -70,7 +70,7 @@ class Memories(Plans):
             at=at,
             summary=checkpoints.summary_of(clean["text"]),
             **clean,
-            **clean_fields({"branch": branch, "commit": commit, "files": files}),
+            **clean_fields({"branch": branch, "commit": commit, "files": files[:MOST_FILES]}),
         )
         n = 0
         while True:
@@ -178,7 +178,7 @@ def git_state(root: str) -> tuple[str, str, tuple[str, ...]]:
         (path for path in paths if not path.startswith((f"{FOLDER}/", ".kinen/"))),
         key=lambda path: path.encode("utf-16-be", "surrogatepass"),  # as JavaScript sorts
     )
-    return branch, short or commit[:7], tuple(ours[:MOST_FILES])
+    return branch, short or commit[:7], tuple(ours)
 
 
 def _git_line(git: Git, until: float, *words: str) -> str:
