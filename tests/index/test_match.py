@@ -82,7 +82,7 @@ def test_a_large_index_weighs_fewer_chunks_for_the_same_rows(
     terms = tuple(words.split())
     queries = [Query(words), Query(words, paths=("rare-*",)), Query(words, kinds=("memory",))]
     small = [reader.match(terms, query, k) for query in queries for k in (3, 30)]
-    for name, value in (("reader.LARGE", 1), ("reader.WIDEST", 40), ("match.LARGE", 1)):
+    for name, value in (("reader.LARGE", 1), ("reader.WIDE", 40), ("match.LARGE", 1)):
         monkeypatch.setattr(f"kinen.index.{name}", value)
     with begun(reader.path, terms, depth(10)):
         assert begun.current is None  # what it would weigh early is more than what has to be

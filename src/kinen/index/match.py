@@ -36,8 +36,7 @@ FEWEST = 200
 WIDE = 2_000
 """How many it gives a recall, which asks for the messages among them, too."""
 LARGE = 100_000
-"""Chunks from which on a query gets as many as `WIDEST`, and words that tell little less work."""
-WIDEST = 10_000
+"""Chunks from which on every query gets as many, and words that tell little get less work."""
 SWITCH = 1e-4
 """Seconds after which the imports let the query go on: 5 ms is usual."""
 _TOUCHING = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 from kinen.index.match import (
     LARGE,
     WIDE,
-    WIDEST,
     are_few,
     begun,
     conditions,
@@ -56,6 +55,8 @@ class Reader:
         self.db.create_function("contains", 2, contains, deterministic=True)
         self._recent: dict[tuple[str, ...], tuple[int, list[tuple[int, float]]]] = {}
         """Terms of the last queries of a large index, with its version then, and their rows."""
+        self._counts: tuple[tuple[object, ...], dict[str, int]] = ((), {})
+        """The version of the index and the words that were counted last, and how many have them."""
 
     def close(self) -> None:
         self.db.close()
@@ -100,7 +101,7 @@ class Reader:
                 ).fetchall()
             if len(self._recent) >= RECENT:
                 self._recent.clear()
-            rows = self._best(terms, max(k, WIDEST))
+            rows = self._best(terms, max(k, WIDE))
             self._recent[tuple(terms)] = (self.version(), rows)
             return rows[:k]
 
@@ -125,7 +126,7 @@ class Reader:
         version, before = self._recent.get(tuple(terms), (0, []))
         if rows is None and version == self.version():
             rows = before
-            most = WIDEST
+            most = max(k, WIDE)
         if rows is None or not where:
             return rows[:k] if rows else rows
         among = f"SELECT c.id{_FROM}{where} AND c.id IN (SELECT value FROM json_each(?))"
@@ -575,6 +576,9 @@ class Reader:
 
     def document_counts(self, words: Sequence[str]) -> dict[str, int]:
         """How many chunks each word is in, by its stem."""
+        key = (self.version(), *words)
+        if self._counts[0] == key:
+            return self._counts[1]
         self.db.execute(
             "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, search, row)"
         )
@@ -584,6 +588,7 @@ class Reader:
                 "SELECT doc FROM temp.vocabulary WHERE term = ?", (stem,)
             ).fetchone()
             counts[word] = int(row[0]) if row else 0
+        self._counts = (key, counts)
         return counts
 
     def spelled(self, stem: str, like: str) -> str:
