@@ -140,6 +140,14 @@ def test_a_history_goes_through_renames_by_any_name(ask: Ask) -> None:
     assert all(item["ref"] == f"commit:{item['commit']}" for item in revisions)
 
 
+@pytest.mark.parametrize("command", ["history", "cochange"])
+def test_a_folder_is_no_file_and_one_of_its_files_is_named(ask: Ask, command: str) -> None:
+    for folder in ("src/auth", "src/auth/"):
+        answer = ask(f"{command} {folder}")
+        assert answer.refused
+        assert f"{folder!r} is a folder · give one of its files: src/auth/" in answer.err
+
+
 def test_a_deleted_file_has_a_history_and_what_was_said_by_hand_is_told(ask: Ask) -> None:
     assert [line.split(" ", 2)[2] for line in ask(f"history {GONE}").lines] == [
         "Bob, deleted: drop the old client",

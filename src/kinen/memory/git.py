@@ -337,6 +337,9 @@ class Git:
                 "`kinen files` lists those there are, `kinen files --deleted` those that are gone"
             )
             tracked = [record.path for record in past.files(db, past.FileFilter())]
+            below = [file for file in tracked if file.startswith(f"{name}/")]
+            if below:
+                raise QueryError(f"{path!r} is a folder", f"give one of its files: {below[0]}")
             raise names.unknown(f"no commit knows {path!r}", name, lambda: tracked, hint)
         return file
 

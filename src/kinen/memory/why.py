@@ -189,7 +189,7 @@ class Why:
             return self._symbol(record.ref.partition(":")[2])
         raise QueryError(
             f"{name} is not a line, a symbol, a commit or a memory",
-            "give PATH:LINE, PATH:A-B or PATH#symbol",
+            "give PATH:LINE, PATH:A-B or PATH#symbol; `kinen history` has the commits of a file",
         )
 
     def paragraph(
