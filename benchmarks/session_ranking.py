@@ -1,13 +1,16 @@
 """Is the right session first? Sessions ranked by kinen, beside plain SQLite with a row for each.
 
     python benchmarks/session_ranking.py --data DIR [--questions 300] [--vectors] [--no-save]
+    python benchmarks/session_ranking.py --data DIR --times
 
 DIR holds LoCoMo's JSON as in quality.py. The sessions of all its conversations are imported as
 transcripts of Claude Code into one space, without vectors unless --vectors is passed, and asked for
 by LoCoMo's questions; the sessions of a question's evidence are right. Beside `kinen session resume
 WORDS` (`sessions`) stand the order in which a search meets sessions (`search`), and SQLite's FTS5
 over the same text: porter stems, an OR of the words, bm25; a row for each session, or for each
-message.
+message. With --times the sessions have their dates, and the questions that name a time by a date
+or by an event are asked as a recall asks them, by words, with and without the vote for that time;
+`dated` is how many of them records date.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import argparse
 import json
 import sqlite3
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -80,6 +84,58 @@ def by_rows(rows: list[tuple[int, str]]) -> Callable[[str], list[int]]:
     return ask
 
 
+def times_of(data: Path) -> list[datetime]:
+    """When the sessions of all conversations were, in the order of `read`."""
+    return [
+        datetime.strptime(told[f"session_{n}_date_time"], "%I:%M %p on %d %B, %Y").replace(
+            tzinfo=UTC
+        )
+        for path in sorted(data.glob("locomo/*.json"))
+        for told in (each["conversation"] for each in json.loads(path.read_text()))
+        for n in range(1, 100)
+        if f"session_{n}" in told
+    ]
+
+
+def measured_times(data: Path) -> dict[str, Any]:
+    """The ranking of questions that name a time, with and without its vote, and of all."""
+    from kinen import Memory, Query
+    from kinen.recall import dates, fuse
+    from kinen.recall.milestones import milestones
+
+    sessions, questions = read(data)
+    today = datetime.now(UTC).date()
+    by_date = [each for each in questions if dates.span(each.text, today)]
+    by_event = [each for each in questions if each not in by_date and milestones(each.text)]
+    results: dict[str, Any] = {"sessions": len(sessions)}
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder, "space")
+        Path(root, ".kinen").mkdir(parents=True)
+        settings = {"index.embedding_provider": "none"}
+        with Memory.open(root, home=Path(folder, "home"), settings=settings) as memory:
+            for path in write_transcripts(sessions, Path(folder), root, times_of(data)):
+                memory.transfer.import_transcripts(str(path))
+            memory.sync()
+            notes: list[str] = []
+            weight_of_dates = fuse.DATED
+
+            def ask(question: str) -> list[int]:
+                recency = fuse.RECENCY_WEIGHT
+                hits = memory.search(Query(question, limit=20, mode="fulltext", recency=recency))
+                notes.extend(hits.notes)
+                every = (int(hit.record.session.partition("-")[0], 16) for hit in hits)
+                return list(dict.fromkeys(every))
+
+            for name, some in (("date", by_date), ("event", by_event), ("all", questions)):
+                for weight in (0.0, weight_of_dates):
+                    notes.clear()
+                    fuse.DATED = weight
+                    row: dict[str, Any] = {"questions": len(some), **figures(ask, some)}
+                    row["dated"] = sum(", by '" in note or ', by "' in note for note in notes)
+                    results[f"{name}, {'with' if weight else 'without'} the vote"] = row
+    return results
+
+
 def figures(ask: Callable[[str], list[int]], questions: list[Question]) -> dict[str, float]:
     places = []
     for question in questions:
@@ -140,13 +196,18 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with locomo/")
     parser.add_argument("--questions", type=int, default=760)
     parser.add_argument("--vectors", action="store_true", help="with vectors: half a minute of CPU")
+    parser.add_argument("--times", action="store_true", help="questions that name a time")
     parser.add_argument("--no-save", action="store_true", help="print only")
     chosen = parser.parse_args()
-    results = measured(chosen.data, chosen.questions, chosen.vectors)
+    if chosen.times:
+        results = measured_times(chosen.data)
+    else:
+        results = measured(chosen.data, chosen.questions, chosen.vectors)
     for name, row in results.items():
         print(f"{name:<32}{row}")
     if not chosen.no_save:
-        save("session-ranking-vectors" if chosen.vectors else "session-ranking", results)
+        suffix = "-times" if chosen.times else "-vectors" if chosen.vectors else ""
+        save(f"session-ranking{suffix}", results)
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ WEEK_BEFORE_LAST = "the week before last | vorletzte Woche | 上上周 | 先々�
         ((date(2025, 1, 1), date(2025, 12, 31)), LAST_YEAR),
         ((date(2026, 11, 2), date(2026, 11, 8)), WEEK_BEFORE_LAST),
         ((date(2026, 11, 17), TODAY), "what changed since yesterday | ce qui a changé depuis hier"),
-        ((date(2026, 11, 3),) * 2, "the fix of Nov 3 | der Fix vom 3. Nov"),
+        ((date(2026, 11, 3),) * 2, "the fix of Nov 3 | der Fix vom 3. Nov | 3rd of Nov"),
         (WEEK, SAID),
         (MAY, IN_MAY),
         (THREE_DAYS_AGO, AGO),
@@ -106,7 +106,10 @@ WEEK_BEFORE_LAST = "the week before last | vorletzte Woche | 上上周 | 先々�
         ((date(2026, 11, 15), TODAY), LAST_THREE_DAYS),
         ((date(2026, 11, 16),) * 2, MONDAY),
         ((date(2026, 5, 1), TODAY), SINCE_MAY),
-        ((date(2026, 4, 1), date(2026, 5, 1)), "before May | vor Mai | antes de mayo"),
+        ((date(2026, 4, 1), date(2026, 5, 1)), "before May | vor Mai | antes de mayo | 5月之前"),
+        ((date(2026, 4, 3), date(2026, 5, 3)), "5月3日之前 | 5月3日より前 | 5월 3일 전에"),
+        ((date(2026, 5, 3), TODAY), "2026-05-03 以来 | 5月3日以降 | 5월 3일 이후"),
+        ((date(2026, 5, 1), date(2026, 5, 31)), "5月前端的问题 | 5월 전체 목록"),
         ((date(2024, 1, 1), date(2024, 12, 31)), "the plan in 2024 | 2024年の計画"),
         ((date(2025, 12, 1), date(2025, 12, 31)), "十二月的发布"),
         ((date(2025, 12, 1), date(2025, 12, 31)), "the release of December"),
@@ -164,6 +167,9 @@ def test_every_month_has_its_name(form: str, names: str) -> None:
         "was ist hier los?",
         "Wo wird das hier gesetzt?",
         "the Deck 3 of cards",
+        "version 3 of Marc",
+        "version 3 of Jan",
+        "what Jane 3 said",
         "what Jan decided",
         "two tests of the day",
         "error 2024 in line 3",
@@ -176,7 +182,7 @@ def test_what_only_looks_like_a_date_is_none(question: str) -> None:
 
 def test_what_is_told_within_a_week_fits_less() -> None:
     at = {1: "2026-05-03T12:00:00Z", 2: "2026-05-06T12:00:00Z", 3: "2026-06-01T12:00:00Z"}
-    assert on_days("the outage of 2026-05-03", at) == {1: 1.0, 2: 0.5}
+    assert on_days((date(2026, 5, 3),) * 2, at) == {1: 1.0, 2: 0.5}
 
 
 @given(st.text(), st.dates(date(2001, 1, 1), date(2100, 1, 1)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta
 from itertools import pairwise
 
-from kinen.text import lazy_pattern, now
+from kinen.text import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,9 +120,20 @@ NUMBERS = (
 )
 IN = frozenset("in im en em de last bis в с во".split())
 """Words before a month: in lower case or at the beginning a name may be another word (may)."""
-SINCE = frozenset("since after seit nach depuis après desde после منذ بعد".split())
-UNTIL = frozenset("before until vor bis avant antes hasta até до قبل حتى".split())
-"""Words before a time that begin or end with it."""
+SINCE = frozenset(
+    "since after seit nach nachdem depuis après desde después depois após после منذ بعد بعدما"
+    " 之后 以后 之後 以後 以来 以來 以降 后 後 から 이후 이래 후 뒤 부터".split()
+)
+UNTIL = frozenset(
+    "before until vor bis bevor avant jusqu jusque antes hasta até до перед قبل حتى"
+    " 之前 以前 前 まで 이전 전 까지".split()
+)
+WHILE = frozenset(
+    "during while während pendant durant durante mientras enquanto во_время أثناء خلال"
+    " 期间 期間 の間 中 동안 중".split()
+)
+"""Words beside a time that begin with it, end with it, or are in it: before, or behind (之后)."""
+MARKERS = SINCE | UNTIL | WHILE
 BESIDE = frozenset("st nd rd th of de".split())
 """What may stand between a month and its day."""
 MONTH = timedelta(days=30)
@@ -141,31 +152,63 @@ _YEAR = lazy_pattern(r"(?<![\d-])20\d\d(?=\s*[年년])")
 _WORD = lazy_pattern(r"(?:تشرين|كانون) [^\W\d_]+|[^\W\d_]+|\d+")
 _SPACED = lazy_pattern(r"\w+")
 
+
+def is_behind(marker: str) -> bool:
+    """Whether a marker stands behind its time: in scripts without spaces, and in Korean."""
+    return marker > "\u2e00"
+
+
+def _alone(marker: str) -> str:
+    """A marker as an expression; one letter also begins other words (前端, 后台, 전체)."""
+    if len(marker) > 1:
+        return marker
+    if marker >= "\uac00":
+        return rf"(?<=\s){marker}(?=\s|$|[에의은는엔로])"
+    return rf"{marker}(?![\u3400-\u9fff])"
+
+
+BEHIND = lazy_pattern(
+    "|".join(map(_alone, sorted(filter(is_behind, MARKERS), key=len, reverse=True)))
+)
+
 Span = tuple[date, date]
 
 
 def span(question: str, today: date) -> Span | None:
-    """The first and the last day of the time that a question names; None if it names none."""
-    for before, (first, last) in _spans(question, today):
-        if before in SINCE:
-            return first, max(last, today)
-        return (first - MONTH, first) if before in UNTIL else (first, last)
+    """The first and the last day of the time that a question names; None if it has no date."""
+    for marker, days in _spans(question, today):
+        return bounded(marker, days, today)
     return None
 
 
-def on_days(question: str, at: Mapping[int, str]) -> dict[int, float]:
-    """How well the time of each fits the days that a question names, by this machine's clock.
+def has_marker(question: str) -> bool:
+    """Whether a question has a word that stands beside times, and may stand beside others."""
+    spaced = f" {' '.join(_SPACED.findall(question.lower()))} "
+    return bool(_before(spaced, " ".join(MARKERS)))
+
+
+def local_day(moment: str) -> date:
+    """The day of a moment by this machine's clock."""
+    return datetime.fromisoformat(moment).astimezone().date()
+
+
+def bounded(marker: str, days: Span, today: date) -> Span:
+    """The days, up to today if a marker says that it began then, or the month before."""
+    first, last = days
+    if marker in SINCE:
+        return first, max(last, today)
+    return (first - MONTH, first) if marker in UNTIL else days
+
+
+def on_days(days: Span, at: Mapping[int, str]) -> dict[int, float]:
+    """How well the time of each fits some days, by this machine's clock.
 
     What happened on a day is often told on the days after it.
     """
-    moment = datetime.fromtimestamp(now()).astimezone()
-    days = span(question, moment.date())
-    if not days:
-        return {}
     first, last = days
     fits = {}
     for id_, time in at.items():
-        day = datetime.fromisoformat(time).astimezone().date() if time else date.min
+        day = local_day(time) if time else date.min
         if first <= day <= last:
             fits[id_] = 1.0
         elif last < day <= last + WEEK:
@@ -178,11 +221,11 @@ def _spans(question: str, today: date) -> Iterator[tuple[str, Span]]:
     for match in _DAY.finditer(question) if "20" in question else ():
         year, month, day = (int(part or 0) for part in match.groups())
         if 1 <= month <= 12:
-            yield from _dated(question[: match.start()], year, month, day)
+            yield from _dated(_beside(question, *match.span()), year, month, day)
     for match in _SCRIPTED.finditer(question) if not question.isascii() else ():
         number = sum(CJK.find(sign) + 1 for sign in match[2]) or int(match[2])
         year, month = _past(number, int(match[1] or 0), today)
-        yield from _dated(question[: match.start()], year, month, int(match[3] or 0))
+        yield from _dated(_beside(question, *match.span()), year, month, int(match[3] or 0))
     yield from _named_months(question, today)
     low = question.lower()
     spaced = f" {' '.join(_SPACED.findall(low))} "
@@ -207,13 +250,21 @@ def _spans(question: str, today: date) -> Iterator[tuple[str, Span]]:
         yield "", (date(int(match[0]), 1, 1), date(int(match[0]), 12, 31))
 
 
-def _dated(before: str, year: int, month: int, day: int = 0) -> Iterator[tuple[str, Span]]:
-    """A month or a day of it, behind some text."""
+def _dated(marker: str, year: int, month: int, day: int = 0) -> Iterator[tuple[str, Span]]:
+    """A month or a day of it, with the word beside it."""
     first, last = _month(year, month)
     chosen = first + timedelta(days=day - 1)
     if chosen <= last:
-        words = _WORD.findall(before.lower())
-        yield words[-1] if words else "", (chosen, chosen) if day else (first, last)
+        yield marker, (chosen, chosen) if day else (first, last)
+
+
+def _beside(question: str, start: int, end: int) -> str:
+    """The marker behind a date, or the word before it."""
+    while question[end : end + 1] in tuple(" のより"):
+        end += 1
+    behind = BEHIND.match(question, end)
+    words = _WORD.findall(question[:start].lower())
+    return behind[0] if behind else words[-1] if words else ""
 
 
 def _named_months(question: str, today: date) -> Iterator[tuple[str, Span]]:
@@ -223,9 +274,10 @@ def _named_months(question: str, today: date) -> Iterator[tuple[str, Span]]:
         number = next((n for n, names in enumerate(MONTHS, 1) if _is_month(word, names)), 0)
         short = not number and word[0].isupper() and len(word) >= SHORT and start > 0
         if short:
-            begins = (n for n, names in enumerate(MONTHS, 1) if f" {word.lower()}" in f" {names}")
+            begins = (n for n, names in enumerate(MONTHS, 1) if _abbreviates(word.lower(), names))
             number = next(begins, 0)
-        if not number:
+        counted = at > 1 and words[at - 1].lower() == "of" and _is_day(words[at - 2])
+        if not number or counted:  # 3rd of May, but version 3 of Jan
             continue
         behind = [each for each in words[at + 1 : at + 5] if each.lower() not in BESIDE][:2]
         ahead = [n for n in range(max(0, at - 3), at) if words[n].lower() not in BESIDE][-1:]
@@ -249,6 +301,17 @@ def _is_day(word: str) -> bool:
 
 def _is_year(word: str) -> bool:
     return word.isdecimal() and 1900 <= int(word[:5]) < 2100
+
+
+def _abbreviates(word: str, names: str) -> bool:
+    """Whether a word is the beginning of a name: of three letters, or up to a later consonant.
+
+    At least two letters are left out (Sept, janv, févr): Marc is a name, and so is Jane.
+    """
+    whole = len(word) == SHORT or word[-1] not in "aeiou"
+    return whole and any(
+        name.startswith(word) and len(name) >= len(word) + 2 for name in names.split()
+    )
 
 
 def _is_month(word: str, names: str) -> bool:

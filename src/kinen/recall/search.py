@@ -25,7 +25,7 @@ from kinen.recall.wording import (
     run_strength,
     telling_runs,
 )
-from kinen.text import code_density, is_identifier, terms
+from kinen.text import code_density, is_identifier, iso, now, terms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -203,7 +203,14 @@ def _ranked(
         ranked = fuse.with_recency(ranked, fresh, query.recency)
         from kinen.recall import dates
 
-        ranked = fuse.with_dates(ranked, dates.on_days(query.text, at))
+        today = dates.local_day(iso(now()))
+        days = dates.span(query.text, today)
+        if not days and dates.has_marker(query.text):
+            from kinen.recall.milestones import days_of
+
+            days, note = days_of(reader, query, today)
+            notes += [note] if note else []
+        ranked = fuse.with_dates(ranked, dates.on_days(days, at)) if days else ranked
     return ranked, units.cited, tuple(notes)
 
 
