@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import io
 import json
@@ -36,7 +37,7 @@ for _name in [name for name in os.environ if name.startswith(("KINEN_", "GIT_", 
         "KINEN_TEST_POSTGRES_BIN",
     ):
         del os.environ[_name]
-os.environ["GIT_CONFIG_GLOBAL"] = os.devnull
+os.environ["GIT_CONFIG_GLOBAL"] = str(Path(__file__).with_name("gitconfig"))
 os.environ["GIT_CONFIG_NOSYSTEM"] = "1"
 os.environ["KINEN_PROGRESS"] = "off"  # how long a command takes is not what a test is about
 os.environ["KINEN_DAEMON_AUTO_START"] = "false"  # a test that wants a daemon says so
@@ -95,6 +96,7 @@ SLOW = (
 assert all((Path(__file__).parent / name).exists() for name in SLOW)
 
 
+@functools.cache
 def _listed(path: Path) -> bool:
     return path.relative_to(Path(__file__).parent).as_posix().startswith(SLOW)
 

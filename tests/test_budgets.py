@@ -100,7 +100,11 @@ def pdf(*pages: bytes) -> bytes:
 
 
 SHOWN = b"BT /F1 12 Tf 10 10 Td (needle) Tj ET\n"
-BOMB = SHOWN + b" " * 260_000_000
+
+
+def bomb() -> bytes:
+    return SHOWN + b" " * 260_000_000
+
 
 SHAPES: dict[str, tuple[str, Callable[[], str | bytes], str]] = {
     "table": ("t.md", lambda: table(5000 if LONG else 1100), "table cells (limit 200,000)"),
@@ -239,8 +243,8 @@ def test_a_limit_of_text_is_a_setting(space: Path, kinen: Callable[..., Ran]) ->
 def test_a_pdf_that_unpacks_to_a_quarter_of_a_gigabyte_ends_within_its_memory(
     space: Path, kinen: Callable[..., Ran]
 ) -> None:
-    put(space, "bomb.pdf", pdf(BOMB))
-    put(space, "second.pdf", pdf(SHOWN, BOMB, SHOWN))
+    put(space, "bomb.pdf", pdf(bomb()))
+    put(space, "second.pdf", pdf(SHOWN, bomb(), SHOWN))
     put(space, "whole.pdf", pdf(SHOWN, SHOWN))
     done = Measured(space, "index")
     print(f"pdf: {done.seconds:.1f} s of CPU, {done.megabytes:.0f} MB")

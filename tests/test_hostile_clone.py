@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sources.repositories import Repository
-from test_budgets import BOMB, SHOWN, pdf
+from test_budgets import SHOWN, bomb, pdf
 from usage import measured
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def clone(tmp_path: Path, without_agents: None) -> Callable[[dict[str, str | byt
 def test_the_limits_of_a_clone_do_not_let_one_pdf_take_more_memory(
     clone: Callable[..., Path], kinen: Callable[..., Ran]
 ) -> None:
-    root = clone({"bomb.pdf": pdf(BOMB), "whole.pdf": pdf(SHOWN), ".kinen/config.yml": LIMITS})
+    root = clone({"bomb.pdf": pdf(bomb()), "whole.pdf": pdf(SHOWN), ".kinen/config.yml": LIMITS})
     done = measured(root, "index")
     assert done.code == 0, done.out
     assert done.megabytes < 400

@@ -80,6 +80,7 @@ def repo(tmp_path: Path) -> Path:
     root = tmp_path / "repo"
     root.mkdir()
     git("init", "-q", "-b", "main", cwd=root)
+    (root / ".git/hooks").mkdir()
     git("config", "user.name", "Ada", cwd=root)
     git("config", "user.email", "ada@example.org", cwd=root)
     commit(root, "first")

@@ -34,10 +34,10 @@ COOKIES, OLD, TESTS = "src/auth/cookies.py", "src/auth/session.py", "tests/test_
 _NUMBERS = itertools.count()
 
 
-@pytest.fixture
-def repo(tmp_path: Path) -> Repository:
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Repository:
     """Three changes of a file and its test, a rename, and a note."""
-    repository = Repository(tmp_path / "repo", "--template=")
+    repository = Repository(tmp_path_factory.mktemp("built") / "repo", "--template=")
     repository.commit(
         "feat(auth): sign cookies", {OLD: LINES, TESTS: "1", "docs/auth.md": "# Auth\n"}
     )
@@ -45,6 +45,11 @@ def repo(tmp_path: Path) -> Repository:
     repository.commit("cache keys", {OLD: LINES + "3", TESTS: "3"})
     repository.rename(OLD, COOKIES, "call it cookies")
     return repository
+
+
+@pytest.fixture
+def repo(built: Repository, tmp_path: Path) -> Repository:
+    return built.copied(tmp_path / "repo")
 
 
 @pytest.fixture

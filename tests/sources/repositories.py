@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -17,7 +19,11 @@ if TYPE_CHECKING:
     Files = Mapping[Any, str | bytes | None]
 
 EPOCH = 1_700_000_000
-ALONE = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_ALLOW_PROTOCOL": "file"}
+ALONE = {
+    "GIT_CONFIG_GLOBAL": str(Path(__file__).parents[1] / "gitconfig"),
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_ALLOW_PROTOCOL": "file",
+}
 LINES = "".join(f"line {n} of it\n" for n in range(12))
 """Enough for git to know a file again after a small change."""
 
@@ -47,6 +53,13 @@ class Repository:
         assert not check or done.returncode == 0, done.stderr.decode(errors="replace")
         return done.stdout.decode("utf-8", "backslashreplace").rstrip("\n")
 
+    def copied(self, root: Path) -> Repository:
+        """The same in another folder."""
+        shutil.copytree(self.root, root, symlinks=True)
+        copy = Repository(root, "existing")
+        copy.minutes = self.minutes
+        return copy
+
     @property
     def head(self) -> str:
         return self.git("rev-parse", "HEAD")
@@ -74,8 +87,8 @@ class Repository:
         self.minutes += 1
         text = message.encode() if isinstance(message, str) else message
         options = ("--allow-empty", "--allow-empty-message", "--cleanup=verbatim", *flags)
-        self.git("commit", "-q", *options, "-F", "-", data=text, **env)
-        return self.head
+        done = self.git("-c", "core.abbrev=no", "commit", *options, "-F", "-", data=text, **env)
+        return re.findall(r" ([0-9a-f]{40,64})\] ", done)[0]
 
     def raw(self, message: bytes, when: str = f"{EPOCH} +0000") -> str:
         """A commit as git itself would not write it, on top of the head; its sha."""

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from kinen import Memory
 
 
-@pytest.fixture
-def origin(tmp_path: Path) -> Repository:
-    repo = Repository(tmp_path / "origin")
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Repository:
+    repo = Repository(tmp_path_factory.mktemp("built") / "origin")
     repo.git("config", "uploadpack.allowFilter", "true")
     repo.commit("feat(auth): one\n\ntags: login", {"src/auth/a.py": LINES, "b.py": "b"})
     repo.commit("two", {"src/auth/a.py": LINES + "more\n"})
@@ -40,6 +40,11 @@ def origin(tmp_path: Path) -> Repository:
     for n in range(12):
         repo.commit(f"number {n}", {"b.py": f"{n}", f"dir{n}/x.py": f"{n}\n"})
     return repo
+
+
+@pytest.fixture
+def origin(built: Repository, tmp_path: Path) -> Repository:
+    return built.copied(tmp_path / "origin")
 
 
 def gone(origin: Repository) -> None:

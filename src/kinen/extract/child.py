@@ -7,17 +7,19 @@ other; of a PDF it sends each page at once, so that the pages before a failure a
 
 from __future__ import annotations
 
-import contextlib
-import json
-import subprocess
 import sys
-import threading
-from typing import IO, Any
 
 from kinen.errors import Unreadable
-from kinen.extract.code import Symbol
-from kinen.model.documents import Extract
+from kinen.model.late import Any, contextlib, json
 from kinen.text import budget
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import subprocess
+    from typing import IO
+
+    from kinen.extract.code import Symbol
+    from kinen.model.documents import Extract
 
 SECONDS = 10
 MEMORY_MB = 400
@@ -80,6 +82,9 @@ class Reader:
 
     def _ask(self, form: str, option: str, data: bytes) -> tuple[list[dict[str, Any]], str]:
         """The messages of the child about a file, and why there are no more if it failed."""
+        import subprocess
+        import threading
+
         if self._process is None or self._process.poll() is not None:
             self.close()
             self._turns = 0

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import ast
 import importlib
-import inspect
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from kinen.errors import Unreadable
 from kinen.extract.decode import decode
 from kinen.extract.languages import LANGUAGES, LARGEST, PYTHON, Language
+from kinen.model.late import Any
 from kinen.model.tuples import NamedTuple
 
 SYMBOLS = 2_000
@@ -99,7 +98,6 @@ def _python_symbol(
     method: bool,
     lines: Sequence[str],
 ) -> Symbol:
-    docstring = ast.get_docstring(node, clean=False) or ""
     first = min([node.lineno, *(part.lineno for part in node.decorator_list)])
     body = node.body[0].lineno
     header = " ".join(line.strip() for line in lines[node.lineno - 1 : max(node.lineno, body - 1)])
@@ -117,7 +115,7 @@ def _python_symbol(
         name,
         kind,
         header.rstrip(": ")[:SIGNATURE],
-        inspect.cleandoc(docstring)[:DOC],
+        (ast.get_docstring(node) or "")[:DOC],
         _comment_start(lines, first, PYTHON.comments),
         node.lineno,
         last,
