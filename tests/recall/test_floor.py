@@ -12,12 +12,14 @@ from kinen import Memory
 from kinen.model.records import Chunk, Hit, Hits, Query, Record, Vote
 from kinen.recall.floor import (
     CLOSE,
+    FAIR,
     LEAST_CHUNKS,
     STRONG,
     Yardstick,
     is_known,
     strength,
     unknown_note,
+    with_chances,
     without_weak,
 )
 
@@ -55,6 +57,33 @@ def test_in_a_small_space_a_word_or_a_close_hit_is_enough(
     assert is_known({**counts, "tea": 1}, near(0.0), chunks)
     assert is_known(counts, close, chunks)
     assert not is_known({"flibbertigibbet": 0}, near(0.0), chunks)
+
+
+@pytest.mark.parametrize(
+    ("text", "strong"),
+    [
+        ("The server keeps the sessions of all who are signed in.", True),
+        ("def keep(session): return sessions.add(session)", True),
+        ("Der Server behält die Sitzungen von allen, die angemeldet sind.", False),
+        ("サーバーはログインしている全員のセッションを保持します。", False),
+        ("يحتفظ الخادم بجلسات كل من سجّل الدخول.", False),
+    ],
+)
+def test_words_that_lead_are_strong_in_english_only(text: str, strong: bool) -> None:
+    scores = (0.9, 0.6)
+    hits = tuple(
+        Hit(
+            Record(f"note:{n}.md", "note", "a"),
+            Chunk(f"note:{n}.md", 0, text),
+            score,
+            (Vote("fulltext", n + 1, score, score),),
+            strength=CLOSE,
+        )
+        for n, score in enumerate(scores)
+    )
+    first, second = with_chances(Hits(hits, Query("sessions"), "fulltext"), 10_000)
+    assert (first.strength >= STRONG) is strong
+    assert first.strength >= FAIR > second.strength >= CLOSE
 
 
 @given(st.lists(st.integers(0, 100)))

@@ -62,6 +62,10 @@ ODDS = {
 """The log odds that a hit answers, by mode: a constant, and the weights of its score, of its lead
 over the best other one, of 1 / its place, of its cosine and of its rivals. Learned from 24 sets
 (0019)."""
+ODDS_ELSEWHERE = (-3.53, 2.55, 5.19, 0.99, 0.0, 0.0)
+"""The same of full text for a hit in another language than English: a lead says less there."""
+HEAD = 400
+"""Characters of a hit by which its language is told."""
 RIVAL = 0.05
 """How much less another hit may score to be as likely the answer."""
 MOST_RIVALS = 5
@@ -297,8 +301,10 @@ def with_chances(hits: Hits, chunks: int, weight: float = 0.0) -> Hits:
         rivals = sum(other > score - RIVAL for other in scores) - 1
         rivals_share = min(1.0, rivals / MOST_RIVALS)
         values = (1.0, score, lead, 1 / (1 + place), cosine, rivals_share)
-        chance = 1 / (1 + exp(-sum(map(float.__mul__, odds, values))))
+        chance = _chance(odds, values)
         least, fair, strong, most = CHANCES
+        if chance >= fair and not compared and _is_elsewhere(hit.chunk.text[:HEAD]):
+            chance = _chance(ODDS_ELSEWHERE, values)
         if chance < fair:
             likely = CLOSE + (FAIR - CLOSE) * (chance - least) / (fair - least)
         elif chance < strong:
@@ -308,6 +314,15 @@ def with_chances(hits: Hits, chunks: int, weight: float = 0.0) -> Hits:
         strength = round(hit.strength + (likely - hit.strength) * index_size(chunks))
         rated.append(hit if hit.strength < CLOSE else hit._replace(strength=strength))
     return Hits(tuple(rated), hits.query, hits.mode, hits.notes)
+
+
+def _chance(odds: Sequence[float], values: Sequence[float]) -> float:
+    return 1 / (1 + exp(-sum(map(float.__mul__, odds, values))))
+
+
+def _is_elsewhere(text: str) -> bool:
+    """Is a text in another language than English, by its function words or its script?"""
+    return english(text) < 0 or is_scripted(text)
 
 
 def _closeness(votes: Iterable[Vote]) -> float:
