@@ -133,8 +133,8 @@ MOST_VAGUE_PERCENT = 0.22
 MOST_PACKED_ASSIGNMENTS = 0
 MOST_LOOSE_MODULES = 7
 MOST_FILES = 467
-MOST_LINES = 103_217
-MOST_CHANGES_OF_MODULE = {"cold-search": 268, "hook-event": 85}
+MOST_LINES = 103_240
+MOST_CHANGES_OF_MODULE = {"cold-search": 269, "hook-event": 85}
 DEEPEST_CLASS = 2
 """Of the errors, which are drawn as a tree in errors.py, one more: base, family, member."""
 

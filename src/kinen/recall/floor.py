@@ -10,7 +10,7 @@ from math import exp, log
 
 from kinen.model.records import Hits
 from kinen.recall.fuse import index_size
-from kinen.recall.wording import english, informative
+from kinen.recall.wording import english, english_words, informative
 from kinen.text import pairs, terms, words
 
 TYPE_CHECKING = False
@@ -322,7 +322,9 @@ def _chance(odds: Sequence[float], values: Sequence[float]) -> float:
 
 def _is_elsewhere(text: str) -> bool:
     """Is a text in another language than English, by its function words or its script?"""
-    return english(text) < 0 or is_scripted(text)
+    # Without `words`: a cold search loads no `re` for a dash in a note.
+    every = {word.strip("-–—.,:;!?()[]\"'*_`“”„").lower() for word in text.split()}
+    return is_scripted(text) or english_words(every) < 0
 
 
 def _closeness(votes: Iterable[Vote]) -> float:

@@ -149,7 +149,11 @@ def informative(question: str) -> tuple[str, ...]:
 
 def english(question: str) -> int:
     """How many more function words a question has of English than of other languages."""
-    every = {word.lower() for word in words(question)}.union(terms(question))
+    return english_words({word.lower() for word in words(question)}.union(terms(question)))
+
+
+def english_words(every: set[str]) -> int:
+    """How many more of some words are function words of English than of other languages."""
     return len(every & STOP_WORDS - FUNCTION) - len(every & FUNCTION - STOP_WORDS)
 
 
