@@ -91,8 +91,8 @@ def beir(folder: Path) -> tuple[dict[str, dict[str, str]], list[Question]]:
 
 
 @contextlib.contextmanager
-def indexed(files: dict[str, str]) -> Iterator[Memory]:
-    """A space with these files, indexed with vectors."""
+def indexed(files: dict[str, str], *, embed: bool = True) -> Iterator[Memory]:
+    """A space with these files, indexed with vectors, unless these are not needed."""
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
         for path, text in files.items():
@@ -101,7 +101,7 @@ def indexed(files: dict[str, str]) -> Iterator[Memory]:
             full.write_text(text)
         (root / "space" / ".kinen").mkdir()
         with Memory.open(root / "space", home=root / "home") as memory:
-            memory.sync(progress=progress)
+            memory.sync(progress=progress, embed=embed)
             yield memory
 
 

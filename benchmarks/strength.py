@@ -1,6 +1,6 @@
 """How often a hit that is called strong, fair or weak answers the question.
 
-    python benchmarks/strength.py --data DIR [--help-pages DIR] [--sets NAME …]
+    python benchmarks/strength.py --data DIR [--help-pages DIR] [--sets NAME …] [--modes MODE …]
 
 The labelled sets of `floor.py` and, with --help-pages, the documentation of `languages.py` in ten
 languages, each asked by heading and by the English heading. Only hits above the floor count, each
@@ -10,6 +10,7 @@ curve is that of hybrid search: hits by the chance that their strength stands fo
 
 from __future__ import annotations
 
+import functools
 import random
 from argparse import ArgumentParser
 from collections import defaultdict
@@ -25,12 +26,13 @@ from quality import Question, indexed
 from record import save
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 QUESTIONS = 200
 """Of each space."""
 WORDS = ("strong", "fair", "weak")
 MODES = ("hybrid", "semantic", "fulltext")
+GROUPS = ("English", "other languages", "from English", "all")
 
 
 def spaces(data: Path, pages: Path | None) -> Iterator[floor.LabelledSpace]:
@@ -44,13 +46,13 @@ def spaces(data: Path, pages: Path | None) -> Iterator[floor.LabelledSpace]:
             yield floor.LabelledSpace(f"{kind} {language}", files, questions)
 
 
-def measured(space: floor.LabelledSpace) -> dict[tuple[str, str], list[bool]]:
+def measured(space: floor.LabelledSpace, modes: Sequence[str]) -> dict[tuple[str, str], list[bool]]:
     """Whether hits answered, by mode and what their strength is called."""
     answered: dict[tuple[str, str], list[bool]] = defaultdict(list)
     chosen = random.Random(1).sample(space.questions, min(QUESTIONS, len(space.questions)))
-    with indexed(space.files) as memory:
+    with indexed(space.files, embed=any(mode != "fulltext" for mode in modes)) as memory:
         for question in chosen:
-            for mode in MODES:
+            for mode in modes:
                 query = Query(question.text, mode=mode, floor=True, once=True)
                 for hit in found(memory, query):
                     right = hit.record.path in question.gold
@@ -84,6 +86,7 @@ def main() -> None:
     parser.add_argument("--help-pages", type=Path, help="documentation, a folder a language")
     parser.add_argument("--no-save", action="store_true", help="print only")
     parser.add_argument("--sets", nargs="+", help="names of sets; all of them")
+    parser.add_argument("--modes", nargs="+", choices=MODES, default=MODES)
     options = parser.parse_args()
     totals: dict[str, dict[tuple[str, str], list[bool]]] = {}
     every = [
@@ -92,7 +95,9 @@ def main() -> None:
         if not options.sets or space.name in options.sets
     ]
     with ProcessPoolExecutor() as pool:
-        for space, answered in zip(every, pool.map(measured, every), strict=True):
+        for space, answered in zip(
+            every, pool.map(functools.partial(measured, modes=options.modes), every), strict=True
+        ):
             kind = "other languages" if space.name.startswith("same") else "from English"
             kind = "English" if space.name in (*floor.SETS, "same en") else kind
             for name in (space.name, kind, "all"):
@@ -101,7 +106,7 @@ def main() -> None:
                     rows[key] += answers
     results: dict[str, Any] = {}
     for name, rows in totals.items():
-        for mode in MODES:
+        for mode in options.modes:
             cells = {word: rows[mode, word] for word in WORDS}
             shares = {
                 word: (round(sum(answers) / max(1, len(answers)), 3), len(answers))
@@ -112,11 +117,11 @@ def main() -> None:
             print(
                 "  ".join(f"{word} {share:4.0%} of {n:>4}" for word, (share, n) in shares.items())
             )
-    for name in ("English", "other languages", "from English", "all"):
+    for name in GROUPS if "hybrid" in options.modes else ():
         results.setdefault(name, {})["curve"] = tenths = curve(totals.get(name, {}))
         print(name, *(f"{key}: {share:.0%} of {n}" for key, (share, n) in tenths.items()), sep="  ")
     if not options.no_save:
-        save("strength", results)
+        save("strength" if options.modes == MODES else "strength-part", results)
 
 
 if __name__ == "__main__":
