@@ -271,3 +271,22 @@ def test_a_handoff_has_a_choice_and_a_lesson_once(kinen: Runner, space: Path) ->
     assert decided.startswith("- Which cache should the catalogue use? Valkey with a TTL")
     assert decided.count("Valkey") == 1
     assert text.count("rounded twice") == 1
+
+
+def test_a_lesson_that_is_cut_leaves_the_outcome_whole(kinen: Runner, space: Path) -> None:
+    fixed = (
+        "**Fetch the blocking order on 409** (line ~425): In the catch block of `handleSubmit`,"
+        ' when the error indicates "already exists", fetches the ID of the blocking order via'
+        " `api.getOrderForCustomer()` so the delete button becomes available even if"
+        " `loadExistingOrder` didn't fire."
+    )
+    imported(
+        kinen,
+        space,
+        ("user", "The order page has no delete button after a conflict, please fix it."),
+        ("assistant", f"All checks pass.\n\n1. **Button**: it is shown in config.\n2. {fixed}"),
+    )
+    kinen("consolidate")
+    text = kinen("handoff").out
+    assert "via…" in text.partition("## Learned\n")[2]
+    assert "didn't fire" in text

@@ -472,7 +472,8 @@ def handoff_text(report: Report) -> str:
     where = where or report.branch
     state = [f"{report.space}{f', {where}' if where else ''}", *_changed(report)]
     decided = [*_sourced(report.decisions)]
-    points = [point.text for point in (*report.decisions, *report.lessons)]
+    lines = (excerpt(one_line(point.text), LINE) for point in (*report.decisions, *report.lessons))
+    points = [line for line in lines if not line.endswith("…")]  # an outcome may have all of it
     # What is next is signed if an older session left it.
     left = (point for session in report.sessions for point in session.next)
     points += [point for point in left if any(each.startswith(point) for each in report.next)]

@@ -56,7 +56,6 @@ SENTENCE = 400
 TITLE = 80
 ALIKE = 3
 """Letters that all forms of a word have in common."""
-
 _CLAUSE = lazy_pattern(r"[,;:!?\n，。、；：！？؟،]+|\.(?=\s|$)")
 _AHEAD = lazy_pattern(
     "(?i)(?<!\\w)(?:"
