@@ -278,11 +278,11 @@ NUMBERS = itertools.count()
 def odd_events(draw: st.DrawFn) -> dict[str, Any]:
     """An event with the word `kettle` where its content is, and anything everywhere else."""
     message: dict[str, Any] = draw(st.dictionaries(st.sampled_from(FIELDS), odd, max_size=6))
-    text = f"{draw(texts)} {MARK} {draw(texts)}"
+    text = f"{MARK} {draw(texts)} {MARK} {draw(texts)}"  # behind `ACCESSKEY=` it would be masked
     name = draw(st.sampled_from([*claude_code.READERS, "PostCompact"]))
     message["hook_event_name"] = name
     if name == "UserPromptSubmit":
-        message["prompt"] = f"{MARK} {text}"
+        message["prompt"] = text
     elif name in ("Stop", "SubagentStop"):
         message["last_assistant_message"] = text
     elif name == "PostCompact":
