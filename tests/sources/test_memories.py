@@ -253,13 +253,16 @@ def test_a_checkpoint_has_the_state_of_git(memories: Memories, space: Path) -> N
     assert saved.files == names
 
 
-def test_at_most_thirty_files_are_named_in_the_order_of_javascript(space: Path) -> None:
+def test_a_checkpoint_names_at_most_thirty_files_in_the_order_of_javascript(
+    space: Path, memories: Memories
+) -> None:
     git(space, "init", "-q", "-b", "main")
     for name in ("\uffee", "🐟", "Z", "a", *(f"b{n:02}" for n in range(40))):
         (space / name).write_text("x")
     branch, commit, names = git_state(str(space))
     assert (branch, commit) == ("main", "")
-    assert names == ("Z", "a", *(f"b{n:02}" for n in range(28)))
+    assert names == ("Z", "a", *(f"b{n:02}" for n in range(40)), "🐟", "\uffee")
+    assert memories.save("Boils.", now=NOW)[0].files == names[:30]
     for n in range(40):
         (space / f"b{n:02}").unlink()
     assert git_state(str(space))[2] == ("Z", "a", "🐟", "\uffee")
