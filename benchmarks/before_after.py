@@ -1,11 +1,12 @@
 """This tree beside an earlier commit, in turns within one run.
 
     python benchmarks/before_after.py COMMIT [--documents 2500] [--times 31] [--sessions DIR]
-        [--notes DIR]
+        [--notes DIR] [--instructions]
 
 Both run from their sources with the same interpreter and packages, over the same notes, each with a
 home of its own. The ratio of a row is this tree's median to the earlier one's, in CPU time.
---sessions imports transcripts, --notes indexes a folder with vectors.
+--sessions imports transcripts, --notes indexes a folder with vectors. With --instructions it is
+what `perf stat` counts, which does not depend on how fast the machine is just then.
 """
 
 from __future__ import annotations
@@ -117,40 +118,59 @@ def rows(version: Version) -> dict[str, Callable[[], object]]:
     }
 
 
-def alternated(calls: dict[str, Callable[[], object]], times: int) -> dict[str, list[float]]:
-    """The CPU seconds of the processes of each call, made in turn."""
+def alternated(
+    calls: dict[str, Callable[[], object]], times: int, spent: Callable[[], float]
+) -> dict[str, list[float]]:
+    """What the processes of each call take, made in turn."""
     used: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(times):
         for name, call in calls.items():
-            began = _spent()
+            began = spent()
             call()
-            used[name].append(_spent() - began)
+            used[name].append(spent() - began)
     return used
 
 
-def _spent() -> float:
-    """The CPU seconds of all processes that have ended."""
+def milliseconds() -> float:
+    """The CPU time of all processes that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+    return 1000 * (usage.ru_utime + usage.ru_stime)
+
+
+def counted(program: str, counts: Path) -> str:
+    """A command that appends how many instructions a program took, its children included."""
+    path = counts.with_name("counted")
+    event = f"perf stat -x, -e instructions:u --append -o {counts}"
+    path.write_text(f'#!/bin/sh\nexec {event} -- {program} "$@"\n')
+    path.chmod(0o755)
+    return str(path)
+
+
+def millions(counts: Path) -> float:
+    """All instructions so far, in millions."""
+    lines = (line.split(",") for line in counts.read_text().splitlines() if "instructions" in line)
+    return sum(int(line[0]) for line in lines) / 1e6
 
 
 def compare(
-    before: dict[str, Callable[[], object]], after: dict[str, Callable[[], object]], times: int
+    before: dict[str, Callable[[], object]],
+    after: dict[str, Callable[[], object]],
+    times: int,
+    spent: Callable[[], float],
 ) -> dict[str, Any]:
-    """The medians of each row, in milliseconds, and their ratio."""
+    """The medians of each row, and their ratio."""
     table = {}
     for name, call in before.items():
         call(), after[name]()
-        used = alternated({"before": call, "after": after[name]}, times)
+        used = alternated({"before": call, "after": after[name]}, times, spent)
         medians = {side: statistics.median(used[side]) for side in used}
         ratio = medians["after"] / medians["before"]
         table[name] = {
-            **{side: round(1000 * seconds, 1) for side, seconds in medians.items()},
+            **{side: round(median, 1) for side, median in medians.items()},
             "ratio": round(ratio, 3),
         }
         print(
-            f"{name:<52} {1000 * medians['before']:8.1f} {1000 * medians['after']:8.1f} "
-            f"{ratio:6.2f}",
+            f"{name:<52} {medians['before']:8.1f} {medians['after']:8.1f} {ratio:6.2f}",
             flush=True,
         )
     return table
@@ -164,21 +184,28 @@ def main() -> None:
     parser.add_argument("--sessions", type=Path, help="a folder with transcripts to import")
     parser.add_argument("--notes", type=Path, help="a folder of notes to index with vectors")
     parser.add_argument("--only", default="", help="rows whose name has this text")
+    parser.add_argument("--instructions", action="store_true", help="count them, with perf")
     words = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         space = build_space(root, words.documents, 8, 90)
         program = launcher(root)
+        unit, spent = "milliseconds", milliseconds
+        if words.instructions:
+            counts = root / "counts"
+            unit, spent = "millions of instructions", partial(millions, counts)
+            program = counted(program, counts)
         before = Version(extracted(words.commit, root / "before"), root / "b", program, space)
         after = Version(TREE / "src", root / "a", program, space)
         for version in (before, after):
             version.run("index", "--no-embed")
             version.check()
-        print(f"{'milliseconds':<52} {'before':>8} {'after':>8}  ratio")
+        print(f"{unit:<52} {'before':>8} {'after':>8}  ratio")
         earlier = {name: call for name, call in rows(before).items() if words.only in name}
-        table = compare(earlier, rows(after), words.times)
+        table = compare(earlier, rows(after), words.times, spent)
         if not words.only:
-            table |= compare({"index, all": before.index}, {"index, all": after.index}, INDEXED)
+            indexed = ({"index, all": before.index}, {"index, all": after.index})
+            table |= compare(*indexed, INDEXED, spent)
         taken: list[tuple[str, str, Path | None]] = [
             ("import and index of sessions", "take_in", words.sessions),
             ("index of notes with vectors", "embed", words.notes),
@@ -188,8 +215,8 @@ def main() -> None:
                 calls = [
                     partial(getattr(each, method), source.resolve()) for each in (before, after)
                 ]
-                table |= compare({name: calls[0]}, {name: calls[1]}, INDEXED)
-    results = {"before": words.commit, "documents": words.documents, "rows": table}
+                table |= compare({name: calls[0]}, {name: calls[1]}, INDEXED, spent)
+    results = {"before": words.commit, "documents": words.documents, "unit": unit, "rows": table}
     if not words.only:
         save(f"before-after-{words.commit[:7]}", results)
 
