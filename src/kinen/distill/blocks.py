@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
 
@@ -21,10 +21,8 @@ WRAPPED = 50
 SPACES = 4
 """Spaces that a line of prose of that length has at least."""
 
-_COLUMNS = lazy_pattern(r"\S {3,}\S|\t")
 _QUOTED = lazy_pattern(r"(?:\s{0,3}>)+ ?")
 _FENCE = lazy_pattern(r"\s*(`{3,}|~{3,})")
-_BULLET = lazy_pattern(r"[-*+•]\s+(?=\S)")
 _NUMBERED = lazy_pattern(r"\d{1,3}[.)]\s+\S")
 _HEADING = lazy_pattern(r"#{1,6}\s+\S|\[![\w-]+\]|tags: |\*\*[^*]+\*\*:?$|[^|.`]{3,60}:$")
 """Also a callout's name, what frontmatter says, and a line that only leads in to others."""
@@ -35,11 +33,13 @@ _LABEL = lazy_pattern(
     re.VERBOSE,
 )
 _END = lazy_pattern(
-    r"""`[^`]{0,80}`
-    |(?<![.!?…؟])([.!?…؟]+["'”’»)\]*_]*)\s+(?=([^\s,;)]))
-    |([。！？]+[」』”]*)\s*(?=\S)""",
+    r"""[`.!?…؟。！？](?:
+    (?<=`)[^`]{0,80}`
+    |(?<![`.!?])(?<![…؟])([。！？]*[」』”]*)\s*(?=\S)
+    |(?<!`)(?<![.!?].)(?<![…؟].)([.!?…؟]*["'”’»)\]*_]*)\s+(?=([^\s,;)])))""",
     re.VERBOSE,
 )
+"""It begins with its first sign, which `re` looks for ten times faster than for what is around."""
 _ABBREVIATED = lazy_pattern(
     r"""(?:\b(?:e\.g|i\.e|etc|vs|cf|al|approx|mrs?|ms|dr|prof|st|jr|inc|ltd|resp|incl)
     |(?<![^\W_])(?-i:[A-Z])|^\W{0,3}\d{1,3})\.$""",
@@ -115,20 +115,21 @@ def unwrapped(text: str) -> str:
     return "\n".join(lines)
 
 
-def sentences(text: str) -> list[Span]:
+@lru_cache(1 << 10)
+def sentences(text: str) -> Sequence[Span]:
     """Where each sentence begins and ends; file names, versions and abbreviations end none."""
     spans = []
     start = 0
     for mark in _END.finditer(text):
-        if mark[3] or (mark[1] and _ends(text, mark)):
-            spans.append((start, mark.end(1 if mark[1] else 3)))
+        if mark[1] is not None or (mark[3] and _ends(text, mark)):
+            spans.append((start, mark.end(2 if mark[3] else 1)))
             start = mark.end()
     return [*spans, (start, len(text))] if start < len(text) else spans
 
 
 def stems(text: str) -> list[str]:
     """What the words of a text have in common with others: no endings, parts of identifiers too."""
-    return list(chain.from_iterable(map(_stems, words(text))))
+    return list(chain.from_iterable(map(word_stems, words(text))))
 
 
 @lru_cache(1 << 9)
@@ -167,11 +168,16 @@ def _gathered(text: str) -> Iterator[tuple[str, str]]:
             yield "code", line
         elif bare:
             item = (bool(open_) and item) or begun == "item"
-            bullet = None if open_ else _BULLET.match(bare)
-            open_.append(" ".join(bare[bullet.end() if bullet else 0 :].split()))
+            rest = bare[1:] if _is_item(bare) and not open_ else bare
+            open_.append(" ".join(rest.split()))
         last = line
     if open_:
         yield "prose", " ".join(open_)
+
+
+def _is_item(bare: str) -> bool:
+    """Does a line begin with the mark of an item, and any space behind it?"""
+    return bare[:1] in "-*+•" and bare[1:2].isspace()
 
 
 def _kind(bare: str) -> str:
@@ -180,7 +186,7 @@ def _kind(bare: str) -> str:
         return "row"
     if _HEADING.match(bare):
         return "heading"
-    if _BULLET.match(bare) or _NUMBERED.match(bare):
+    if _is_item(bare) or _NUMBERED.match(bare):
         return "item"
     return "turn" if _LABEL.match(bare) else ""
 
@@ -197,7 +203,8 @@ def _continues(last: str, line: str, begun: str, item: bool) -> bool:
 def _is_prose(line: str) -> bool:
     """Is a line long enough to be broken by a margin, and neither a path nor in columns?"""
     bare = line.strip()
-    return len(line) >= WRAPPED and bare.count(" ") >= SPACES and not _COLUMNS.search(bare)
+    in_columns = "   " in bare or "\t" in bare
+    return len(line) >= WRAPPED and bare.count(" ") >= SPACES and not in_columns
 
 
 @lru_cache(1 << 12)
@@ -213,7 +220,7 @@ def _block(kind: str, text: str, largest: int) -> Block:
     return Block(text, kind, cut, label.end() if label and label.end() < cut[0][1] else 0)
 
 
-def _windows(text: str, spans: list[Span], largest: int) -> Iterator[Span]:
+def _windows(text: str, spans: Sequence[Span], largest: int) -> Iterator[Span]:
     """The spans, those that weigh too much cut into windows."""
     for start, end in spans:
         at = start
@@ -229,17 +236,17 @@ def _windows(text: str, spans: list[Span], largest: int) -> Iterator[Span]:
 
 def _ends(text: str, mark: re.Match[str]) -> bool:
     """Does a full stop end a sentence, or only an abbreviation, an initial, a number?"""
-    if mark[2].islower():
+    if mark[3].islower():
         return False
-    before = text[max(0, mark.start() - 12) : mark.start() + 1]
-    if mark[1][0] != ".":
+    if mark[0][0] != ".":
         return True
-    return not (_ABBREVIATED.search(before) or (mark[2].isdigit() and _COUNTED.search(before)))
+    before = text[max(0, mark.start() - 12) : mark.start() + 1]
+    return not (_ABBREVIATED.search(before) or (mark[3].isdigit() and _COUNTED.search(before)))
 
 
 @lru_cache(1 << 15)
-def _stems(word: str) -> tuple[str, ...]:
-    """Scripts without spaces in pairs of letters, since their words are not marked."""
+def word_stems(word: str) -> tuple[str, ...]:
+    """The `stems` of one word; of scripts without spaces pairs of letters, which mark no words."""
     if word.islower() and word.isascii() and word.isalpha():  # most words
         return () if word in STOP_WORDS else (_stem(word),)
     found = pairs(word)

@@ -57,6 +57,7 @@ class Unit(NamedTuple):
 
     loss: float
     members: tuple[int, ...]
+    weight: int
     late: bool = False
     """Whether the loss for repetition is included already."""
 
@@ -184,7 +185,7 @@ def _units(read: Read, rows: Sequence[dict[str, float]]) -> list[Unit]:
     scores = [*map(score, rows)]
     places: dict[Place, list[int]] = {}
     for n, piece in enumerate(read.pieces):
-        places.setdefault((piece.passage, piece.block), []).append(n)
+        places.setdefault(piece[:2], []).append(n)
     units: list[tuple[float, tuple[int, ...]]] = []
     for members in places.values():
         order = sorted(members, key=lambda n: (-scores[n], n))
@@ -203,8 +204,9 @@ def _units(read: Read, rows: Sequence[dict[str, float]]) -> list[Unit]:
     for loss, chosen in sorted(units):
         passage = read.pieces[chosen[0]].passage
         rate = SPREAD_OUTPUT if read.passages[passage].output else SPREAD
-        spread.append(Unit(loss + rate * log(max(1.0, before[passage] / FREE)), chosen))
-        before[passage] += sum(read.pieces[n].weight for n in chosen)
+        weight_ = sum(read.pieces[n].weight for n in chosen)
+        spread.append(Unit(loss + rate * log(max(1.0, before[passage] / FREE)), chosen, weight_))
+        before[passage] += weight_
     return spread
 
 
@@ -223,32 +225,33 @@ def _chosen(
     heapify(heap)
     while heap and room > QUARTERS and heap[0].loss < inf:
         unit = heappop(heap)
-        some = [read.pieces[n] for n in unit.members]
-        ref = read.passages[some[0].passage].ref
-        have = chosen.get(some[0][:2], set())
-        if have.issuperset(piece.n for piece in some):
-            continue
+        first = read.pieces[unit.members[0]]
+        ref = read.passages[first.passage].ref
+        have = chosen.get(first[:2], set())
         head = 0 if ref in cited else costs[ref]
-        cost = head + sum(piece.weight for piece in some)  # at least, if nothing beside is chosen
+        cost = head + unit.weight  # at least, if nothing beside is chosen
         if have or cost <= room:
-            cost = head + _cost(read.block(some[0]), have, some)
+            some = [read.pieces[n] for n in unit.members]
+            if have.issuperset(piece.n for piece in some):
+                continue
+            cost = head + _cost(read.block(first), have, some)
         if cost > room:
-            for place, n in enumerate(unit.members if len(some) > 1 else ()):
+            for place, n in enumerate(unit.members if len(unit.members) > 1 else ()):
                 # half of the block does not fit: try its pieces
-                heappush(heap, Unit(unit.loss + REST * place, (n,)))
+                heappush(heap, Unit(unit.loss + REST * place, (n,), read.pieces[n].weight))
             continue
         own = _stems(read, unit.members)
         alike = 0.0 if unit.late else _likeness(unit.members[0], own, recent, vectors)
         if alike > ALIKE:
             lost = REPEATED * (alike - ALIKE) / (1 - ALIKE)
-            heappush(heap, Unit(unit.loss + lost, unit.members, late=True))
+            heappush(heap, Unit(unit.loss + lost, unit.members, unit.weight, late=True))
             continue
-        chosen[some[0][:2]] = have | {piece.n for piece in some}
+        chosen[first[:2]] = have | {piece.n for piece in some}
         cited.add(ref)
         recent = [*recent[1 - REMEMBERED :], (unit.members[0], own)]
         room -= cost
         for n in _led(read, unit.members):
-            heappush(heap, Unit(unit.loss, (n,)))
+            heappush(heap, Unit(unit.loss, (n,), read.pieces[n].weight))
     return chosen
 
 

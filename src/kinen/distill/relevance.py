@@ -87,7 +87,8 @@ _CAUSE = (
     "|which (?:broke|left|made|means?|meant)"
 )
 _CUES = (
-    # pattern of a question in small letters, pattern of a line that answers it
+    # pattern of a question in small letters, pattern of a line that answers it: in small letters,
+    # too, which `re` takes half the time for, or `(?i)`
     (WHEN.pattern, _TIME),
     (rf"\bhow (?:many|much|long|large|big|often|fast|far)\b|\b(?:{_AMOUNT})\b", r"\d"),
     (
@@ -96,10 +97,10 @@ _CUES = (
     ),
     (r"\b(?:pull requests?|prs?|issues?|tickets?)\b", r"/(?:pull|issues)/\d|(?<!\w)#\d"),
     (r"\b(?:file|script|path|module|folder|lines?)\b", r"[\w~-][./]\w"),
-    (r"\bwhere\b", r"[\w~-][./]\w|\b(?:at|from|in|near|to) (?-i:[A-Z])"),
+    (r"\bwhere\b", r"(?i)[\w~-][./]\w|\b(?:at|from|in|near|to) (?-i:[A-Z])"),
     (
         r"\b(?:function|method|class|constant|variable|helper|rename\w*|called|name)\b",
-        r"(?-i:[a-z][A-Z])|\w_\w|\w\(\)|`",
+        r"(?i)(?-i:[a-z][A-Z])|\w_\w|\w\(\)|`",
     ),
     (
         r"\bwhy\b|\b(?:cause|reason|wrong|broke\w*)\b",
@@ -123,7 +124,7 @@ _CUES = (
     ),
     (r"\b(?:did\b.{0,60}\boffer|offered|suggest\w*|propos\w*|recommend\w*)\b", OFFER.pattern),
 )
-CUES = [(lazy_pattern(question), lazy_pattern(line, re.IGNORECASE)) for question, line in _CUES]
+CUES = [(lazy_pattern(question), lazy_pattern(line)) for question, line in _CUES]
 _TELLING = lazy_pattern(
     r"(?i)\b(?:decid\w+|decisions?|chose\w*|reject\w+|next|todo|remain\w*|blocked|errors?|fail\w*"
     r"|root cause|fix(?:ed)?|impact)\b"
@@ -195,6 +196,11 @@ def signals(question: str, read: Read) -> list[dict[str, float]]:
         covers = _shared_rarity(features.terms, own) / whole
         heading = block.kind == "heading"
         covering[piece[:2]] = max(covers, covering.get(piece[:2], 0.0))
+        # Of an example or a form, and of a few words, only what the question names is worth a look.
+        little = block.kind == "fenced" or (features.terms and (heading or len(own) < LITTLE))
+        if little and not (covers or names):
+            rows.append({"idle": True})
+            continue
         row = {
             **placed[piece.passage],
             "speaker": not features.speakers.isdisjoint(lead),
@@ -212,10 +218,6 @@ def signals(question: str, read: Read) -> list[dict[str, float]]:
         if not features.terms:
             row["telling"] = bool(_TELLING.search(piece.text))
             row["opening"] = (piece.block == 0) + heading
-        elif not (covers or names) and (heading or len(own) < LITTLE):
-            row["idle"] = True
-        if block.kind == "fenced" and not (covers or names):
-            row["idle"] = True  # an example or a form, unless the question names what is in it
         rows.append(row)
     for piece, row in zip(read.pieces, rows, strict=True):
         row["covering"] = covering[piece[:2]]
@@ -232,7 +234,8 @@ def _shared_rarity(terms: dict[str, float], own: Set[str]) -> float:
 @lru_cache(1 << 12)
 def _cued(cues: tuple[re.Pattern[str], ...], text: str) -> int:
     """How many of the cues of a question a piece has; a recall reads it several times."""
-    return sum(bool(cue.search(text)) for cue in cues)
+    small = text.lower()
+    return sum(bool(cue.search(text if "(?i)" in cue.pattern else small)) for cue in cues)
 
 
 @lru_cache(1 << 12)

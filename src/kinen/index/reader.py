@@ -132,7 +132,7 @@ class Reader:
         among = f"SELECT c.id{_FROM}{where} AND c.id IN (SELECT value FROM json_each(?))"
         chosen: list[tuple[int, float]] = []
         for start in range(0, len(rows), k):
-            ids = json.dumps([id_ for id_, _ in rows[start : start + k]])
+            ids = str([id_ for id_, _ in rows[start : start + k]])  # numbers: it is JSON, too
             passing = {row[0] for row in self.db.execute(among, (*values, ids))}
             chosen += [row for row in rows[start : start + k] if row[0] in passing]
             if len(chosen) >= k:

@@ -9,7 +9,7 @@ from enum import IntEnum
 
 from kinen import ids
 from kinen.errors import Busy, DiskFull, NotFound
-from kinen.journal import capsules, queries, recent, spool, write
+from kinen.journal import capsules, queries, spool, write
 from kinen.journal.schema import COLUMNS, OF_CAPSULE, insert
 from kinen.journal.selection import TABLES
 from kinen.model.journal import Capsule, Observation, Pin, Scope, Summary
@@ -237,6 +237,8 @@ class Journal:
             self._close_idle(db, now)
 
     def _close_idle(self, db: sqlite3.Connection, now: int) -> None:
+        from kinen.journal import recent
+
         for id_ in recent.gone(db, now):
             self._close(db, queries.entry(db, "capsule", id_), "", "abandoned", now)
 

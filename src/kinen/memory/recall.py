@@ -55,17 +55,12 @@ from kinen.times import milliseconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from kinen.index.reader import Reader
-    from kinen.memory.core import Core
     from kinen.memory.index import Index
     from kinen.memory.issues import Issues
     from kinen.memory.past import Moment, Past
     from kinen.memory.records import Records
     from kinen.memory.search import Searcher
-    from kinen.model.journal import Item
-    from kinen.recall.candidates import Candidate
     from kinen.recall.turns import Turn
 
 SHARE = 0.15
@@ -428,9 +423,7 @@ def whole_size(room: int) -> int:
 
 def _results_of_step(hit: Hit) -> list[str]:
     """What followed a message that only announces a step: the tools that were used, and output."""
-    from kinen.recall.candidates import is_only_step
-
-    if not is_only_step(hit):
+    if not candidates.is_only_step(hit):
         return []
     following = [chunk.text for chunk in hit.after if chunk.ref != hit.record.ref]
     return [cut_output(text, RESULT) for text in following[:RESULTS]]

@@ -53,7 +53,7 @@ else:
             return instance
 
         def _replace(self, /, **changes):
-            changed = self._make(map(changes.pop, self._fields, self))
+            changed = tuple.__new__(type(self), map(changes.pop, self._fields, self))
             if changes:
                 raise TypeError(f"Got unexpected field names: {list(changes)!r}")
             return changed

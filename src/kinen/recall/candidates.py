@@ -13,8 +13,6 @@ from kinen.model.records import Hit, Hits, Record, Vote
 from kinen.model.tuples import NamedTuple
 from kinen.model.updates import BOT, dependency_of, updates_line
 from kinen.text import lazy_pattern, words
-from kinen.text.closing import ends_in_step
-from kinen.text.statements import is_step
 
 WORTH = 0.1
 """The weight of what a hit is worth by itself, beside how well it fits the question."""
@@ -101,6 +99,8 @@ def worth(hit: Hit) -> float:
 
 def _explains(hit: Hit) -> float:
     """How much a hit explains: a message that ends in the next step was said on the way to it."""
+    from kinen.text.closing import ends_in_step
+
     about = hit.record.metadata or {}
     on_the_way = about.get("role") == "assistant" and ends_in_step(hit.chunk.text)
     return 0.0 if on_the_way else worth(hit)
@@ -111,6 +111,8 @@ def is_only_step(hit: Hit) -> bool:
     about = hit.record.metadata or {}
     if about.get("event") != "message" or about.get("role") != "assistant":
         return False
+    from kinen.text.statements import is_step
+
     # The blocks that its lines are chosen from: a parser of markdown takes a recall 60 ms to load.
     return all(
         is_step(block.text[begin:end].strip())

@@ -17,7 +17,6 @@ from kinen.recall.tiers import author_of, cited, item, priced
 from kinen.recall.turns import replies_of, said_by
 from kinen.recall.wording import memories_first
 from kinen.text import breadth, estimate, excerpt
-from kinen.text.closing import first_lines
 
 COMPACT = 100
 """Tokens of a record in English where there is room for all: the rest is a `kinen show` away."""
@@ -45,9 +44,10 @@ def excerpts(
     if not question.strip():
         return _beginnings(some, room - 2 * HEADING, limit)
     tokens = room - 2 * HEADING
+    done = {entry.hit.record.ref: _done(entry) for entry in some}
     items: list[Item] = []
     for left in reversed(range(TRIES)):
-        items = _fitted(question, some, tokens)
+        items = _fitted(question, some, done, tokens)
         if left and limit and len(items) > limit:
             best = {entry.ref for entry in items[:limit]}
             some = [entry for entry in some if _place(entry) in best]
@@ -68,6 +68,8 @@ def _in_short(candidate: Candidate) -> Candidate:
 
 def _beginnings(candidates: Sequence[Candidate], room: int, limit: int) -> list[Item]:
     """The candidates in order, as many as fit, each by its first lines."""
+    from kinen.text.closing import first_lines
+
     items: list[Item] = []
     for candidate in candidates[: limit or None]:
         lines = unwrapped(candidate.text).splitlines()
@@ -94,12 +96,13 @@ def left_out(candidates: Sequence[Candidate], items: Sequence[Item]) -> list[Ite
     ]
 
 
-def _fitted(question: str, candidates: Sequence[Candidate], tokens: int) -> list[Item]:
+def _fitted(
+    question: str, candidates: Sequence[Candidate], done: dict[str, list[str]], tokens: int
+) -> list[Item]:
     if tokens < LEAST or not candidates:
         return []
     by_ref = {entry.hit.record.ref: entry for entry in candidates}
     heads = {ref: [_citation(entry)] for ref, entry in by_ref.items()}
-    done = {ref: _done(entry) for ref, entry in by_ref.items()}
     passages = [
         Passage(
             ref,

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import chain, pairwise, zip_longest
 from math import log
 
-from kinen.distill.blocks import blocks, sentences, stems
+from kinen.distill.blocks import blocks, sentences, stems, word_stems
 from kinen.distill.relevance import stems_above
 from kinen.model.journal import Item
 from kinen.model.tuples import NamedTuple
@@ -27,7 +27,7 @@ LEAST = 2
 REPLY = "→"
 """Begins the line of an entry where the reply to what stands above it begins."""
 _WORD = lazy_pattern(
-    r"(?:(?<![^\W_])[^\W\d_])?\d+(?:[.,:]\d+)*+[^\W\d_]*+"
+    r"(?:(?<![^\W_])[^\W\d_])?\d+(?>(?:[.,:]\d+)*)[^\W\d_]*+"
     r"|[^\W\d_]++(?:\+\++|#(?!\w))?"
 )
 """A number is one word: `2.1` is not `1.2`, `4` is not `4o`. Signs are of a name: `C++`, `C#`."""
@@ -46,8 +46,8 @@ NOW = frozenset(
 )
 """Words of a statement that only say that it holds now, or for all."""
 _REPLY = lazy_pattern(rf"\n{REPLY} (?:\[[^\[\]\n]*\] )?")
-_TOKEN = lazy_pattern(r"[^\W_]+(?:[.,:/@_'-][^\W_]+)*+%?")
-_COUNT = lazy_pattern(r"\d+(?:,\d{3})*+%?")
+_TOKEN = lazy_pattern(r"[^\W_]+(?>(?:[.,:/@_'-][^\W_]+)*)%?")
+_COUNT = lazy_pattern(r"\d+(?>(?:,\d{3})*)%?")
 _LABEL = lazy_pattern(r"\*\*[^*\n]{1,40}\*\*")
 _GREEK = lazy_pattern(r"[\u0370-\u03ff\u1f00-\u1fff]")
 
@@ -58,12 +58,12 @@ class Word(NamedTuple):
     stem: str
     before: str
     """The word directly before it, if it belongs to the same phrase."""
-    name: bool
-    """Is it a name, and the word before it only says of what kind, as in `version 3.1`?"""
-    inside: bool
-    """Is it in a folder that need not be named?"""
-    written: str = ""
+    written: str
     """As it is written, with its ending; in small letters unless it is in mixed ones."""
+    name: bool = False
+    """Is it a name, and the word before it only says of what kind, as in `version 3.1`?"""
+    inside: bool = False
+    """Is it in a folder that need not be named?"""
     exact: bool = False
     """Is it a part of a name (`eu-west-1`, `getUser`), which has no endings?"""
     tells: bool = False
@@ -275,12 +275,22 @@ def _words(text: str) -> Sequence[Word]:
     for match in _WORD.finditer(text):
         written = match[0]
         gap = text[end : match.start()]
-        begins = end == 0 or ". " in gap or bool(gap.strip(" `'\"*@#" + _JOINTS))
+        begins = end == 0
         end = match.end()
+        joins = text[end : end + 1] in _JOINTS and text[end + 1 : end + 2].isalnum()
+        small = written.islower() and written.isalpha() and written.isascii() and len(written) > 1
+        if small and gap == " " and not (begins or joins):
+            # As most words: a name has another sign around it or in it.
+            stem = "".join(word_stems(written))
+            if stem:
+                read.append(Word(stem, before, written))
+            before = stem
+            common = True
+            continue
+        begins = begins or ". " in gap or bool(gap.strip(" `'\"*@#" + _JOINTS))
         before = "" if begins else before
         common = common and not begins
         joined = not begins and not gap.strip(_JOINTS)
-        joins = text[end : end + 1] in tuple(_JOINTS) and text[end + 1 : end + 2].isalnum()
         number = written[0].isdigit() or written[1:2].isdigit()
         if number:
             # The letter in `v2.1` says nothing, but `s3` is not `s4`.
@@ -291,7 +301,7 @@ def _words(text: str) -> Sequence[Word]:
         elif not written[-1].isalpha():  # `C++`
             own = [written.lower()]
         else:
-            own = stems(written) or _function_name(
+            own = [*word_stems(written)] or _function_name(
                 written, joined or joins, begins, text[end : end + 2]
             )
         tells = number or joined or len(written) == 1
@@ -356,6 +366,8 @@ def _words_of(text: str, query: Sequence[Word]) -> tuple[frozenset[str], bool]:
 
 def _others(query: Sequence[Word], words: Sequence[Word]) -> set[str]:
     """The words of a question in whose place a text has others: `2` of `node 2` for `node 1`."""
+    if not any(word.tells for word in query):
+        return set()
     kinds = {word.before for word in words if word.tells}
     beside = {(word.before, word.stem) for word in words}
     # The `1` of `node-1` is of no other name; `version 2.1` may be said without its kind.
@@ -376,18 +388,18 @@ def _shared(query: Sequence[Word], words: Sequence[Word], above: frozenset[str])
     the same.
     """
     own = {word.stem for word in words} - _others(query, words)
-    bare = {word.stem for word in words if not word.before}
-    written = {word.written for word in words}
     omitted = {
         word.before
         for word in query
-        if (word.name and word.stem in own) or (word.inside and word.stem in bare)
+        if (word.name and word.stem in own)
+        or (word.inside and any(it.stem == word.stem and not it.before for it in words))
     }
     shared = {word.stem for word in query if word.stem in own | above | omitted}
     exact = {
         EXACT + word.written
         for word in query
-        if word.exact and (word.written in written or word.stem in omitted - own)
+        if word.exact
+        and (word.stem in omitted - own or any(it.written == word.written for it in words))
     }
     return frozenset(shared | exact)
 
@@ -551,11 +563,13 @@ def _is_value(words: list[Word], rest: list[Word], query: set[str]) -> bool:
     return len([word for word in rest if word.stem not in query]) <= 1
 
 
-def _counted(text: str) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
+@lru_cache(1 << 9)
+def _counted(text: str) -> Sequence[tuple[frozenset[str], frozenset[str]]]:
     """The words of each sentence that has counts, and the counts.
 
     A count stands behind a function word (`has 40 endpoints`), a name does not (`ticket 4711`).
     """
+    counted = []
     for block in blocks(text):
         for begin, end in sentences(block.text) if _COUNT.search(block.text) else ():
             tokens = [match[0].lower() for match in _TOKEN.finditer(block.text, begin, end)]
@@ -566,4 +580,5 @@ def _counted(text: str) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
             }
             thing = frozenset(tokens) - counts - STOP_WORDS
             if counts and len(thing) >= LEAST:
-                yield thing, frozenset(counts)
+                counted.append((thing, frozenset(counts)))
+    return counted

@@ -297,8 +297,8 @@ def best_line(text: str, query_terms: Sequence[str]) -> int:
 
 def event_title(about: Mapping[str, Any], text: str) -> str:
     """What an observation says was done, or who said what."""
-    words_ = first_words(without_labels(text))
     if about.get("event") == "message":
+        words_ = first_words(without_labels(text))
         speaker = about.get("agent") if about.get("role") == "assistant" else about.get("by")
         who = about.get("teammate") or speaker or about.get("role") or ""
         return f"{who}: {words_}" if who and words_ else words_
@@ -310,9 +310,9 @@ def event_title(about: Mapping[str, Any], text: str) -> str:
         code = f" (exit {about['exitCode']})" if failed else ""
         return f"$ {_one_line(command)}{code}"
     if not about.get("toolName"):
-        return words_ or ", ".join(about.get("files") or ())
+        return first_words(without_labels(text)) or ", ".join(about.get("files") or ())
     target = next((_one_line(about[name]) for name in TARGETS if about.get(name)), "")
-    return f"{about['toolName']} {target or words_}".strip()
+    return f"{about['toolName']} {target or first_words(without_labels(text))}".strip()
 
 
 def without_labels(text: str) -> str:

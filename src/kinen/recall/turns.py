@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from kinen.model.tuples import NamedTuple
 from kinen.recall.order import is_question
 from kinen.text import QUESTION
-from kinen.text.choices import accepted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,6 +53,8 @@ def asks(message: str) -> bool:
 
 def acceptance(question: str, reply: str) -> str:
     """What a reply such as "yes" or "the second one" decides; empty if it is no mere acceptance."""
+    from kinen.text.choices import accepted
+
     choice = accepted(question, reply)
     if choice is None:
         return ""

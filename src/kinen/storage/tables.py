@@ -21,6 +21,7 @@ VERSION = 1
 DAMAGED = ".damaged-"
 """What follows the name of a damaged table that was replaced; then comes the time."""
 REPORTED = ".reported"
+HINT = "try again, or check KINEN_HOME"
 
 
 def _is_text(value: Any) -> bool:
@@ -67,7 +68,7 @@ def _load(path: str, name: str, valid: Callable[[Any], bool]) -> tuple[Table | N
     except (IsADirectoryError, PermissionError):
         return None, True
     except OSError as error:  # too many open files, say: the table may be sound
-        raise StoreError(f"cannot read {path}: {error.strerror}", "try again") from None
+        raise StoreError(f"cannot read {path}: {error.strerror}", HINT) from None
     try:
         loaded = json.loads(data)
         newer = loaded["version"] > VERSION
@@ -119,7 +120,7 @@ def update(
     except OSError as error:
         raise StoreError(f"cannot write {path}: {error.strerror}", "check KINEN_HOME") from None
     except sqlite3.Error as error:
-        raise StoreError(f"cannot lock {home}: {error}", "try again, or check KINEN_HOME") from None
+        raise StoreError(f"cannot lock {home}: {error}", HINT) from None
 
 
 def set_aside(home: str, *, new: bool = False) -> list[str]:
