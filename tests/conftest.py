@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, settings
 
 import forked
 import postgres_server
-import shared_model
+import shortcuts
 from home_processes import kill_processes_of
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ settings.register_profile(
 )
 settings.load_profile("stress" if os.environ.get("KINEN_STRESS") else "kinen")
 
-shared_model.share()
+shortcuts.share()
+shortcuts.share_child()
 
 
 SLOW = (

@@ -26,7 +26,7 @@ import tty
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import kinen
-import shared_model
+import shortcuts
 from kinen.embed.language import dictionary
 
 if TYPE_CHECKING:
@@ -161,8 +161,8 @@ def _load() -> None:
         if not module.name.startswith(SERVERS) and not module.name.endswith("__main__"):
             with contextlib.suppress(ImportError):  # the extra of a surface is not installed
                 importlib.import_module(module.name)
-    shared_model.share()
-    shared_model.shipped("english")
+    shortcuts.share()
+    shortcuts.shipped("english")
     dictionary()
     gc.freeze()  # so that a child does not copy the pages of all objects
 
