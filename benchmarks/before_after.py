@@ -6,7 +6,8 @@
 Both run from their sources with the same interpreter and packages, over the same notes, each with a
 home of its own. The ratio of a row is this tree's median to the earlier one's, in CPU time.
 --sessions imports transcripts, --notes indexes a folder with vectors. With --instructions it is
-what `perf stat` counts, which does not depend on how fast the machine is just then.
+what `perf stat` counts of the process itself, which does not depend on how fast the machine is just
+then: of the one that a hook leaves behind, more or less would be done when the hook ends.
 """
 
 from __future__ import annotations
@@ -138,9 +139,9 @@ def milliseconds() -> float:
 
 
 def counted(program: str, counts: Path) -> str:
-    """A command that appends how many instructions a program took, its children included."""
+    """A command that appends how many instructions a program took, without its children."""
     path = counts.with_name("counted")
-    event = f"perf stat -x, -e instructions:u --append -o {counts}"
+    event = f"perf stat -x, -i -e instructions:u --append -o {counts}"
     path.write_text(f'#!/bin/sh\nexec {event} -- {program} "$@"\n')
     path.chmod(0o755)
     return str(path)
