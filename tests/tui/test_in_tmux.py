@@ -54,7 +54,8 @@ def tmux(space: Path, tmp_path: Path) -> Iterator[Tmux]:
     (space / "tea.md").write_text("# Tea\n\nGreen leaves are brewed at eighty degrees.\n")
     (space / "coffee.md").write_text("# Coffee\n\nBeans are brewed under pressure.\n")
     editor = tmp_path / "editor"
-    editor.write_text('#!/bin/sh\nsed -i \'s/eighty/seventy/\' "${1#+}" "$2" 2>/dev/null\nexit 0\n')
+    change = 'sed -i \'s/eighty/seventy/\' "${1#+}" "$2" 2>/dev/null'
+    editor.write_text(f"#!/bin/sh\n{change}\necho the file is edited\nread -r line\n")
     editor.chmod(0o755)
     kinen = f"{sys.executable} -m kinen"
     command = f"{kinen} tui; echo tui ended $?; {kinen} pick beans; echo pick ended $?; cat"
@@ -74,6 +75,8 @@ def test_a_person_types_moves_edits_quits_and_picks(tmux: Tmux, space: Path) -> 
     tmux.expect("at eighty")
     tmux.expect("fulltext")
     tmux.type("Tab", "e")
+    tmux.expect("the file is edited")
+    tmux.type("Enter")  # the editor ends
     tmux.expect("resume")  # the screen is drawn again
     tmux.type("Enter")
     tmux.expect("at seventy")  # the list and the page are read again

@@ -24,8 +24,10 @@ BEFORE = ".before-kinen"
 
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 # Both stop where they could begin again, so that they never read a text twice.
-_BLOCK = re.compile(rb"# >>> kinen >>>\r?\n(?:[^#]|#(?! (?:<<<|>>>) kinen))*+# <<< kinen <<<\r?\n")
-_HANDS_ITSELF_ON = re.compile(rb"exec\b(?:[^(`\n$e]|e(?!xec\b)|\$(?!0|\{0\}))*+\$(?:0|\{0\})")
+_BLOCK = re.compile(
+    rb"# >>> kinen >>>\r?\n(?>(?:[^#]++|#(?! (?:<<<|>>>) kinen))*)# <<< kinen <<<\r?\n"
+)
+_HANDS_ITSELF_ON = re.compile(rb"exec\b(?>(?:[^(`\n$e]++|e(?!xec\b)|\$(?!0|\{0\}))*)\$(?:0|\{0\})")
 
 # In a subshell, with nothing of the outside open: `$?`, variables, options and standard input
 # of what follows stay as they were, and a pipe that git writes to is not held.

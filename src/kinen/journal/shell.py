@@ -30,8 +30,10 @@ _HERE = re.compile(r"<<-?\s*(['\"]?)(\w{1,60})\1")
 _SIGN = re.compile(r"\\.|['\"`]|\$\(|[()]|&&|\|\||\|&|[|;\n]|(?<![<>])&(?!>)", re.DOTALL)
 _OPERATORS = {"&&": "&&", "||": "||", "|": "|", "|&": "|", ";": ";", "\n": ";", "&": ";"}
 _STOPS = re.compile(r"set -\w*e|set -o errexit|bash -\w*e")
-_TOKEN = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*+'|"(?:[^"\\]|\\.)*+"|['"\\])++""", re.DOTALL)
-_QUOTED = re.compile(r"""\\.|'[^']*+'|"(?:[^"\\]|\\.)*+\"""", re.DOTALL)
+_TOKEN = re.compile(
+    r"""(?>(?:[^\s'"\\]++|\\.|'[^']*+'|"(?>(?:[^"\\]++|\\.)*)"|['"\\])+)""", re.DOTALL
+)
+_QUOTED = re.compile(r"""\\.|'[^']*+'|"(?>(?:[^"\\]++|\\.)*)\"""", re.DOTALL)
 _ESCAPED = re.compile(r"""\\(["\\$`])""")
 _SHELLS = frozenset("bash sh zsh dash ksh".split())
 _RUNS_TEXT = re.compile(r"-[a-z]*c")

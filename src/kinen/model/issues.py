@@ -29,7 +29,7 @@ MOST_PARTS = 24
 """Parts of a word with hyphens in which ids are looked for."""
 VALID_ID = lazy_pattern(r"[A-Za-z0-9][\w.-]{0,99}")
 _WORD = lazy_pattern(r"(?<![\w#/.-])#?[A-Za-z0-9][\w-]*(?:\.\d+)*(?![\w-])")
-_PATH = lazy_pattern(r"(?<![\w/.~-])(?:~|\.{1,2})?+/[^\s\"'`<>|]*+")
+_PATH = lazy_pattern(r"(?<![\w/.~-])(?>(?:~|\.{1,2})?)/[^\s\"'`<>|]*+")
 """A path from the root, the home or here; names of branches do not begin so."""
 _NUMBER = lazy_pattern(
     r"(?:(?<=[\s(\[,;:])|^)(?:[Gg][Hh]-|#)(\d{1,7})(?:[-–]#?(\d{1,7}))?\b(?![.-]?\w)"

@@ -70,7 +70,7 @@ _QUOTE = r"[bruf]?\\?[\"'`]"
 
 def _quoted(name: str, quote: str) -> str:
     plain = rf"[^{quote}\\\r\n]*+"
-    return rf"[bruf]?{quote}(?![{MARKS}])(?=\S{{4}})(?P<{name}>{plain}(?:\\[^\r\n]{plain})*+)"
+    return rf"[bruf]?{quote}(?![{MARKS}])(?=\S{{4}})(?P<{name}>{plain}(?>(?:\\[^\r\n]{plain})*))"
 
 
 _QUOTED = "|".join((_quoted("double", '"'), _quoted("single", "'"), _quoted("backtick", "`")))
@@ -129,13 +129,13 @@ PLACEHOLDER = (
 SAMPLE = r"(?i)example|x{6}|1234567890|abcdefgh|your[_-]|[_-]here\b|replace[_-]?me|insert[_-]"
 OMITTED = f"[…{MARKS}]"
 # A dotted name, a YAML tag, alias or SQL parameter, a path.
-CODE = r"[A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)++:?\Z|[!*:@&][A-Za-z_][\w.]*+\Z|(?:\.{0,2}|~)/"
+CODE = r"[A-Za-z_]\w*+(?>(?:\.[A-Za-z_]\w*+)+):?\Z|[!*:@&][A-Za-z_][\w.]*+\Z|(?:\.{0,2}|~)/"
 NAMES_OF_CODE = (
     r"_{0,2}[a-z]{1,20}(?:_[a-z]{0,20}\d{0,3})+|[a-z]+(?:[A-Z][a-z]+)+\d{0,2}"
     r"|(?:[A-Z]+[a-z]+){2,}\d{0,2}|[A-Z]{1,2}[a-z]{2,8}\d{1,3}"
 )
 LAST_HUMP = r"[A-Z]?[a-z0-9]*+\Z"
-HUMPS = r"[A-Z]{0,4}[a-z]{2,}(?:[A-Z]{1,4}[a-z]{2,})*+[A-Z]{0,4}"
+HUMPS = r"[A-Z]{0,4}[a-z]{2,}(?>(?:[A-Z]{1,4}[a-z]{2,})*)[A-Z]{0,4}"
 RANDOM = r"[A-Za-z0-9]{12,}+"
 UUID = r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
 SETTER = r"(?:^|\s)(?:ENV|ARG|env|set|setenv|SetEnv|config|configure|export)\s+\Z"

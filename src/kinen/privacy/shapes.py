@@ -107,7 +107,7 @@ def token_expression(prefix: str, body: str, how: str) -> str:
     head = prefix.replace(".", r"\.")
     shape = end = ""
     first = ""
-    for piece in body.replace("[", "(?:").replace("]", ")?+").replace(".", r"\.").split("{"):
+    for piece in body.replace("[", "(?>(?:").replace("]", ")?)").replace(".", r"\.").split("{"):
         name, colon, rest = piece.partition(":")
         if not colon or name not in ALPHABETS:
             shape += piece
@@ -120,22 +120,22 @@ def token_expression(prefix: str, body: str, how: str) -> str:
             end = "(?!_)" if "word" in how else ""
         else:
             shape += f"[{ALPHABETS[name]}]{{{least},{most or least}}}+{literal}"
-            end = "" if "?+" in literal else rf"(?![\w{ALPHABETS[name]}])"
+            end = "" if ")?)" in literal else rf"(?![\w{ALPHABETS[name]}])"
     needs = "".join(expression for need, expression in _NEEDS.items() if need in how)
     return f"({head}{_guard(head, first, how)}{needs}{shape}){end}"
 
 
 _TERRAFORM = (
     r"variable\s{1,4}\"(?=[^\"\n]{0,80}?(?:passw|secret|token|key|credential))[\w-]{1,80}+\""
-    r"\s{0,4}\{(?:[^{}d]|d(?!efault\s{0,20}=))*+default\s{0,20}=\s{0,20}\"([^\"\n]{4,}+)\""
+    r"\s{0,4}\{(?>(?:[^{}d]++|d(?!efault\s{0,20}=))*)default\s{0,20}=\s{0,20}\"([^\"\n]{4,}+)\""
 )
 _NETRC = (
     r"(?i)machine\s{1,9}\S{1,200}+\s{1,9}login\s{1,9}\S{1,200}+"
     r"\s{1,9}password\s{1,9}(\S{1,200}+)"
 )
 
-_PUTTY = r"(?i)private-lines: \d{1,3}\s{1,2}((?:[A-Za-z0-9+/=]{1,64}\r?\n?)++)"
-_JWK = r"\"kty\"(?:[^{}\"]|\"(?!d\"|kty\"))*+\"d\"\s{0,4}:\s{0,4}\"([\w-]{20,}+)"
+_PUTTY = r"(?i)private-lines: \d{1,3}\s{1,2}((?>(?:[A-Za-z0-9+/=]{1,64}\r?\n?)+))"
+_JWK = r"\"kty\"(?>(?:[^{}\"]++|\"(?!d\"|kty\"))*)\"d\"\s{0,4}:\s{0,4}\"([\w-]{20,}+)"
 _HASH = (
     r"\$(?:[156y]\$(?:rounds=\d{1,9}\$)?|2[abxy]\$\d\d\$|argon2\w{1,2}\$v=\d{1,3}\$[\w=,]{1,40}\$)"
     r"([\w./+]{1,32}\$[\w./+]{20,}+|[\w./]{53})"
@@ -287,16 +287,16 @@ quotes."""
 
 def call_of(command: str) -> str:
     """An expression for a command with its arguments, up to the end of the line or a pipe."""
-    return command + r"(?:[^\n|;&\\]++|&(?!&)|\\[\s\S])*+"
+    return command + r"(?>(?:[^\n|;&\\]++|&(?!&)|\\[\s\S])*)"
 
 
 EXPRESSIONS: dict[str, str] = {
     "private_tag": r"(?i)<\s{0,8}+(/?)\s{0,8}+private(?=[\s/>])[^<>]{0,500}+>",
     "key_begin": r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----",
     "key_end": r"-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----",
-    "key_text": r"(?:[\sA-Za-z0-9+/=:,-]++|\\[nr])*+",
-    "url_login": r"://[^\s:/?#@\"'<>`]{0,100}+:((?:[^\s\"'<>`:]++|:(?!//))++)",
-    "continued": r"(?:[^\n]*+(?<=\\)\n)*+[^\n]*+",
+    "key_text": r"(?>(?:[\sA-Za-z0-9+/=:,-]++|\\[nr])*)",
+    "url_login": r"://[^\s:/?#@\"'<>`]{0,100}+:((?>(?:[^\s\"'<>`:]++|:(?!//))+))",
+    "continued": r"(?>(?:[^\n]*+(?<=\\)\n)*)[^\n]*+",
     "escape": (
         r"[%\\&\x1b](?:(?<=%)(?:25){0,3}(?:0[9AaDd]|2[0-9A-Ca-cFf]|3[A-Fa-f]|40|5[B-Eb-e]|7[B-Eb-e])"
         r"|(?<=\\)(?:\n(?<=\S\\\n)(?=\S)|(?:x1[Bb]|033|u001[Bb]|e)\[[0-9;]{0,20}m"
