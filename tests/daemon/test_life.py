@@ -18,6 +18,7 @@ from daemon.conftest import HANGING
 from kinen.daemon import control, units
 from kinen.errors import KinenError
 from kinen.ipc import client
+from kinen.render.daemon import daemon_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -323,3 +324,11 @@ def test_its_log_is_kept_small_and_followed(daemon: Running, tmp_path: Path) -> 
     finally:
         following.kill()
         following.communicate()
+
+
+def test_a_daemon_that_has_not_written_its_record_yet_is_starting() -> None:
+    """A process holds the lock before it answers."""
+    ended = {"pid": 1, "ended": "2026-01-01T00:00:00.000Z", "why": "idle"}
+    for last in ({}, ended):
+        assert daemon_text({}, last, held=True) == "is starting"
+    assert "kinen doctor" in daemon_text({}, {"pid": 1}, held=True)

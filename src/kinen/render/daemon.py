@@ -68,7 +68,8 @@ def _process(state: dict[str, Any]) -> str:
 
 def _absence(last: dict[str, Any], *, held: bool) -> str:
     if held:
-        return "does not answer: run `kinen doctor`"
+        starting = not last or last.get("ended")  # it has not written its own record yet
+        return "is starting" if starting else "does not answer: run `kinen doctor`"
     if not extras.installed("http"):
         return "optional: " + extras.missing("kinen daemon", "http")
     if not last:
