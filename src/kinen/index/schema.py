@@ -130,10 +130,13 @@ CREATE TABLE texts(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 def open_database(path: str, tables: str, schema: int) -> sqlite3.Connection:
     """Open or create a database; one of another schema, or a damaged one, is built anew."""
     with translated(path):
+        db: sqlite3.Connection | None = None
         try:
             db = connect(path)
             version = db.execute("PRAGMA user_version").fetchone()[0]
         except sqlite3.DatabaseError as error:
+            if db is not None:
+                db.close()
             if isinstance(error, sqlite3.OperationalError):
                 raise
             remove_database(path)
@@ -141,7 +144,11 @@ def open_database(path: str, tables: str, schema: int) -> sqlite3.Connection:
             version = 0
             db.execute(f"PRAGMA application_id={DAMAGED}")
         if version != schema:
-            create(db, tables, schema)
+            try:
+                create(db, tables, schema)
+            except BaseException:
+                db.close()
+                raise
         return db
 
 

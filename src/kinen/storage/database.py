@@ -25,8 +25,12 @@ def connect(path: str) -> sqlite3.Connection:
         timeout=BUSY_MS / 1000,
         check_same_thread=False,
     )
-    db.execute("PRAGMA journal_mode=WAL")
-    db.execute("PRAGMA synchronous=NORMAL")
+    try:
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=NORMAL")
+    except sqlite3.Error:
+        db.close()
+        raise
     return db
 
 
