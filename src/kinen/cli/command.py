@@ -1,11 +1,14 @@
-"""What click commands share: common options, opening the memory, printing text or JSON."""
+"""Commands of click: those of verbs, and what all of them share."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from importlib import import_module
 from os.path import lexists
 from typing import Any
 
@@ -13,9 +16,12 @@ import click
 from click.core import ParameterSource
 
 from kinen.characters import visible_line
-from kinen.cli.answer import emit, opened, opener, rendered
+from kinen.cli import answer
+from kinen.cli.answer import daemon_started, emit, opened, opener, rendered
 from kinen.cli.complete import FileName
+from kinen.cli.editor import rewrite
 from kinen.cli.output import file_name, write_raw
+from kinen.cli.run import note, piped, working
 from kinen.errors import QueryError
 from kinen.memory import Memory
 from kinen.model.records import Record
@@ -23,8 +29,8 @@ from kinen.render.text import counted
 from kinen.space.find import is_several
 from kinen.text import nearest
 from kinen.verbs import params as shared
-from kinen.verbs.params import Param, begin, items
-from kinen.verbs.verb import Output
+from kinen.verbs.params import DAYS, Param, begin, items
+from kinen.verbs.verb import Output, Verb
 
 NAMED = 3
 """Spaces that a remark names."""
@@ -217,7 +223,10 @@ def options(**rows: Param) -> Callable[[Callable[..., Any]], Callable[..., Any]]
         @functools.wraps(function)
         def run(*args: Any, **values: Any) -> Any:
             if "days" in values:
-                _check_given("since", values["since"])
+                source = click.get_current_context().get_parameter_source("since")
+                if not values["since"] and source is ParameterSource.COMMANDLINE:
+                    # A script's variable was empty.
+                    raise QueryError("--since is empty", "give a time, or leave --since out")
                 values["since"] = begin(values)
                 del values["days"]
             return function(*args, **values)
@@ -228,13 +237,6 @@ def options(**rows: Param) -> Callable[[Callable[..., Any]], Callable[..., Any]]
         return run
 
     return decorate
-
-
-def _check_given(name: str, value: str) -> None:
-    """Refuse an option that was written with an empty value: a script's variable was empty."""
-    source = click.get_current_context().get_parameter_source(name)
-    if not value and source is ParameterSource.COMMANDLINE:
-        raise QueryError(f"--{name} is empty", f"give a time, or leave --{name} out")
 
 
 space_option = options(space=shared.SPACE)
@@ -355,18 +357,119 @@ def files_command(function: Callable[..., Output]) -> Callable[..., int]:
             output = rendered(function(memory, *args, **options), memory)
         if files_only and not as_json:
             paths = [path for path in dict.fromkeys(output.paths) if lexists(file_name(path))]
-            _print_paths(paths, null)
+            if paths and (null or not sys.stdout.isatty()):
+                # With the bytes that the files' names have.
+                write_raw("".join(file_name(path) + ("\0" if null else "\n") for path in paths))
+            elif paths:
+                print("\n".join(paths))
             output = output._replace(text="", found=bool(paths))
         return emit(output, as_json)
 
     return run
 
 
-def _print_paths(paths: Sequence[str], null: bool) -> None:
-    """Paths, one per line; in a pipe with the bytes that the files' names have."""
-    if not paths:
-        return
-    if null or not sys.stdout.isatty():
-        write_raw("".join(file_name(path) + ("\0" if null else "\n") for path in paths))
-    else:
-        print("\n".join(paths))
+class TextCommand(click.Command):
+    """A command whose text may begin with `-`: what is no option of it is text."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        params = self.get_params(ctx)
+        names = {name for param in params for name in (*param.opts, *param.secondary_opts)}
+
+        def is_option(arg: str) -> bool:
+            short = arg[1:2] != "-" and arg[:2] in names and arg[2:].isdecimal()
+            return arg in ("-", "--") or arg.partition("=")[0] in names or short
+
+        # A space before it keeps click from reading text as an option.
+        spaced = [f" {a}" if a.startswith("-") and not is_option(a) else a for a in args]
+        return super().parse_args(ctx, spaced)
+
+
+def command(verb: type[Verb], name: str) -> click.Command:
+    """The command of a verb, with the options that all commands of its kind have."""
+    parts = {word: command_of(part, word) for word, part in verb.parts.items()}
+    if verb.is_group():
+        return PartsGroup(name, commands=parts, help=verb.__doc__)
+
+    rows = {key: row for key, row in verb.params.items() if row.is_on("command")}
+    if verb.quick:
+        return quick_command(verb, name, rows)
+
+    def call(memory: Memory, **values: Any) -> Output:
+        return _answered(verb(**values), memory)
+
+    surround = spaces_command if verb.several else memory_command
+    runner: Any = (files_command if verb.lists_files else surround)(call)
+
+    def run(**values: Any) -> Any:
+        for key, row in rows.items():
+            if row.joined or row.piped or row.editor:
+                values[key] = _text(row, values[key])
+        return runner(**values)
+
+    run.__doc__ = verb.__doc__
+    run.__click_params__ = [  # type: ignore[attr-defined]
+        *runner.__click_params__,
+        *reversed([click_param(key, row) for key, row in rows.items()]),
+    ]
+    if "since" in verb.params:
+        run = options(days=DAYS)(run)
+    if parts:
+        with_words: click.Command = click.command(name, cls=CommandGroup, commands=parts)(run)
+        return with_words
+    if any(row.dashed for row in verb.params.values()):
+        # The command without one-letter options: `-security` is a word of it.
+        dashed = click.command(name)(run)
+        dashed.context_settings = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
+        for option in dashed.params:
+            option.opts = [name for name in option.opts if name[:1] != "-" or name[:2] == "--"]
+        return dashed
+    joined = any(row.joined and not row.path for row in verb.params.values())
+    return click.command(name, cls=TextCommand if joined else Texts)(run)
+
+
+def quick_command(verb: Any, name: str, rows: dict[str, Param]) -> click.Command:
+    """The command of a verb that mostly runs without click."""
+
+    def run(query: tuple[str, ...], **values: Any) -> int:
+        chosen = {
+            key: rows[key].default if value is None else value for key, value in values.items()
+        }
+        return answer.run(verb, [*query], chosen)
+
+    params = [click_param(key, row) for key, row in rows.items()]
+    return click.Command(name, params=params, callback=run, help=verb.__doc__)
+
+
+def command_of(part: Any, word: str) -> click.Command:
+    """A command from a verb, a command, a function that makes one, or its `module:name`."""
+    if isinstance(part, str):
+        module, _, attribute = part.partition(":")
+        part = getattr(import_module(module), attribute or "command")
+    if isinstance(part, click.Command):
+        return part
+    result: click.Command = command(part, word) if isinstance(part, type) else part()
+    return result
+
+
+def _answered(verb: Verb, memory: Memory) -> Output:
+    if sys.stdout.isatty() and not click.get_current_context().params["as_json"]:
+        verb.on_line = partial(print, flush=True)
+    verb.on_wait = lambda who: note(f"{who}; waiting for it")
+    with contextlib.ExitStack() as stack:
+        if verb.embeds:
+            stack.enter_context(daemon_started(memory))
+        if verb.working:
+            stack.enter_context(working(verb.working))
+        return verb.answer(memory)
+
+
+def _text(row: Param, value: Any) -> Any:
+    """A text argument: of words, of standard input, or written in the editor."""
+    text = " ".join(value or ()) if row.joined else value or ""
+    if row.piped and not text and not sys.stdin.isatty():
+        text = piped()
+    if row.editor:
+        return piped() if text == "-" else text or rewrite("", *row.editor)
+    if row.piped and not text.strip():
+        raise click.UsageError(row.piped)
+    return text

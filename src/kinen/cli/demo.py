@@ -54,7 +54,13 @@ def demo(keep: bool) -> int:
     style = colours()
     try:
         with Memory.open(root, home=os.path.join(folder, "home")) as memory:
-            _build(memory, style)
+            with bar() as update:
+                report = memory.sync(progress=update)
+            counts = memory.index.counts()
+            size = f"{counts.chunks} chunks, {counts.vectors} vectors"
+            print(style("bold", "A space with the notes, sessions and documents of a small team"))
+            print(f"  {report_text(report)}")
+            print(f"  {size}, {counts.edges} links between notes")
             for scene in SCENES:
                 flag = " --fulltext" if scene.mode == "fulltext" else ""
                 print(f"\n{style('bold', f'$ kinen search --explain{flag} {scene.question!r}')}")
@@ -75,15 +81,6 @@ def demo(keep: bool) -> int:
     else:
         print(style("dim", "\nNext: run `kinen init` in a folder of notes, then `kinen search`."))
     return 0
-
-
-def _build(memory: Memory, style: Style) -> None:
-    with bar() as update:
-        report = memory.sync(progress=update)
-    counts = memory.index.counts()
-    print(style("bold", "A space with the notes, sessions and documents of a small team"))
-    print(f"  {report_text(report)}")
-    print(f"  {counts.chunks} chunks, {counts.vectors} vectors, {counts.edges} links between notes")
 
 
 EVENTS: tuple[tuple[str, str], ...] = (

@@ -89,7 +89,11 @@ def doctor(agent: str | None) -> Output:
 def run_checks() -> Iterator[Check]:
     version = ".".join(map(str, sys.version_info[:3]))
     yield Check("python", sys.version_info >= (3, 11), version, "install Python 3.11 or newer")
-    yield _check_sqlite()
+    if has_full_text():
+        yield Check("sqlite", True, f"{sqlite3.sqlite_version} with full text")
+    else:
+        detail = f"SQLite {sqlite3.sqlite_version} without FTS5"
+        yield Check("sqlite", False, detail, "use a Python whose SQLite has FTS5")
     home = paths.default_home()
     yield _check_data_folder(home)
     try:
@@ -123,14 +127,12 @@ def run_checks() -> Iterator[Check]:
         yield Check("space", False, error.message, error.hint)
         return
     yield Check("space", True, f"{here.name} in {here.root}")
-    yield from _check_space(here.root)
-
-
-def _check_sqlite() -> Check:
-    if not has_full_text():
-        detail = f"SQLite {sqlite3.sqlite_version} without FTS5"
-        return Check("sqlite", False, detail, "use a Python whose SQLite has FTS5")
-    return Check("sqlite", True, f"{sqlite3.sqlite_version} with full text")
+    try:
+        with Memory.open(here.root) as memory:
+            yield from check_memory(memory)
+            yield from check_activity(memory)
+    except KinenError as error:
+        yield Check("index", False, error.message, error.hint)
 
 
 def _check_data_folder(home: str) -> Check:
@@ -171,15 +173,6 @@ def _check_daemon(home: str) -> Check:
     if not extras.installed("http"):
         return Check("daemon", True, "optional: " + extras.missing("kinen daemon", "http"))
     return Check("daemon", True, "not running (optional)")
-
-
-def _check_space(root: str) -> Iterator[Check]:
-    try:
-        with Memory.open(root) as memory:
-            yield from check_memory(memory)
-            yield from check_activity(memory)
-    except KinenError as error:
-        yield Check("index", False, error.message, error.hint)
 
 
 def check_agents() -> Iterator[Check]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kinen.characters import storable
-from kinen.cli.command import EVERY_OPTION, PartsGroup, with_parts
+from kinen.cli.command import EVERY_OPTION, PartsGroup, command_of, with_parts
 from kinen.cli.output import ERROR
 from kinen.cli.run import fail, guarded, overview
 from kinen.errors import KinenError
@@ -59,9 +59,7 @@ class Root(PartsGroup):
 
 def load(name: str, path: str) -> click.Command:
     """The command with a name of the catalogue, for the help of the words that were typed."""
-    from kinen.cli import verbs
-
-    command = copy(verbs.load(catalogue.target(name), name))
+    command = copy(command_of(catalogue.target(name), name))
     parts = catalogue.parts(name)
     if parts:
         loaders = {word: partial(load, other, f"{name} {word}") for word, other in parts.items()}
@@ -96,10 +94,6 @@ def with_storable_text(command: click.Command) -> click.Command:
     for inner in getattr(command, "commands", {}).values():
         with_storable_text(inner)
     return command
-
-
-def _parameters(ctx: click.Context) -> set[str]:
-    return {str(param.name) for param in ctx.command.params}
 
 
 def _with_scope(words: list[str]) -> list[str]:
@@ -141,7 +135,8 @@ def run(words: list[str]) -> int:
         except click.UsageError as error:
             path = error.ctx.command_path if error.ctx else "kinen"
             name = getattr(error, "option_name", "")
-            if name == SCOPE and error.ctx and {"session", "repo"} <= _parameters(error.ctx):
+            rows = error.ctx.command.params if error.ctx else []
+            if name == SCOPE and {"session", "repo"} <= {row.name for row in rows}:
                 return call(_with_scope(words))
             if name in FORMER_OPTIONS:
                 return fail(f"no option {name} · {FORMER_OPTIONS[name]}")

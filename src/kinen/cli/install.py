@@ -80,8 +80,8 @@ def install(agent: str | None, scope: str, dry_run: bool, trust: bool, plugin_di
         note("the settings name the command `kinen`, which is not in your PATH")
     if agent == ALL:
         return _change_all(_install, scope, dry_run)
-    if trust:
-        _require_trust(agent, scope)
+    if trust and (agent != "codex" or scope != "user"):
+        raise QueryError("only the hooks of Codex in the scope user are approved", "omit --trust")
     output = _install(agent, scope, dry_run)
     return _trusted(output, agent) if trust and not dry_run else output
 
@@ -211,11 +211,6 @@ def _change_all(change: Callable[[str, str, bool], Output], scope: str, dry_run:
         texts.append("no agent found on this machine; `kinen install` lists those that it knows")
     data = {"scope": scope, "dry_run": dry_run, "agents": rows}
     return Output(data, "\n\n".join(texts), found=bool(rows))
-
-
-def _require_trust(agent: str, scope: str) -> None:
-    if agent != "codex" or scope != "user":
-        raise QueryError("only the hooks of Codex in the scope user are approved", "omit --trust")
 
 
 def _trusted(output: Output, agent: str) -> Output:

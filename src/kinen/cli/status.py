@@ -59,7 +59,9 @@ def status(memory: Memory) -> Output:
         rows.append(("working", progress_line(work, now())))
     erased = len(erasing.pending(memory.core))
     if erased:
-        rows.append(("erasing", _erasing_text(erased, work is not None)))
+        who = "when that ends" if work else "by the next `kinen index`"
+        hidden = counted(erased, "entries")
+        rows.append(("erasing", f"{hidden} hidden; the last bytes are removed {who}"))
     lines = [status_text(state, style, synced_text(state.synced))]
     lines += [f"{style('dim', f'{name:<10}')} {value}" for name, value in rows]
     if lost:
@@ -80,11 +82,6 @@ def status(memory: Memory) -> Output:
     }
     notes = [f"{path} was damaged and is replaced; nothing reads it any more" for path in replaced]
     return Output(data, "\n".join(lines), notes=notes)
-
-
-def _erasing_text(count: int, working: bool) -> str:
-    who = "when that ends" if working else "by the next `kinen index`"
-    return f"{counted(count, 'entries')} hidden; the last bytes are removed {who}"
 
 
 EMPTY = (

@@ -42,6 +42,13 @@ LONGEST_HELLO = 10_000
 AGAIN = "sharing again: `kinen sync --preview` shows what would leave"
 NOTED_REFS = 5
 """Entries that a note names."""
+database_option = click.option(
+    "--database",
+    metavar="URL",
+    required=True,
+    envvar="DATABASE_URL",
+    help="PostgreSQL of the team: postgresql://user@host/database (or DATABASE_URL)",
+)
 
 
 @click.command()
@@ -73,12 +80,19 @@ def sync(where: tuple[str, ...], preview: bool, space: str | None, as_json: bool
     if where and preview:
         raise QueryError("a preview is for a team", "run it without --preview")
     with opened(space) as memory:
+        team = memory.team
         if where:
-            team = memory.team
             report = team.sync_ssh(where[1]) if len(where) == 2 else team.sync_folder(where[0])
             output = _synced(memory, report, own=True)
+        elif preview:
+            versions = team.preview()
+            level = memory.config.team.share
+            lines = [_line(version) for version in versions]
+            lines.append(f"{counted(len(versions), 'entries')} would leave, team.share is {level}")
+            data = {"share": level, "entries": [to_json(version) for version in versions]}
+            output = Output(data, "\n".join(lines))
         else:
-            output = _preview(memory) if preview else _synced(memory, memory.team.sync())
+            output = _synced(memory, team.sync())
     return emit(output, as_json)
 
 
@@ -156,15 +170,6 @@ def _note_on(what: str, refs: Collection[str]) -> str:
     names = [f"{ref} ({reasons[ref]})" if ref in reasons else ref for ref in [*refs][:NOTED_REFS]]
     rest = f" and {len(refs) - NOTED_REFS:,} more" if len(refs) > NOTED_REFS else ""
     return f"{counted(len(refs), 'entries')} {what}: {visible_line(', '.join(names))}{rest}"
-
-
-def _preview(memory: Memory) -> Output:
-    versions = memory.team.preview()
-    level = memory.config.team.share
-    lines = [_line(version) for version in versions]
-    lines.append(f"{counted(len(versions), 'entries')} would leave, team.share is {level}")
-    data = {"share": level, "entries": [to_json(version) for version in versions]}
-    return Output(data, "\n".join(lines))
 
 
 def _line(version: Version) -> str:
@@ -286,7 +291,18 @@ def join(url: str, space: str | None, as_json: bool) -> int:
       kinen team join https://team.example
     """
     if url:
-        _join(url)
+        from kinen import config, paths
+        from kinen.team.client import Server
+
+        if not url.startswith(("https://", "http://")):
+            raise QueryError(f"not the address of a server: {visible_line(url)}", "give https://…")
+        certificate = config.load(paths.default_home(), None).team.certificate
+        server = Server(url, {}, certificate=certificate)
+        try:
+            server.request("GET", "/v1/health")  # an address where none answers is not kept
+        finally:
+            server.close()
+        config.set_value(paths.user_file(), "team.url", url)
     with opened(space) as memory:
         again = memory.team.state().left or not url
         output = _login(memory) if url else Output({"left": False}, AGAIN)
@@ -295,22 +311,6 @@ def join(url: str, space: str | None, as_json: bool) -> int:
     if url:
         output = output._replace(notes=[f"team.url is {url}", *[AGAIN] * again])
     return emit(output, as_json)
-
-
-def _join(url: str) -> None:
-    """Set the address of a team's server, if one answers there."""
-    from kinen import config, paths
-    from kinen.team.client import Server
-
-    if not url.startswith(("https://", "http://")):
-        raise QueryError(f"not the address of a server: {visible_line(url)}", "give https://…")
-    certificate = config.load(paths.default_home(), None).team.certificate
-    server = Server(url, {}, certificate=certificate)
-    try:
-        server.request("GET", "/v1/health")
-    finally:
-        server.close()
-    config.set_value(paths.user_file(), "team.url", url)
 
 
 @team.command()
@@ -352,13 +352,7 @@ def check(url: str) -> Output:
 
 @team.command("migrate")
 @click.option("--dry-run", is_flag=True, help="say what would run; everything is undone")
-@click.option(
-    "--database",
-    metavar="URL",
-    required=True,
-    envvar="DATABASE_URL",
-    help="PostgreSQL of the team: postgresql://user@host/database (or DATABASE_URL)",
-)
+@database_option
 @json_command
 def migrate_tables(dry_run: bool, database: str) -> Output:
     """Bring the tables of the team, and of an index beside them, up to date before servers start.
@@ -391,15 +385,6 @@ def migrate_tables(dry_run: bool, database: str) -> Output:
 @team.group()
 def token() -> None:
     """Tokens of people and agents for `kinen serve --team`; run it where the database is."""
-
-
-database_option = click.option(
-    "--database",
-    metavar="URL",
-    required=True,
-    envvar="DATABASE_URL",
-    help="PostgreSQL of the team: postgresql://user@host/database (or DATABASE_URL)",
-)
 
 
 @token.command("create")
