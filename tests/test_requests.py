@@ -19,7 +19,7 @@ from kinen.memory.pool import MemoryPool
 from kinen.model.journal import Pin
 from kinen.verbs import journal, requests
 from kinen.verbs.catalogue import verbs
-from kinen.verbs.refs import decode_cursor, encode_cursor
+from kinen.verbs.journal import decode_cursor, encode_cursor
 from kinen.verbs.requests import complaint, request_model
 from kinen.verbs.requests import schema as shape
 from kinen.verbs.verb import next_offset

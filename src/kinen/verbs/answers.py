@@ -189,23 +189,22 @@ def _cost(hit: FoundHit) -> int:
 
 def sized_text(value: dict[str, Any]) -> str:
     """Hits for clients that read text only: place, heading and text of each."""
-    return "\n\n".join(map(_sized_hit_text, value["results"])) or "no hits"
-
-
-def _sized_hit_text(hit: dict[str, Any]) -> str:
-    chunk = hit["chunk"]
-    source = hit["source"]
-    where = f" page {chunk['page']}" if chunk["page"] else ""
-    if chunk["line"]:
-        where = f":{chunk['line']}"
-    heading = chunk["heading"] or source["title"]
-    place = f"{source['space']}: {source['ref']}" if source.get("space") else source["ref"]
-    by = source["metadata"].get("by") or source["metadata"].get("author")
-    author = f" by {by}" if by else ""
-    head = f"[{place}{where}]{author} {heading} ({hit['strength']}, {hit['tokens']} tokens)"
-    rest = f"… {hit['more']} more tokens" if hit["more"] else ""
-    parts = [head, *hit["context"]["before"], chunk["content"], *hit["context"]["after"], rest]
-    return "\n".join(filter(None, parts))
+    texts = []
+    for hit in value["results"]:
+        chunk = hit["chunk"]
+        source = hit["source"]
+        where = f" page {chunk['page']}" if chunk["page"] else ""
+        if chunk["line"]:
+            where = f":{chunk['line']}"
+        heading = chunk["heading"] or source["title"]
+        place = f"{source['space']}: {source['ref']}" if source.get("space") else source["ref"]
+        by = source["metadata"].get("by") or source["metadata"].get("author")
+        author = f" by {by}" if by else ""
+        head = f"[{place}{where}]{author} {heading} ({hit['strength']}, {hit['tokens']} tokens)"
+        rest = f"… {hit['more']} more tokens" if hit["more"] else ""
+        parts = [head, *hit["context"]["before"], chunk["content"], *hit["context"]["after"], rest]
+        texts.append("\n".join(filter(None, parts)))
+    return "\n\n".join(texts) or "no hits"
 
 
 @dataclass(frozen=True, slots=True)

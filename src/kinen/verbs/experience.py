@@ -252,7 +252,16 @@ class HowTo(Verb):
         return Invocations([Invocation.of(use) for use in uses], latest)
 
     def text(self, result: Invocations, view: View) -> str:
-        return "\n".join(_invocation_text(use, view) for use in result.invocations)
+        lines = []
+        for use in result.invocations:
+            count = use.succeeded or use.failed or use.unknown
+            times = f"  ×{count}" if count > 1 else ""
+            if not (use.succeeded or use.failed):
+                times += "  ? outcome unknown"
+            session = f"  ({use.session[:SHORT_SESSION]}{_by(use)})" if use.session else ""
+            about = visible_line(f"{times}  {use.at[:10]}{session}  [{use.ref}]")
+            lines.append(f"{_line(use.invocation)}{view.style('dim', about)}")
+        return "\n".join(lines)
 
     def notes(self, result: Invocations) -> Iterable[str]:
         if not result.invocations:
@@ -261,16 +270,6 @@ class HowTo(Verb):
             yield f"no recorded command matches: {hint}" if self.recorded else NOT_RECORDED
         if result.latest:
             yield f"only the latest {result.latest:,} events that name it were looked at"
-
-
-def _invocation_text(use: Invocation, view: View) -> str:
-    count = use.succeeded or use.failed or use.unknown
-    times = f"  ×{count}" if count > 1 else ""
-    if not (use.succeeded or use.failed):
-        times += "  ? outcome unknown"
-    session = f"  ({use.session[:SHORT_SESSION]}{_by(use)})" if use.session else ""
-    about = visible_line(f"{times}  {use.at[:10]}{session}  [{use.ref}]")
-    return f"{_line(use.invocation)}{view.style('dim', about)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +286,19 @@ class Recurring(Result):
     """the last occurrence"""
     helped: list[Fix]
     """the occurrences after which the same command passed, newest first"""
+
+    @classmethod
+    def of(cls, entry: Recurrence) -> Recurring:
+        return cls(
+            entry.error,
+            entry.command,
+            entry.sessions,
+            entry.failures,
+            iso(entry.first / 1000),
+            iso(entry.last / 1000),
+            entry.ref,
+            [Fix.of(fix) for fix in entry.helped],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,14 +360,22 @@ class Friction(Verb):
             )
             for row in memory.experience.corrections(self.sessions, self.limit)
         ]
-        return Recurrences([_recurring(entry) for entry in recurrences], corrections, read)
+        return Recurrences([Recurring.of(entry) for entry in recurrences], corrections, read)
 
     def empty(self, result: Recurrences) -> bool:
         return not (result.errors or result.corrections)
 
     def text(self, result: Recurrences, view: View) -> str:
-        errors = [_recurring_text(entry, view) for entry in result.errors]
-        return "\n\n".join([*errors, *(_correction_text(row, view) for row in result.corrections)])
+        texts = [_recurring_text(entry, view) for entry in result.errors]
+        for row in result.corrections:
+            period = f"{row.first[:10]} to {row.last[:10]}"
+            about = f"  given in {row.sessions} sessions, {period} [{row.ref}]"
+            kept = "no memory says it"
+            if row.memory:
+                again = f"given in {counted(row.again, 'sessions')} since"
+                kept = f"kept as {row.memory}, {again if row.again else 'not since'}"
+            texts.append("\n".join([_line(row.rule), view.style("dim", about), f"  {kept}"]))
+        return "\n\n".join(texts)
 
     def notes(self, result: Recurrences) -> Iterable[str]:
         if result.corrections:
@@ -366,29 +386,6 @@ class Friction(Verb):
             failures = counted(result.read, "failures")
             hint = ": --sessions 2 shows errors of two" if self.sessions > 2 else ""
             yield f"no error of {failures} is in {self.sessions} or more sessions{hint}"
-
-
-def _recurring(entry: Recurrence) -> Recurring:
-    return Recurring(
-        entry.error,
-        entry.command,
-        entry.sessions,
-        entry.failures,
-        iso(entry.first / 1000),
-        iso(entry.last / 1000),
-        entry.ref,
-        [Fix.of(fix) for fix in entry.helped],
-    )
-
-
-def _correction_text(row: Correction, view: View) -> str:
-    """A rule with what is kept of it."""
-    about = f"given in {row.sessions} sessions, {row.first[:10]} to {row.last[:10]} [{row.ref}]"
-    kept = "no memory says it"
-    if row.memory:
-        since = f"given in {counted(row.again, 'sessions')} since" if row.again else "not since"
-        kept = f"kept as {row.memory}, {since}"
-    return "\n".join([_line(row.rule), view.style("dim", f"  {about}"), f"  {kept}"])
 
 
 def _recurring_text(entry: Recurring, view: View) -> str:

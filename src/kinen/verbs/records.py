@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from os.path import join, lexists
@@ -31,7 +32,6 @@ from kinen.render.text import record_text, records_text
 from kinen.text import QUARTERS, estimate, weight
 from kinen.verbs.answers import Relation
 from kinen.verbs.params import limit, offset, param
-from kinen.verbs.refs import resolve
 from kinen.verbs.verb import PartialResult, Result, Verb, View, next_offset
 
 if TYPE_CHECKING:
@@ -102,6 +102,17 @@ class FileVersion(Result):
     at: str
     """the commit"""
     content: str
+
+
+def resolve(memory: Memory, text: str) -> tuple[str, int, int]:
+    """A ref or an absolute path, with the line and the chunk number after it, -1 for none."""
+    name, line, chunk = place(text)
+    if ".." in re.split(r"[/\\:]", name) or "\0" in name:
+        raise QueryError(f"{name!r} is not in this space", "use a ref, or a path from its root")
+    is_ref = name.partition(":")[0] in KINDS or re.fullmatch(r"[0-9a-fA-F]{4,64}", name)
+    if chunk >= 0 or is_ref:
+        return name, line, chunk
+    return memory.git.inside(name), line, chunk
 
 
 class Show(Verb):

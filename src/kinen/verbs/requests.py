@@ -31,7 +31,7 @@ from kinen.model import journal
 from kinen.privacy.entrance import plain_values
 from kinen.text import iso, now, parse_time
 from kinen.verbs.params import Param
-from kinen.verbs.refs import resolve
+from kinen.verbs.records import resolve
 from kinen.verbs.search import Search
 from kinen.verbs.verb import Shape, Verb, add_examples
 

@@ -10,7 +10,7 @@ from kinen.memory import Memory
 from kinen.model.tuples import NamedTuple
 from kinen.space import registry
 from kinen.storage import inside
-from kinen.verbs.refs import resolve
+from kinen.verbs.records import resolve
 from kinen.web.page import Visit
 
 

@@ -21,7 +21,7 @@ from kinen.model.records import KINDS, Edge
 from kinen.model.tuples import NamedTuple
 from kinen.render.html import kind_name
 from kinen.text import excerpt
-from kinen.verbs.refs import resolve
+from kinen.verbs.records import resolve
 from kinen.web.page import Page, Visit
 from kinen.web.records import title_of
 

@@ -22,7 +22,7 @@ from kinen.render.markdown import code_block, markdown
 from kinen.text import excerpt
 from kinen.text.frontmatter import read_frontmatter
 from kinen.text.sentences import plain
-from kinen.verbs.refs import resolve
+from kinen.verbs.records import resolve
 from kinen.web import asof
 from kinen.web.page import Page, Visit
 

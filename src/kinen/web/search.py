@@ -30,7 +30,7 @@ from kinen.render.text import (
     without_titles,
 )
 from kinen.text import plural, terms
-from kinen.verbs.refs import resolve
+from kinen.verbs.records import resolve
 from kinen.verbs.requests import SearchRequest, complaint, values_of
 from kinen.verbs.search import Search
 from kinen.web import asof, records
