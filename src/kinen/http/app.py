@@ -13,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from kinen import __version__, errors
-from kinen.http import routes, routes_web, verbs
+from kinen.http import routes, routes_web
 from kinen.http.guard import BUG, FAULTS, HTML, JSON, PAGES, Access, Guard, Refused, failure
 from kinen.http.space import Backend, Hub
 from kinen.memory.pool import MemoryPool
@@ -120,7 +120,7 @@ def _application(*, described: bool) -> FastAPI:
         telemetry=TELEMETRY,
     )
     app.include_router(routes.ask, prefix="/v1", tags=["ask"])
-    app.include_router(verbs.router(described=described), prefix="/v1", tags=["verbs"])
+    app.include_router(routes.of_verbs(described=described), prefix="/v1", tags=["verbs"])
     app.include_router(routes.journal, prefix="/v1", tags=["journal"])
     app.include_router(routes_web.api, prefix="/v1", tags=["pages"])
     app.include_router(routes_web.pages, include_in_schema=False)

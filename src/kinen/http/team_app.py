@@ -254,7 +254,9 @@ class TeamServer:
         return self._gate.enter(text if scheme.lower() == "bearer" else "", address)
 
     def _answer(self, request: Request, token: Token, right: str, act: Act, body: Any) -> Response:
-        space = _space(request)
+        space = unquote(request.headers.get("x-kinen-space", ""))
+        if not _is_name(space):
+            raise Refused(400, "X-Kinen-Space is not the name of a space")
         request.state.about |= {"person": token.person, "token": token.id, "space": space}
         # Refuse machines that this server no longer understands; newer ones are understood.
         text = request.headers.get("x-kinen-protocol", "1")
@@ -369,10 +371,22 @@ class TeamServer:
         return Answer({"entries": count}, count)
 
     def _search(self, call: Call) -> Answer:
-        values = _search_values(call)
+        values: Any = call.body
+        if values is None:  # then its fields are in the address
+            pairs = call.request.query_params
+            lists = {name for name, row in Search.params.items() if row.many and not row.joined}
+            values = {name: pairs.getlist(name) if name in lists else pairs[name] for name in pairs}
+        try:
+            request = SearchRequest.model_validate(values)
+        except ValidationError as error:
+            raise Refused(400, complaint(error.errors())) from None
+        if request.space:
+            raise Refused(400, "a search is of one space", "name it by X-Kinen-Space")
+        if request.near or request.as_of:
+            raise Refused(400, "a team's space has no repository", "leave out near and as_of")
 
         def work(memory: Memory) -> Any:
-            return call_of(Search, values, memory).answer(memory).data
+            return call_of(Search, values_of(Search, request), memory).answer(memory).data
 
         content = self._mirrors.call(call.space, work)
         for hit in content["results"]:
@@ -395,24 +409,6 @@ def _failed(request: Request, error: KinenError | Refused) -> Response:
         )
     headers = {"Retry-After": "1"} if refused.status in (429, 503) else None
     return JSONResponse(failure(refused), refused.status, headers)
-
-
-def _search_values(call: Call) -> dict[str, Any]:
-    """The fields of a search, of the body or of the address; the space is that of the header."""
-    values: Any = call.body
-    if values is None:
-        pairs = call.request.query_params
-        lists = {name for name, row in Search.params.items() if row.many and not row.joined}
-        values = {name: pairs.getlist(name) if name in lists else pairs[name] for name in pairs}
-    try:
-        request = SearchRequest.model_validate(values)
-    except ValidationError as error:
-        raise Refused(400, complaint(error.errors())) from None
-    if request.space:
-        raise Refused(400, "a search is of one space", "name it by X-Kinen-Space")
-    if request.near or request.as_of:
-        raise Refused(400, "a team's space has no repository", "leave out near and as_of")
-    return values_of(Search, request)
 
 
 async def _body(request: Request, most: int = BODY_BYTES) -> Any:
@@ -446,13 +442,6 @@ def _seen(body: dict[str, Any]) -> tuple[dict[str, str], float]:
 
 def _is_name(space: str) -> bool:
     return len(space) <= SPACE_LENGTH and space.isprintable()
-
-
-def _space(request: Request) -> str:
-    space = unquote(request.headers.get("x-kinen-space", ""))
-    if not _is_name(space):
-        raise Refused(400, "X-Kinen-Space is not the name of a space")
-    return space
 
 
 def _number(request: Request, name: str, default: int, most: int) -> int:

@@ -15,7 +15,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import TypeVar
 
@@ -221,11 +221,5 @@ class Mirrors:
             with self._lock:
                 copies = list(self._copies.values())
             for copy in copies:
-                self._catch_up(copy)
-
-    def _catch_up(self, copy: Copy) -> None:
-        with copy.lock:
-            try:
-                copy.refresh()
-            except (KinenError, OSError):
-                return  # the next request says why
+                with copy.lock, suppress(KinenError, OSError):  # the next request says why
+                    copy.refresh()

@@ -46,6 +46,11 @@ class Injection(NamedTuple):
     masked: dict[str, Any]
 
     @property
+    def occasion(self) -> str:
+        """What it was sent for: the event of a hook, or the tool of MCP."""
+        return self.subject if self.event == "mcp" else self.event
+
+    @property
     def first_line(self) -> str:
         """The first line that says something of its own."""
         lines = (line.strip() for line in self.text.splitlines())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from posixpath import basename, dirname, normpath, relpath, splitext
 from urllib.parse import quote, unquote
@@ -177,7 +177,10 @@ async def rename_note(ls: Server, params: types.RenameParams) -> server.Answer:
     assert cursor is not None
     vault = cursor.vault
     vault.refresh(now=True)
-    if not _renames_files(ls):
+    workspace = ls.client_capabilities.workspace
+    able = workspace.workspace_edit if workspace else None
+    operations = able.resource_operations if able else None
+    if types.ResourceOperationKind.Rename not in (operations or ()):
         raise refusal(CANNOT_RENAME)
     try:
         target = new_path(vault, path, params.new_name)
@@ -188,13 +191,6 @@ async def rename_note(ls: Server, params: types.RenameParams) -> server.Answer:
     changes = _text_edits(ls, vault, link_edits(vault, {path: target}))
     changes.append(server.file_rename(ls.spaces.uri(vault, path), ls.spaces.uri(vault, target)))
     return server.workspace_edit(changes)
-
-
-def _renames_files(ls: Server) -> bool:
-    workspace = ls.client_capabilities.workspace
-    edit = workspace.workspace_edit if workspace else None
-    operations = edit.resource_operations if edit else None
-    return types.ResourceOperationKind.Rename in (operations or ())
 
 
 def _text_edits(ls: Server, vault: Vault, edits: list[Edit]) -> list[server.Plain]:
@@ -556,7 +552,11 @@ def moved_files(vault: Vault, old: str, new: str) -> dict[str, str]:
 def link_edits(vault: Vault, moves: dict[str, str]) -> list[Edit]:
     """The edits of links, in the files as they are before they move."""
     refs = {ref_of(old): ref_of(new) for old, new in moves.items()}
-    references = [*vault.links_named(moves), *_links_of_moved(vault, moves)]
+    references = [*vault.links_named(moves)]
+    for old, new in moves.items():
+        note = vault.note(old)
+        if note and dirname(old) != dirname(new):  # its links by a relative path may break
+            references += [Reference(note, n) for n in range(len(note.links))]
     before = [vault.resolve(reference.link, reference.note.path) for reference in references]
     edits: list[Edit] = []
     with vault.moved(moves) as names:
@@ -564,18 +564,14 @@ def link_edits(vault: Vault, moves: dict[str, str]) -> list[Edit]:
         for reference, ref in zip(references, before, strict=True):
             path = reference.note.path
             target = after.target(reference.link, moves.get(path, path), refs.get(ref, ref))
-            if target != reference.link.target:
-                edits += _edits(vault, reference, target)
+            if target == reference.link.target:
+                continue
+            if reference.link.wiki:
+                edits += _wiki_edit(reference, target)
+            else:
+                edits += _path_edit(vault, reference, target)
     # Several links may refer to one definition.
     return list({(edit.path, edit.line, edit.start): edit for edit in edits}.values())
-
-
-def _links_of_moved(vault: Vault, moves: Mapping[str, str]) -> Iterator[Reference]:
-    """The links of notes that move to another folder: those by a relative path may break."""
-    for old, new in moves.items():
-        note = vault.note(old)
-        if note and dirname(old) != dirname(new):
-            yield from (Reference(note, n) for n in range(len(note.links)))
 
 
 class _After:
@@ -596,13 +592,6 @@ class _After:
                 link.target if right else renamed_target(link, here, path_of(ref), self._names)
             )
         return self._targets[key]
-
-
-def _edits(vault: Vault, reference: Reference, target: str) -> Iterator[Edit]:
-    if reference.link.wiki:
-        yield from _wiki_edit(reference, target)
-    else:
-        yield from _path_edit(vault, reference, target)
 
 
 def _wiki_edit(reference: Reference, target: str) -> Iterator[Edit]:

@@ -162,13 +162,9 @@ class Server(LanguageServer):
         self._checks.pop(uri, None)
         cursor = await self.cursor(uri)
         document = self.document(uri)
-        if cursor and document:
-            self.text_document_publish_diagnostics(
-                types.PublishDiagnosticsParams(uri, self._diagnostics(cursor), document.version)
-            )
-
-    def _diagnostics(self, cursor: Cursor) -> list[types.Diagnostic]:
-        return [
+        if not (cursor and document):
+            return
+        diagnostics = [
             types.Diagnostic(
                 range=self.range(reference.span, cursor.note),
                 message=f"broken link: nothing is called {visible_line(reference.link.target)}",
@@ -178,6 +174,9 @@ class Server(LanguageServer):
             )
             for reference in cursor.vault.broken(cursor.note)
         ]
+        self.text_document_publish_diagnostics(
+            types.PublishDiagnosticsParams(uri, diagnostics, document.version)
+        )
 
     def range(self, span: Span, note: Note) -> types.Range:
         """A part of a note as the editor counts characters."""

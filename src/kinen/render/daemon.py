@@ -44,12 +44,20 @@ def daemon_text(
     line = _process(state)
     if not whole:
         here = [_space(space, style) for space in state["spaces"] if space["root"] == root]
-        others = [space for space in state["spaces"] if space["root"] != root and _troubled(space)]
+        others = [
+            space
+            for space in state["spaces"]
+            if space["root"] != root and (space["error"] or space["watch"] == "polling")
+        ]
         return "\n".join([line, *here, *(_trouble(space, style) for space in others)])
     left = state["idle_seconds_left"]
     end = "no idle timeout" if left is None else f"exits after {left / 60:.0f} more idle minutes"
     rows = [f"{style('bold', 'running')}, {line}, {end}"]
-    rows += [_space(space, style) for space in _distinct_names(state["spaces"])]
+    names = [space["name"] for space in state["spaces"]]
+    for space in state["spaces"]:
+        # Clones of one name are called by their folders.
+        name = space["root"] if names.count(space["name"]) > 1 else space["name"]
+        rows.append(_space({**space, "name": name}, style))
     return "\n".join([*rows, *_events(state, style)])
 
 
@@ -79,25 +87,12 @@ def _absence(last: dict[str, Any], *, held: bool) -> str:
     return f"stopped at {last['ended']}: {last.get('why', '')}"
 
 
-def _distinct_names(spaces: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Spaces, of which clones with the same name are called by their folders."""
-    names = [space["name"] for space in spaces]
-    return [
-        {**space, "name": space["root"]} if names.count(space["name"]) > 1 else space
-        for space in spaces
-    ]
-
-
 def _space(space: dict[str, Any], style: Style) -> str:
     reason = f" ({space['why']})" if space["why"] else ""
     watch = f"{space['watch'] or 'not watched'}{reason}"
     sync = f"{space['synced']}: {space['done']}" if space["synced"] else "not synced yet"
     line = f"  {style('path', space['name'])}  {space['state']}, {watch}, {sync}"
     return f"{line}\n{_trouble(space, style)}" if space["error"] else line
-
-
-def _troubled(space: dict[str, Any]) -> bool:
-    return bool(space["error"] or space["watch"] == "polling")
 
 
 def _trouble(space: dict[str, Any], style: Style) -> str:

@@ -34,7 +34,7 @@ from kinen.model.records import Edge
 from kinen.render.heat import EPOCH, Counts, Heat, Period, heat_map
 from kinen.render.html import stream
 from kinen.render.text import counted
-from kinen.text import iso, now
+from kinen.text import iso, now, plural
 from kinen.text.frontmatter import read_frontmatter
 from kinen.times import milliseconds
 from kinen.transfer.bundle import PAGE_VERSION
@@ -269,7 +269,7 @@ class ExportPage:
         ]
         style = _static("pages.css")
         script = f'"use strict";\n{_static("export.js")}'
-        held = [counted(counts[kind], _plural(kind)) for kind in KINDS if counts[kind]]
+        held = [counted(counts[kind], plural(kind)) for kind in KINDS if counts[kind]]
         return {
             "version": PAGE_VERSION,
             "policy": _policy(style, script),
@@ -320,10 +320,6 @@ def _day_url(first: str, last: str) -> str:
 
 def _session_key(event: Observation) -> str:
     return event.capsule or event.scope.session
-
-
-def _plural(kind: str) -> str:
-    return {"summary": "summaries", "memory": "memories"}.get(kind, f"{kind}s")
 
 
 def _document(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -95,13 +95,9 @@ def _changes(revisions: Sequence[Revision]) -> list[tuple[Revision, str, str]]:
     return changes
 
 
-def _room(width: int, beside: int) -> int:
-    """Characters for a subject in a line, by the width of the terminal."""
-    return min(SUBJECT, max(LEAST_SUBJECT, width - beside)) if width else SUBJECT
-
-
 def companions_text(companions: Sequence[Companion], style: Style = PLAIN, width: int = 0) -> str:
     """A file per line with how often, and below it the commits that count most."""
+    room = min(SUBJECT, max(LEAST_SUBJECT, width - SHORT_SHA - 5)) if width else SUBJECT
     lines = []
     for companion in map(readable, companions):
         either = round(companion.support / companion.jaccard) if companion.jaccard else 0
@@ -110,7 +106,7 @@ def companions_text(companions: Sequence[Companion], style: Style = PLAIN, width
         lines.append(f"{style('path', companion.path)}  {style('dim', phrase)}")
         for ref, subject in companion.commits:
             sha = style("line", ref.partition(":")[2][:SHORT_SHA])
-            lines.append(f"    {sha} {excerpt(subject, _room(width, SHORT_SHA + 5))}")
+            lines.append(f"    {sha} {excerpt(subject, room)}")
     return "\n".join(lines)
 
 

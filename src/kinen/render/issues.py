@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from kinen.index.issues import Mention
     from kinen.memory.issues import Details, Work
-    from kinen.model.records import Edge
 
 MOST_MENTIONS = 15
 """Records that name an issue which `show` lists."""
@@ -56,7 +55,18 @@ def details_json(details: Details) -> dict[str, Any]:
         **issue_json(details.issue),
         "text": details.text,
         "edges": [edge._asdict() for edge in details.edges],
-        "mentions": [_mention_json(mention) for mention in details.mentions],
+        "mentions": [
+            {
+                "ref": mention.record.ref,
+                "kind": mention.record.kind,
+                "title": mention.record.title,
+                "at": mention.record.at,
+                "type": mention.type,
+                "count": mention.places,
+                "text": mention.text,
+            }
+            for mention in details.mentions
+        ],
     }
 
 
@@ -77,8 +87,10 @@ def details_text(details: Details, screen: Screen) -> str:
     lines += [screen.style("dim", visible_line(" · ".join(facts)))] if facts else []
     if details.text and details.text != issue.title:
         lines += ["", visible(details.text)]
+    related = [relation(issue, edge) for edge in details.edges]
+    edges = [f"  {word} {visible_line(other.removeprefix('issue:'))}" for word, other in related]
     for title, rows in (
-        ("Depends on and blocks", [_edge_line(issue, edge) for edge in details.edges]),
+        ("Depends on and blocks", edges),
         ("Named by", [_mention_line(mention, screen) for mention in details.mentions]),
     ):
         if rows:
@@ -113,24 +125,6 @@ def age_note(seconds: float | None) -> str:
     days = int(seconds // OLD)
     age = "1 day" if days == 1 else f"{days} days"
     return f".beads was exported {age} ago: `kinen issues refresh` asks bd for what is new"
-
-
-def _edge_line(issue: Issue, edge: Edge) -> str:
-    word, other = relation(issue, edge)
-    return f"  {word} {visible_line(other.removeprefix('issue:'))}"
-
-
-def _mention_json(mention: Mention) -> dict[str, Any]:
-    record = mention.record
-    return {
-        "ref": record.ref,
-        "kind": record.kind,
-        "title": record.title,
-        "at": record.at,
-        "type": mention.type,
-        "count": mention.places,
-        "text": mention.text,
-    }
 
 
 def _mention_line(mention: Mention, screen: Screen) -> str:

@@ -54,13 +54,10 @@ def injection_json(injection: Injection, *, whole: bool = False) -> dict[str, An
 
 
 def injection_line(injection: Injection, style: Style = PLAIN) -> str:
-    event = injection.event
-    if injection.event == "mcp":
-        event = injection.subject
     words = [
         style("path", injection.id),
         style("dim", iso(injection.at / 1000)),
-        visible_line(event),
+        visible_line(injection.occasion),
         visible_line(injection.agent),
         style("dim", f"({visible_line(injection.session) or 'no session'})"),
         counted(injection.tokens, "tokens"),
@@ -82,8 +79,7 @@ def injections_table(
     agents = distinct(injection.agent for injection in injections)
 
     def cells(injection: Injection) -> tuple[str, ...]:
-        event = injection.subject if injection.event == "mcp" else injection.event
-        words = f"{event.replace('_', ' ')}, {counted(injection.tokens, 'tokens')}"
+        words = f"{injection.occasion.replace('_', ' ')}, {counted(injection.tokens, 'tokens')}"
         who = f" to {injection.agent}" if agents and injection.agent else ""
         name = names.get(injection.id, injection.id)
         return name, f"{words}{who}: {first_words(injection.first_line)}"

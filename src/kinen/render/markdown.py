@@ -63,7 +63,12 @@ def highlighted(source: str, language: str) -> Html:
     """Code with a class for each kind of word; plain if it is long or its language is unknown."""
     name = language.strip().lower()
     if name == "diff":
-        return _html("\n".join(map(_diff_line, visible(source).split("\n"))))
+        kinds = {"+": "gi", "-": "gd", "@": "gu"}
+        lines = []
+        for line in visible(source).split("\n"):
+            kind = kinds.get(line[:1], "")
+            lines.append(_element("span", escape(line), class_=kind) if kind else escape(line))
+        return _html("\n".join(lines))
     if name not in LANGUAGES or len(source) > HIGHLIGHTED:
         return text(source)
     from pygments import lex
@@ -72,15 +77,10 @@ def highlighted(source: str, language: str) -> Html:
 
     lexer = get_lexer_by_name(name, stripnl=False, ensurenl=False)
     parts = []
-    for kind, value in lex(visible(source), lexer):
-        short = STANDARD_TYPES.get(kind, "")
+    for token, value in lex(visible(source), lexer):
+        short = STANDARD_TYPES.get(token, "")
         parts.append(_element("span", text(value), class_=short) if short.strip() else text(value))
     return _html(*parts)
-
-
-def _diff_line(line: str) -> Html:
-    kind = {"+": "gi", "-": "gd", "@": "gu"}.get(line[:1], "")
-    return _element("span", escape(line), class_=kind) if kind else escape(line)
 
 
 def code_block(source: str, language: str = "", anchor: str = "") -> Html:

@@ -144,7 +144,7 @@ def _sessions_table(sessions: Sequence[SessionOverview], screen: Screen) -> str:
 
     agents = distinct(session.agent for session in sessions)
     beside = [
-        (_name(session), clock(began(session), screen.now), _agent(session) if agents else "")
+        (_name(session), clock(began(session), screen.now), agent_name(session) if agents else "")
         for session in sessions
     ]
     widths = [max(map(columns, column)) for column in zip(*beside, strict=True)]
@@ -153,12 +153,12 @@ def _sessions_table(sessions: Sequence[SessionOverview], screen: Screen) -> str:
     def cells(session: SessionOverview) -> tuple[str, ...]:
         author = signature(session.by)
         story = _story(session, room - columns(author)) + author
-        return _name(session), _agent(session) if agents else "", story
+        return _name(session), agent_name(session) if agents else "", story
 
     return screen.by_day(sessions, began, cells)
 
 
-def _agent(session: SessionOverview) -> str:
+def agent_name(session: SessionOverview) -> str:
     """The first word of an agent's name; `claude` for `claude-code`."""
     return session.agent.partition("-")[0] or "by hand"
 
@@ -228,7 +228,14 @@ def timeline_json(
     fields = {
         **session_json(timeline.overview),
         "summary": timeline.parts,
-        "steps": [_step_json(step) for step in chosen],
+        "steps": [
+            {
+                **asdict(step),
+                "at": iso(step.at / 1000) if step.at else None,
+                "files": list(step.files),
+            }
+            for step in chosen
+        ],
         "memories": [
             {"ref": memory.ref, "type": memory.type, "content": memory.content, "by": memory.by}
             for memory in timeline.memories
@@ -239,13 +246,6 @@ def timeline_json(
         fields["rounds"] = list(timeline.rounds)
         fields["artifacts"] = list(timeline.artifacts)
         fields["summary"] = timeline.summary_file
-    return fields
-
-
-def _step_json(step: Step) -> dict[str, Any]:
-    fields = asdict(step)
-    fields["at"] = iso(step.at / 1000) if step.at else None
-    fields["files"] = list(step.files)
     return fields
 
 
@@ -275,15 +275,11 @@ def timeline_text(
         lines += _outcome(timeline, full, style)
     omitted = sum(step.steps for step in page if isinstance(step, Gap))
     if omitted and not full:
-        rest = f"{omitted:,} more step{'s' if omitted > 1 else ''}: `{_command(session, only)}`"
+        kinds = "".join(f" --only {kind}" for kind in only)
+        command = f"kinen session show {visible_line(session.id)}{kinds} --full"
+        rest = f"{omitted:,} more step{'s' if omitted > 1 else ''}: `{command}`"
         lines += ["", style("dim", rest)]
     return "\n".join(line.rstrip() for line in lines)
-
-
-def _command(session: SessionOverview, only: Sequence[str]) -> str:
-    """The command that shows all steps."""
-    kinds = "".join(f" --only {kind}" for kind in only)
-    return f"kinen session show {visible_line(session.id)}{kinds} --full"
 
 
 def _heading(session: SessionOverview, style: Style) -> str:

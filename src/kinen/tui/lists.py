@@ -11,7 +11,6 @@ from kinen.errors import GitError, NotFound
 from kinen.journal.timeline import SessionOverview
 from kinen.memory import Memory
 from kinen.memory.today import Days, Outlook, days, outlook
-from kinen.model.journal import Learned
 from kinen.model.records import Hit
 from kinen.model.tuples import NamedTuple
 from kinen.query import place as named_place
@@ -25,7 +24,13 @@ from kinen.render.issues import details_text
 from kinen.render.journal import learned_text, origin_text, recall_text
 from kinen.render.lanes import failures, lanes, text_cells
 from kinen.render.screen import SIGNS, Screen, Style, clock, columns, day, distinct, fit, when
-from kinen.render.sessions import duration, hand_over, resume_command, session_text
+from kinen.render.sessions import (
+    agent_name,
+    duration,
+    hand_over,
+    resume_command,
+    session_text,
+)
 from kinen.render.text import counted, hit_title, place, record_text
 from kinen.text import epoch, estimate, now
 
@@ -313,7 +318,7 @@ def _by_day(chosen: Sequence[SessionOverview]) -> list[Entry]:
         if name != heading:
             entries.append(_text(name, "heading"))
             heading = name
-        agent = (session.agent.partition("-")[0] or "by hand") if agents else ""
+        agent = agent_name(session) if agents else ""
         entries.append(_session_line(session, clock(began, now()), agent))
     return entries
 
@@ -339,18 +344,17 @@ def knowledge(memory: Memory, request: Request) -> list[Entry]:
         for learned in memory.consolidation.memories()
         if not learned.superseded_by and _has(learned.content, request.typed)
     ]
-    return [_memory_line(learned) for learned in chosen[: request.most]]
-
-
-def _memory_line(learned: Learned) -> Entry:
-    sign = SIGNS["decision"] if learned.type == "decision" else " "
-    parts = (
-        (f"{sign} ", "decision"),
-        (f"{learned.type:<8} ", "quiet"),
-        (first_words(learned.content), ""),
-    )
-    sure = f"{learned.confidence:.0%} sure  " if learned.confidence < 0.7 else ""
-    return Entry(learned.ref, parts, sure + _age(learned.created_at / 1000))
+    entries = []
+    for learned in chosen[: request.most]:
+        sign = SIGNS["decision"] if learned.type == "decision" else " "
+        parts = (
+            (f"{sign} ", "decision"),
+            (f"{learned.type:<8} ", "quiet"),
+            (first_words(learned.content), ""),
+        )
+        sure = f"{learned.confidence:.0%} sure  " if learned.confidence < 0.7 else ""
+        entries.append(Entry(learned.ref, parts, sure + _age(learned.created_at / 1000)))
+    return entries
 
 
 def code(memory: Memory, request: Request) -> list[Entry]:
@@ -394,8 +398,7 @@ def outgoing(memory: Memory, request: Request) -> list[Entry]:
     sent, count = memory.ledger.injections(limit=request.most)
     entries += [_text(f"Sent so far: {counted(count, 'texts')}", "heading")] if sent else []
     for injection in sent:
-        event = injection.subject if injection.event == "mcp" else injection.event
-        words = f"{event.replace('_', ' ')}: {first_words(injection.first_line)}"
+        words = f"{injection.occasion.replace('_', ' ')}: {first_words(injection.first_line)}"
         parts = ((f"{_age(injection.at / 1000)} ", "quiet"), (visible_line(words), ""))
         entries.append(Entry(f"{SENT}{injection.id}", parts, f"{injection.tokens:,} tokens"))
     return entries

@@ -23,7 +23,6 @@ from kinen.sources.git.messages import readable_message
 from kinen.text import excerpt, now
 from kinen.verbs.why import known, reason
 from kinen.web.page import Page, Visit
-from kinen.web.records import title_of
 
 MOST = 100
 EDITED = 12
@@ -199,7 +198,7 @@ def _session(memory: Memory, edit: Record) -> tuple[str, str, str]:
     parent = str(metadata.get("parent", ""))
     if not parent:
         return str(metadata.get("agent", "")), "", ""
-    title = title_of(memory, parent).removeprefix("session: ")
+    title = memory.records.title(parent).removeprefix("session: ")
     return str(metadata.get("agent", "agent")), parent, title
 
 
@@ -211,7 +210,7 @@ def _around(
     for item in recall.items:
         if item.tier in ("commits", "files", "plan") or item.ref in listed:
             continue
-        title = title_of(memory, item.ref).removeprefix("session: ")
+        title = memory.records.title(item.ref).removeprefix("session: ")
         text = item.text
         if item.ref.startswith(("summary:", "capsule:")):
             text = on_one_line(parse_summary(text).get("outcome", ""))

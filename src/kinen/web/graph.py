@@ -23,7 +23,6 @@ from kinen.render.html import kind_name
 from kinen.text import excerpt
 from kinen.verbs.records import resolve
 from kinen.web.page import Page, Visit
-from kinen.web.records import title_of
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
@@ -86,7 +85,7 @@ def page(memory: Memory, visit: Visit) -> Page:
     kinds = list(dict.fromkeys(name.partition(":")[0] for name in graph.names))
     remarks = [f"{graph.left_out:,} records with fewer links are left out"] * bool(graph.left_out)
     if graph.centre and not ref:
-        title = title_of(memory, graph.centre)
+        title = memory.records.title(graph.centre)
         remarks.append(f"Around {title}, which has the most links. Choose another, or the whole.")
     chosen = visit.fields.all("kinds")
     broken = memory.records.broken_links()
@@ -109,7 +108,7 @@ def page(memory: Memory, visit: Visit) -> Page:
         "data_url": visit.here().replace("/graph", "/graph/data", 1),
         "labels_url": visit.here().replace("/graph", "/labels/data", 1),
         "picture": picture(memory, graph),
-        "listed": [(name, title_of(memory, name)) for name in graph.names[:LISTED]],
+        "listed": [(name, memory.records.title(name)) for name in graph.names[:LISTED]],
         "broken": len(broken),
         "targets": {source: list(names) for source, names in list(targets.items())[:LISTED]},
         "orphans": memory.records.orphans(),
@@ -120,7 +119,7 @@ def page(memory: Memory, visit: Visit) -> Page:
 
 def _name(memory: Memory, ref: str) -> str:
     """The title of a record, without its kind: the colour says that."""
-    title = title_of(memory, ref)
+    title = memory.records.title(ref)
     return title.partition(": ")[2] or title if ref.startswith(("capsule:", "memory:")) else title
 
 

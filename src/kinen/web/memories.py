@@ -9,8 +9,7 @@ from kinen.memory.past import Moment, compared
 from kinen.model.journal import Learned
 from kinen.model.kinds import MEMORY_TYPES
 from kinen.render.text import counted
-from kinen.web import asof
-from kinen.web.page import Page, Visit, of_all_spaces
+from kinen.web.page import Page, Visit, of_all_spaces, past_moment, past_remark, past_slider
 
 MOST = 200
 """Memories on a page."""
@@ -42,7 +41,7 @@ UNDO = ("hide", "restore", "unpin", "unedit", "unsupersede")
 
 
 def page(memory: Memory, visit: Visit) -> Page:
-    at = asof.moment(memory, visit)
+    at = past_moment(memory, visit)
     if at:
         return _past_page(memory, visit, at)
     chosen = visit.fields.get("type")
@@ -69,7 +68,7 @@ def page(memory: Memory, visit: Visit) -> Page:
         "source": source,
         "done": DONE,
         "undo": visit.fields.get("undo") if visit.fields.get("undo") in UNDO else "",
-        "slider": asof.slider(memory, visit),
+        "slider": past_slider(memory, visit),
         "chosen": chosen,
         "tabs": [*tabs, ("hidden", "hidden", len(away))],
         "report": memory.consolidation.consolidate(dry_run=True)
@@ -128,9 +127,9 @@ def _past_page(memory: Memory, visit: Visit, at: Moment) -> Page:
         f"{len(overtaken):,} superseded since",
     ]
     values = {
-        "remark": asof.remark(memory, at),
+        "remark": past_remark(memory, at),
         "since": "; ".join(since),
-        "slider": asof.slider(memory, visit),
+        "slider": past_slider(memory, visit),
         "memories": _with_origins(memory, visit, then),
     }
     return Page("Knowledge", "memories_past.html", values, ("memories.js",))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -11,11 +12,14 @@ from kinen.errors import QueryError
 from kinen.journal.timeline import SessionOverview
 from kinen.memory import Memory
 from kinen.memory.federation import ask_spaces
+from kinen.model.tuples import NamedTuple
 from kinen.privacy import entrance
 from kinen.render.html import render
+from kinen.text import now
 
 if TYPE_CHECKING:
     from kinen.index.lock import Work
+    from kinen.memory.past import Moment
 
     T = TypeVar("T")
 
@@ -236,6 +240,38 @@ def sign_in_page(action: str, target: str, problem: str = "", **provider: str) -
 def open_page(place: str) -> str:
     """A document that leads on to a page."""
     return render("open.html", place=place)
+
+
+class Slider(NamedTuple):
+    """The days of a space, and the one that is shown."""
+
+    first: str
+    days: int
+    place: int
+
+
+def past_moment(memory: Memory, visit: Visit) -> Moment | None:
+    """The time that a page is put back to; None for now."""
+    words = visit.fields.get(AS_OF)
+    return memory.past.moment(words) if words else None
+
+
+def past_remark(memory: Memory, at: Moment | None) -> str:
+    """Says which earlier time a page shows; empty for now."""
+    return memory.past.remark(at) if at else ""
+
+
+def past_slider(memory: Memory, visit: Visit) -> Slider | None:
+    """The days from the first of a space to today; None if it is of today."""
+    first = memory.past.beginning()
+    today = datetime.fromtimestamp(now(), UTC).date()
+    start = datetime.fromtimestamp(first, UTC).date() if first else today
+    days = (today - start).days
+    if days < 1:
+        return None
+    at = past_moment(memory, visit)
+    shown = datetime.fromisoformat(at.at).date() if at else today
+    return Slider(start.isoformat(), days, max(0, min(days, (shown - start).days)))
 
 
 def of_all_spaces(

@@ -23,8 +23,7 @@ from kinen.text import excerpt
 from kinen.text.frontmatter import read_frontmatter
 from kinen.text.sentences import plain
 from kinen.verbs.records import resolve
-from kinen.web import asof
-from kinen.web.page import Page, Visit
+from kinen.web.page import Page, Visit, past_moment, past_remark
 
 REVISIONS = 20
 COMPANIONS = 8
@@ -57,10 +56,10 @@ def page(memory: Memory, visit: Visit) -> Page:
     edges = memory.records.links(record.ref)[:MOST_EDGES]
     pinned = any(pin.target == record.ref for pin in memory.journal.entries("pins")[0])
     revisions, companions = _history(memory, record)
-    at = asof.moment(memory, visit)
+    at = past_moment(memory, visit)
     values = {
         "record": record,
-        "remark": asof.remark(memory, at),
+        "remark": past_remark(memory, at),
         "pinned": pinned,
         "graphical": editor.graphical(os.environ),
         "open_command": f"kinen open {shlex.quote(record.path)}",
@@ -69,7 +68,7 @@ def page(memory: Memory, visit: Visit) -> Page:
         "revisions": revisions,
         "companions": companions,
     }
-    return Page(title_of(memory, record.ref), "record.html", values, ("record.js",))
+    return Page(memory.records.title(record.ref), "record.html", values, ("record.js",))
 
 
 def preview(memory: Memory, visit: Visit, ref: str) -> Html:
@@ -78,7 +77,11 @@ def preview(memory: Memory, visit: Visit, ref: str) -> Html:
     edges = memory.records.links(record.ref)[:MOST_EDGES]
     text = _text(memory, visit, record, edges, PREVIEW)
     return fragment(
-        "preview.html", visit=visit, record=record, title=title_of(memory, record.ref), text=text
+        "preview.html",
+        visit=visit,
+        record=record,
+        title=memory.records.title(record.ref),
+        text=text,
     )
 
 
@@ -87,7 +90,7 @@ def _text(
 ) -> dict[str, Any]:
     """The text of a record: markdown with its lines as anchors, or chunks as they are."""
     follow = _resolver(visit, record, edges)
-    at = asof.moment(memory, visit)
+    at = past_moment(memory, visit)
     source = memory.records.source_text(record)
     past = memory.past.text(record.path, at) or "" if source and at and record.path else source
     if source and not past:
@@ -103,7 +106,7 @@ def _text(
         chunks = memory.records.show(record.ref)[1]
         if is_prose(record):
             text = "\n\n".join(chunk.text for chunk in chunks)
-            title = title_of(memory, record.ref)
+            title = memory.records.title(record.ref)
             said = title.endswith(plain(text).replace("`", ""))
             text = "" if said else text.removeprefix(title).strip()
             return {"html": markdown(_cut(text, most), follow)}
@@ -158,7 +161,7 @@ def _edges(
         if edge.type == "touches":
             words = CHANGES.get(edge.text[:1], "")
         kind, _, path = other.partition(":")
-        title = path if kind == "file" else title_of(memory, other)
+        title = path if kind == "file" else memory.records.title(other)
         item = (other, title, excerpt(visible_line(words), 200))
         groups.setdefault(heading, {})[item] = None
     return {heading: list(items) for heading, items in groups.items()}
@@ -169,10 +172,6 @@ def is_prose(record: Record) -> bool:
     if record.kind == "observation":
         return (record.metadata or {}).get("event") in SPOKEN
     return record.kind in PROSE or record.path.lower().endswith((".md", ".markdown", ".mdx"))
-
-
-def title_of(memory: Memory, ref: str) -> str:
-    return memory.records.title(ref)
 
 
 def _history(memory: Memory, record: Record) -> tuple[list[Revision], list[Companion]]:

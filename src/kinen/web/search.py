@@ -33,8 +33,8 @@ from kinen.text import plural, terms
 from kinen.verbs.records import resolve
 from kinen.verbs.requests import SearchRequest, complaint, values_of
 from kinen.verbs.search import Search
-from kinen.web import asof, records
-from kinen.web.page import ALL, Page, Visit
+from kinen.web import records
+from kinen.web.page import ALL, Page, Visit, past_slider
 
 FILTERS = "types agent tags since until as_of mode kinds author session paths".split()
 """Parameters of a search that the form has, or that a link may set."""
@@ -71,7 +71,7 @@ def parameters(visit: Visit) -> dict[str, object]:
 
 def page(memory: Memory, visit: Visit) -> Page:
     """The hits in one space."""
-    slider = asof.slider(memory, visit)
+    slider = past_slider(memory, visit)
     search = _search(visit)
     if search is None:
         return _page(visit, None, slider=slider)
@@ -95,7 +95,7 @@ def page(memory: Memory, visit: Visit) -> Page:
         hits,
         slider=slider,
         titles={
-            parent: records.title_of(memory, parent)
+            parent: memory.records.title(parent)
             for hit in hits
             if (parent := str((hit.record.metadata or {}).get("parent") or ""))
         },

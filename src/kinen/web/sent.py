@@ -9,9 +9,7 @@ from kinen.model.journal import Recall
 from kinen.query import MOST, recall_query
 from kinen.text import estimate
 from kinen.times import milliseconds
-from kinen.web import asof
-from kinen.web.page import Page, Visit
-from kinen.web.records import title_of
+from kinen.web.page import Page, Visit, past_moment, past_remark, past_slider
 
 MOST_ENTRIES = 100
 """Entries of a session start that are listed."""
@@ -27,15 +25,15 @@ def page(memory: Memory, visit: Visit) -> Page:
     agent = visit.fields.get("agent")
     start = visit.fields.number("start", memory.config.hooks.budget, MOST["budget"])
     budget = visit.fields.number("budget", memory.config.recall.budget, MOST["budget"])
-    at = asof.moment(memory, visit)
+    at = past_moment(memory, visit)
     recall = memory.recall(
         recall_query(question, budget=max(1, budget), as_of=visit.fields.get("as_of"))
     )
     brief, refs = ("", []) if at else memory.journal.start("", agent, start).brief()
     pinned = {pin.target for pin in memory.journal.entries("pins")[0]}
     values = {
-        "remark": asof.remark(memory, at),
-        "slider": asof.slider(memory, visit),
+        "remark": past_remark(memory, at),
+        "slider": past_slider(memory, visit),
         "question": question,
         "agent": agent,
         "start": start,
@@ -44,7 +42,7 @@ def page(memory: Memory, visit: Visit) -> Page:
         "brief_tokens": estimate(brief),
         "sections": sections(brief),
         "entries": [
-            (ref, title_of(memory, ref), cites(brief, ref), ref in pinned)
+            (ref, memory.records.title(ref), cites(brief, ref), ref in pinned)
             for ref in refs[:MOST_ENTRIES]
         ],
         "listed": LISTED,
@@ -95,14 +93,13 @@ def sent_page(memory: Memory, visit: Visit) -> Page:
 def injection_page(memory: Memory, visit: Visit) -> Page:
     """One text that an agent was sent: its entries, what was left out, and the text itself."""
     injection = memory.ledger.injection(visit.fields.get("id"))
-    event = injection.subject if injection.event == "mcp" else injection.event
     values = {
         "injection": injection,
         "steps": _steps(memory, visit, injection),
         "entries": [(ref, _title(memory, ref)) for ref in injection.entries],
         "dropped": [(ref, _title(memory, ref), reason) for ref, reason in injection.dropped],
     }
-    return Page(f"Sent at {event}", "injection.html", values)
+    return Page(f"Sent at {injection.occasion}", "injection.html", values)
 
 
 def _steps(memory: Memory, visit: Visit, injection: Injection) -> list[tuple[str, str]]:
@@ -118,5 +115,5 @@ def _steps(memory: Memory, visit: Visit, injection: Injection) -> list[tuple[str
 
 def _title(memory: Memory, ref: str) -> str:
     """The title of an entry; empty if it is no more."""
-    title = title_of(memory, ref)
+    title = memory.records.title(ref)
     return title if title != ref else ""

@@ -16,7 +16,6 @@ from kinen.render.sessions import edited_files, hand_over, resume_command
 from kinen.text import excerpt, iso
 from kinen.times import milliseconds
 from kinen.web.page import Page, Visit, of_all_spaces
-from kinen.web.records import title_of
 
 MOST = 30
 """Sessions on a page at first."""
@@ -127,12 +126,14 @@ def erase_page(memory: Memory, visit: Visit) -> Page:
     kinds = Counter(name.partition(":")[0] for name in erased.refs)
     values = {
         "ref": ref,
-        "name": title_of(memory, ref),
+        "name": memory.records.title(ref),
         "kinds": kinds,
         "memories": [
-            (name, title_of(memory, name)) for name in erased.refs[1:] if name.startswith("memory:")
+            (name, memory.records.title(name))
+            for name in erased.refs[1:]
+            if name.startswith("memory:")
         ],
-        "also": [(name, title_of(memory, name)) for name in erased.also],
+        "also": [(name, memory.records.title(name)) for name in erased.also],
         "suppressed": erased.suppressed,
     }
     return Page("Erase", "erase.html", values)

@@ -1,4 +1,4 @@
-"""The page Today: what happened in some days, what was decided, what is open, what comes next."""
+"""The pages Today, Week and Errors: what happened, what is open, which errors came back."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Any
 
+from kinen.errors import QueryError
 from kinen.memory import Memory
 from kinen.memory.federation import ask_spaces
 from kinen.memory.reports import Point
 from kinen.memory.today import LATEST, MOST, Days, days, outlook
+from kinen.recall.errors import Fixes
 from kinen.render.heat import COMMITS, EPOCH, Counts, Period, add, heat_map
 from kinen.render.lanes import DAYS, lanes
 from kinen.render.treemap import treemap
-from kinen.text import epoch, estimate
+from kinen.text import epoch, estimate, iso, now
 from kinen.times import milliseconds
 from kinen.web.page import ALL, Page, Visit
-from kinen.web.records import title_of
 from kinen.web.sent import sections
 
 SPANS = (1, 7, 30, 90, 365)
@@ -27,6 +28,9 @@ POINTS = 6
 """Decisions and open points that are shown."""
 FILES = 30
 """Files in the map."""
+WEEK = 7 * 86_400
+LEAST = 2
+"""Sessions in which an error was seen before it counts as one that comes back."""
 
 
 def period_of(visit: Visit, last: str = "") -> Period:
@@ -140,7 +144,38 @@ def _what_is_next(memory: Memory) -> dict[str, Any]:
         "left_out": [
             (ref, title if title != ref else text)
             for ref, text in [*next_.left_out.items()][:POINTS]
-            for title in (title_of(memory, ref),)
+            for title in (memory.records.title(ref),)
         ],
         "missing": len(next_.left_out),
     }
+
+
+def week_page(memory: Memory, visit: Visit) -> Page:
+    """What was done since a time, by default in the last week."""
+    since = visit.fields.get("since")
+    begin = milliseconds(since) / 1000 if since else now() - WEEK
+    values = {"report": memory.reports.standup_report(iso(begin)), "since": since or "1w"}
+    return Page("Week", "week.html", values)
+
+
+def errors_page(memory: Memory, visit: Visit) -> Page:
+    """How an error was fixed before, and which errors come back."""
+    error = visit.fields.get("q")
+    fixes: Fixes | None = None
+    problem = ""
+    if error:
+        try:
+            fixes = memory.experience.fix(error)
+        except QueryError as refusal:
+            problem = f"{refusal.message}: {refusal.hint}"
+    recurring, read = memory.experience.friction(LEAST)
+    values = {
+        "error": error,
+        "fixes": fixes,
+        "problem": problem,
+        "recurring": recurring,
+        "corrections": memory.experience.corrections(LEAST),
+        "read": read,
+        "least": LEAST,
+    }
+    return Page("Errors", "errors.html", values)
