@@ -6,7 +6,7 @@ import contextlib
 import functools
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from os.path import lexists
@@ -17,14 +17,13 @@ from click.core import ParameterSource
 
 from kinen.characters import visible_line
 from kinen.cli import answer
-from kinen.cli.answer import daemon_started, emit, opened, opener, rendered
+from kinen.cli.answer import daemon_started, emit, opened, rendered
 from kinen.cli.complete import FileName
 from kinen.cli.editor import rewrite
 from kinen.cli.output import file_name, write_raw
 from kinen.cli.run import note, piped, working
 from kinen.errors import QueryError
 from kinen.memory import Memory
-from kinen.model.records import Record
 from kinen.render.text import counted
 from kinen.space.find import is_several
 from kinen.text import nearest
@@ -243,15 +242,6 @@ space_option = options(space=shared.SPACE)
 spaces_option = options(spaces=shared.SPACES)
 json_option = options(as_json=shared.JSON)
 dry_run_option = options(dry_run=shared.DRY_RUN)
-
-
-def openable_records(memory: Memory, records: Iterable[Record]) -> list[Record]:
-    """Records for a reader: their paths can be opened from the working folder."""
-    openable_path = opener(memory)
-    return [
-        record._replace(path=openable_path(record.path)) if record.path else record
-        for record in records
-    ]
 
 
 def json_command(function: Callable[..., Output]) -> Callable[..., int]:

@@ -246,16 +246,22 @@ def serve(port: int, space: str, team: bool, **options: Any) -> int:
     from kinen.daemon.process import Options
     from kinen.daemon.process import run as run_daemon
 
-    folder = ""
-    try:
-        folder = spaces.find(name=space or None).root
-    except KinenError:
-        if space:
-            raise
+    folder = root_to_serve(space)
+    if not folder:
         note("not in a space: each request has to name one (X-Kinen-Space)")
     control.stop(home())
     run_daemon(Options(home(), port=port, stay=True, folder=folder))
     return 0
+
+
+def root_to_serve(space: str) -> str:
+    """The folder of a space; empty if none was named and there is none here."""
+    try:
+        return spaces.find(name=space or None).root
+    except KinenError:
+        if space:
+            raise
+        return ""
 
 
 def _serve_team(

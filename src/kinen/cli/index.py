@@ -216,7 +216,10 @@ def _index(memory: Memory, options: Options) -> tuple[Output, str]:
                 on_wait=tell,
             )
     except KeyboardInterrupt:
-        note(f"stopped; {_kept(memory)} kept: `kinen index` continues from there")
+        kept = "what was indexed is"
+        with contextlib.suppress(KinenError):
+            kept = f"{counts_line(memory.index.status().counts)} are"
+        note(f"stopped; {kept} kept: `kinen index` continues from there")
         raise
     counts = memory.index.counts()
     notes = list(report.notes)
@@ -226,13 +229,6 @@ def _index(memory: Memory, options: Options) -> tuple[Output, str]:
     data = {**report._asdict(), "counts": counts_json(counts)}
     text = f"{report_text(report)}\n{counts_line(counts)}"
     return Output(data, text, notes=notes), report.failure
-
-
-def _kept(memory: Memory) -> str:
-    """What the index has when indexing is interrupted."""
-    with contextlib.suppress(KinenError):
-        return f"{counts_line(memory.index.status().counts)} are"
-    return "what was indexed is"
 
 
 @verb(working="copying the index")

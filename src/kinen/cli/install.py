@@ -145,9 +145,14 @@ def _report(
             lines += [
                 f"  {line.rstrip()}" for line in unified_diff(before, after, "before", "after", n=1)
             ]
-    lines += _command_lines(commands, AGENTS[agent], dry_run)
+    client = AGENTS[agent]
+    lines += _command_lines(commands, client, dry_run)
     if any(file.done == "installed" for file in files) and not dry_run:
-        lines += _next_steps(AGENTS[agent], scope, bool(commands))
+        lines.append(f"{client.title} uses kinen from its next session on")
+        if scope in client.by_hand and not (scope == "project" and trusts(client, os.getcwd())):
+            lines.append(f"left to do: {by_hand(client, scope)}")
+        if agent == "claude-code" and not commands:
+            lines.append(f"slash commands: claude --plugin-dir {shlex.quote(plugin_folder(agent))}")
     data = {"agent": agent, "scope": scope, "dry_run": dry_run, "files": rows}
     data["commands"] = [{"path": file.path, "done": file.done} for file in commands]
     return Output(data, "\n".join(lines))
@@ -168,16 +173,6 @@ def _command_lines(commands: list[Done], agent: Client, dry_run: bool) -> list[s
             listed = ""
         folder = os.path.dirname(files[0].path)
         lines.append(f"{folder}  slash commands {would}{done}{listed}")
-    return lines
-
-
-def _next_steps(agent: Client, scope: str, commands: bool) -> list[str]:
-    lines = [f"{agent.title} uses kinen from its next session on"]
-    if scope in agent.by_hand and not (scope == "project" and trusts(agent, os.getcwd())):
-        lines.append(f"left to do: {by_hand(agent, scope)}")
-    if agent.name == "claude-code" and not commands:
-        folder = shlex.quote(plugin_folder(agent.name))
-        lines.append(f"slash commands: claude --plugin-dir {folder}")
     return lines
 
 

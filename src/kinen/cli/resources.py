@@ -6,12 +6,12 @@ import os
 
 import click
 
-from kinen.cli.command import openable_records
 from kinen.memory import Memory
 from kinen.model.records import Query
 from kinen.render.json import hits_json, record_json
 from kinen.render.text import hits_text, records_text
 from kinen.verbs.params import option, param, tags, words
+from kinen.verbs.records import openable
 from kinen.verbs.verb import Output, group, listing, verb
 
 EMPTY = "no resources yet: `kinen resources add FILE` adds one"
@@ -67,7 +67,7 @@ def list_(memory: Memory) -> Output:
     records = memory.records.select(["resource"])
     return listing(
         {"resources": [record_json(record) for record in records]},
-        lambda view: records_text(openable_records(memory, records), view.style),
+        lambda view: records_text(openable(records, view), view.style),
         records,
         EMPTY,
     )

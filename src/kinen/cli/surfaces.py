@@ -12,6 +12,7 @@ import click
 
 from kinen import paths
 from kinen.cli.command import json_command, options, space_option
+from kinen.cli.daemon import root_to_serve
 from kinen.cli.output import FOUND, NOTHING
 from kinen.cli.run import note
 from kinen.errors import KinenError
@@ -48,7 +49,7 @@ def web(space: str, no_open: bool) -> Output:
     from kinen.daemon import control
 
     home = paths.default_home(os.environ)
-    root = _root(space)
+    root = root_to_serve(space)
     control.start(home)
     answer = client.ask(home, "POST /v1/web", {}, space=root, sign=SECONDS)
     if answer is None:
@@ -59,18 +60,6 @@ def web(space: str, no_open: bool) -> Output:
     opened = not no_open and _browse(body["url"])
     text = "opened in your browser" if opened else body["url"]
     return Output({**body, "opened": opened}, text)
-
-
-def _root(space: str) -> str:
-    """The folder of the space to open; empty if there is none here and none was named."""
-    from kinen.space import find as spaces
-
-    try:
-        return spaces.find(name=space or None).root
-    except KinenError:
-        if space:
-            raise
-        return ""
 
 
 def _browse(url: str) -> bool:

@@ -118,39 +118,35 @@ def of_verbs(*, described: bool) -> APIRouter:
     """The endpoints of all verbs; with the fields of their answers if they are described."""
     routes = APIRouter()
     for name, verb in verbs():
-        if verb.route:
-            _add(routes, name, verb, described=described)
+        if not verb.route:
+            continue
+        rows: dict[str, Any] = {"space": CurrentSpace}
+        in_path = re.findall(r"{(\w+)", verb.route)
+        for part in in_path:
+            kind, _ = requests.field_of(verb.params[part], for_tool=False)
+            rows[part] = Annotated[kind, Path(description=verb.params[part].help)]
+        title = "".join(word.capitalize() for word in name.split())
+        model = requests.request_model(verb, f"{title}Request", requests.Request, omit=in_path)
+        about: dict[str, Any] = {
+            "response_model": requests.schema(verb.result) if described else None,
+            "description": requests.summary(verb),
+            "responses": AS_TEXT if verb.quick else None,
+        }
+        for method in verb.methods or (("POST",) if verb.writes else ("POST", "GET")):
+            if model.model_fields:
+                rows["request"] = Annotated[model, Query()] if method == "GET" else model
+            parameters = [
+                Parameter(key, Parameter.KEYWORD_ONLY, annotation=row) for key, row in rows.items()
+            ]
+            if verb.quick:
+                parameters.append(
+                    Parameter("accept", Parameter.KEYWORD_ONLY, default="", annotation=Accept)
+                )
+            endpoint = _endpoint(verb)
+            endpoint.__signature__ = Signature(parameters)
+            called = re.sub(r"\W+", "_", name) + ("_by_url" if method == "GET" else "")
+            routes.add_api_route(f"/{verb.route}", endpoint, methods=[method], name=called, **about)
     return routes
-
-
-def _add(routes: APIRouter, name: str, verb: type[Verb], *, described: bool) -> None:
-    in_path = re.findall(r"{(\w+)", verb.route)
-    title = "".join(word.capitalize() for word in name.split())
-    model = requests.request_model(verb, f"{title}Request", requests.Request, omit=in_path)
-    called = re.sub(r"\W+", "_", name)
-    about: dict[str, Any] = {
-        "response_model": requests.schema(verb.result) if described else None,
-        "description": requests.summary(verb),
-        "responses": AS_TEXT if verb.quick else None,
-    }
-    for method in verb.methods or (("POST",) if verb.writes else ("POST", "GET")):
-        endpoint = _endpoint(verb)
-        rows = [("space", CurrentSpace), *((name, _in_path(verb, name)) for name in in_path)]
-        if model.model_fields:
-            rows.append(("request", Annotated[model, Query()] if method == "GET" else model))
-        parameters = [Parameter(key, Parameter.KEYWORD_ONLY, annotation=row) for key, row in rows]
-        if verb.quick:
-            parameters.append(
-                Parameter("accept", Parameter.KEYWORD_ONLY, default="", annotation=Accept)
-            )
-        endpoint.__signature__ = Signature(parameters)
-        key = f"{called}_by_url" if method == "GET" else called
-        routes.add_api_route(f"/{verb.route}", endpoint, methods=[method], name=key, **about)
-
-
-def _in_path(verb: type[Verb], name: str) -> Any:
-    kind, _ = requests.field_of(verb.params[name], for_tool=False)
-    return Annotated[kind, Path(description=verb.params[name].help)]
 
 
 def _endpoint(verb: type[Verb]) -> Any:

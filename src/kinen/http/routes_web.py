@@ -159,7 +159,12 @@ async def show(request: Request, space: str, page: str) -> Response:
         raise NotFound(f"no page {page!r}", "use the links of the navigation")
 
     def work(memory: Memory) -> Response:
-        content = _content(view, memory, visit)
+        try:
+            content = view(memory, visit)
+        except (sqlite3.DatabaseError, StoreError) as error:
+            if type(error) not in (sqlite3.DatabaseError, sqlite3.OperationalError, StoreError):
+                raise
+            content = health.damage_page(memory, error)
         return html_response(frame(content, visit), content.status)
 
     key = f"{visit.token} {request.url}"
@@ -185,16 +190,6 @@ async def _in_time(
     response = html_response(frame(waiting, visit))
     response.headers["Refresh"] = "1"
     return response
-
-
-def _content(view: Callable[[Memory, Visit], Page], memory: Memory, visit: Visit) -> Page:
-    """What a page shows, or what to do about a damaged database."""
-    try:
-        return view(memory, visit)
-    except (sqlite3.DatabaseError, StoreError) as error:
-        if type(error) not in (sqlite3.DatabaseError, sqlite3.OperationalError, StoreError):
-            raise
-        return health.damage_page(memory, error)
 
 
 @pages.get("/web/s/{space}/{page}/data")

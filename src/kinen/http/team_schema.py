@@ -59,10 +59,6 @@ def _object(**fields: Any) -> dict[str, Any]:
     return {"type": "object", "required": list(fields), "properties": fields}
 
 
-def _body(schema: dict[str, Any]) -> dict[str, Any]:
-    return {"required": True, "content": {"application/json": {"schema": schema}}}
-
-
 def _number(name: str, most: int) -> dict[str, Any]:
     return {"name": name, "in": "query", "schema": {**COUNT, "maximum": most}}
 
@@ -85,7 +81,8 @@ def _operation(
         content = {"application/json": {"schema": {"$ref": REF.format(model="Failure")}}}
         operation["responses"][str(status)] = {"description": meaning, "content": content}
     if body:
-        operation["requestBody"] = _body(body)
+        content = {"application/json": {"schema": body}}
+        operation["requestBody"] = {"required": True, "content": content}
     return operation
 
 

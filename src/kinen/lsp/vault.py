@@ -63,7 +63,10 @@ class Note:
 
     def link_at(self, line: int, column: int) -> int:
         """The number of the link at a place, -1 if there is none."""
-        return next((n for n, span in enumerate(self.spans) if _covers(span, line, column)), -1)
+        for n, span in enumerate(self.spans):
+            if (span.line, span.column) <= (line, column) <= (span.end_line, span.end_column):
+                return n
+        return -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +93,6 @@ def ref_of(path: str) -> str:
 def path_of(ref: str) -> str:
     """The path of a resolved link; empty for an attachment or a broken link."""
     return "" if ref in ("", ATTACHMENT) else ref.partition(":")[2]
-
-
-def _covers(span: Span, line: int, column: int) -> bool:
-    start = (span.line, span.column)
-    return start <= (line, column) <= (span.end_line, span.end_column)
 
 
 class Vault:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from kinen.journal.authors import signature
 from kinen.journal.timeline import SessionOverview
@@ -87,14 +87,14 @@ def lanes(
     day = (WIDTH - LEFT - RIGHT) / period.days
 
     def place(at: float, hour: float) -> float:
-        number = (datetime.fromtimestamp(at, UTC).date() - period.first).days
+        number = (_day(at) - period.first).days
         share = (min(max(hour, first), last) - first) / (last - first)
         return LEFT + day * (number + share)
 
     y = float(TOP)
     lanes: list[Lane] = []
     for name, kind, some in (("decided", "decision", decisions), ("commits", "commit", commits)):
-        within = [mark for mark in some if period.start <= _day(mark[0]) <= period.last.isoformat()]
+        within = [mark for mark in some if period.first <= _day(mark[0]) <= period.last]
         if within:
             bars = tuple(
                 Bar(place(at, epoch_hour(at)), y + ROW / 2, 0, excerpt(text, TITLE), url)
@@ -156,8 +156,8 @@ def epoch_hour(at: float) -> float:
     return at % 86_400 / 3_600
 
 
-def _day(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).date().isoformat()
+def _day(at: float) -> date:
+    return datetime.fromtimestamp(at, UTC).date()
 
 
 def _hours(session: SessionOverview) -> tuple[float, float]:

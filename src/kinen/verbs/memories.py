@@ -208,23 +208,23 @@ class CorrectMemory(Verb):
     content: str = param("--content", "the new wording", longest=20_000)
 
     def run(self, memory: Memory) -> MemoryList:
-        self.record = self._corrected(memory)
+        part = memory.consolidation
+        if self.action != "undo" and not self.id:
+            raise QueryError("no id", "give the id of a memory", parameter="id")
+        if self.action == "undo":
+            self.record = part.undo()[1]
+        elif self.action == "merge":
+            self.record = part.merge(self.id, self.other)
+        elif self.action == "supersede":
+            self.record = part.supersede(self.id, self.other)
+        elif self.action == "edit":
+            self.record = part.edit(self.id, self.content)
+        elif self.action == "forget":
+            self.record = part.hide(self.id)
+        else:
+            self.record = part.restore(self.id)
         row: Any = memory_json(self.record, memory.consolidation.origin(self.record))
         return MemoryList([row])
-
-    def _corrected(self, memory: Memory) -> Learned:
-        part = memory.consolidation
-        if self.action == "undo":
-            return part.undo()[1]
-        if not self.id:
-            raise QueryError("no id", "give the id of a memory", parameter="id")
-        if self.action == "merge":
-            return part.merge(self.id, self.other)
-        if self.action == "supersede":
-            return part.supersede(self.id, self.other)
-        if self.action == "edit":
-            return part.edit(self.id, self.content)
-        return part.hide(self.id) if self.action == "forget" else part.restore(self.id)
 
     def text(self, result: MemoryList, view: View) -> str:  # noqa: ARG002
         return learned_text(self.record)

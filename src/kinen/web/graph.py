@@ -236,16 +236,15 @@ def _build(memory: Memory, visit: Visit) -> Graph:
         edges += [Edge(source, source, "links") for source in sorted(broken)]
     kinds = set(visit.fields.all("kinds"))
     if kinds:
-        edges = [edge for edge in edges if _chosen(edge, kinds, centre)]
+        edges = [
+            edge
+            for edge in edges
+            if all(end == centre or end.partition(":")[0] in kinds for end in edge[:2])
+        ]
     names = ranked(edges, centre)
     if whole and not only:
         names += [name for name in orphans if not kinds or name.partition(":")[0] in kinds]
     return numbered(names, edges, broken, set(orphans), centre)
-
-
-def _chosen(edge: Edge, kinds: set[str], centre: str) -> bool:
-    ends = (edge.source, edge.target)
-    return all(end == centre or end.partition(":")[0] in kinds for end in ends)
 
 
 def ranked(edges: Iterable[Edge], centre: str = "") -> list[str]:
