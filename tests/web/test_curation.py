@@ -19,7 +19,7 @@ from kinen.memory import Memory, checks
 from kinen.model.journal import Learned
 from kinen.model.kinds import MEMORY_TYPES
 from kinen.text import now
-from kinen.web.health import FIXES, REMOVE
+from kinen.web.health import FIXES
 from web.demo import LABELS, fill
 
 if TYPE_CHECKING:
@@ -182,8 +182,7 @@ def test_health_has_the_buttons_of_doctor(site: Site, tmp_path: Path) -> None:
     fixes = re.findall(r'"(kinen [^"]+)"', inspect.getsource(checks) + inspect.getsource(doctor))
     by_hand = {"kinen trust", "kinen index status", "kinen daemon status", "kinen daemon"}
     by_hand |= {"kinen sync, after what the error names", "kinen hook "}
-    removal = f"{REMOVE}{{space.name}}"
-    assert {*FIXES, removal} == set(fixes) - by_hand, "each is what a check suggests"
+    assert {*FIXES, checks.REMOVE} == set(fixes) - by_hand, "each is what a check suggests"
 
 
 @pytest.mark.parametrize("page", ["search", "today", "sessions", "knowledge"])

@@ -30,10 +30,10 @@ from kinen.hooks.forms import FORMS, value_at
 from kinen.hooks.install import AGENTS, folder_of, places_of
 from kinen.ipc import extras
 from kinen.memory import Memory
-from kinen.memory.checks import Check, check_memory
+from kinen.memory.checks import Check, check_memory, missing_spaces
 from kinen.render.screen import Style
 from kinen.render.text import counted
-from kinen.space import early, registry
+from kinen.space import early
 from kinen.space import find as spaces
 from kinen.storage import private, regular, tables
 from kinen.storage.database import has_full_text
@@ -118,10 +118,7 @@ def run_checks() -> Iterator[Check]:
     programs = [name for name in ("claude", "gemini", "ollama") if shutil.which(name)]
     yield Check("distillers", True, ", ".join(["extract (built in)", *programs]))
     try:
-        for space in registry.registered(home):
-            if space.missing:
-                detail = f"{space.name}: {space.root} does not exist"
-                yield Check("space", False, detail, f"kinen space remove {space.name}")
+        yield from missing_spaces(home)
         here = spaces.find()
     except KinenError as error:
         yield Check("space", False, error.message, error.hint)

@@ -30,7 +30,7 @@ from kinen.render.history import snapshot_json, snapshot_text, snapshots_table
 from kinen.render.json import counts_json, to_json
 from kinen.render.text import counted, report_text, size_text
 from kinen.space.find import is_several, resolve_names
-from kinen.verbs.admin import IndexStatus, counts_line
+from kinen.verbs.index import IndexStatus, counts_line
 from kinen.verbs.params import flag, option, param
 from kinen.verbs.verb import Output, listing, verb
 from kinen.verbs.verb import group as verb_group

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kinen.errors import KinenError
 from kinen.render.text import counted
+from kinen.space import registry
 
 if TYPE_CHECKING:
     from kinen.memory.memory import Memory
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 FEW = 64
 """Chunks without a vector that need no attention: what is new is embedded later."""
+REMOVE = "kinen space remove "
+"""What takes a space off the list, before its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,14 @@ def check_memory(memory: Memory) -> Iterator[Check]:
     if state.untrusted:
         detail = f"ignored or limited: {', '.join(state.untrusted)}"
         yield Check("trust", False, detail, "kinen trust")
+
+
+def missing_spaces(home: str) -> Iterator[Check]:
+    """Spaces whose folder is gone."""
+    for space in registry.registered(home):
+        if space.missing:
+            detail = f"{space.name}: {space.root} does not exist"
+            yield Check("space", False, detail, f"{REMOVE}{space.name}")
 
 
 def _check_team(memory: Memory) -> Iterator[Check]:

@@ -116,7 +116,7 @@ REQUESTS = (
     ("prompt", "kinen.verbs.reports:prompt_context"),
     ("change plan", "kinen.verbs.worklog:change_plan"),
     ("correct memory", "kinen.verbs.memories:CorrectMemory"),
-    ("index status", "kinen.verbs.admin:IndexStatus"),
+    ("index status", "kinen.verbs.index:IndexStatus"),
 )
 """Verbs that have no row above: those of no command, or of one with other parts."""
 

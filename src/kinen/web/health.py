@@ -9,9 +9,8 @@ from dataclasses import replace
 
 from kinen.errors import KinenError
 from kinen.memory import Memory
-from kinen.memory.checks import Check, check_memory
+from kinen.memory.checks import REMOVE, Check, check_memory, missing_spaces
 from kinen.render.html import kind_name
-from kinen.space import registry
 from kinen.web.page import Page, Visit
 
 FIXES = {
@@ -35,7 +34,6 @@ DONE = {
     "busy": "It takes a while and goes on in the background.",
 }
 """What the last form did."""
-REMOVE = "kinen space remove "
 _MOMENT = re.compile(r"\b(\d{4}-\d\d-\d\d)T(\d\d:\d\d):[\d.]+Z")
 
 
@@ -58,7 +56,11 @@ def page(memory: Memory, visit: Visit) -> Page:
         "remove": REMOVE,
         "checks": [
             replace(check, detail=_MOMENT.sub(r"\1 \2", check.detail))
-            for check in (*check_memory(memory), *_check_spaces(memory), *_check_daemon(visit))
+            for check in (
+                *check_memory(memory),
+                *missing_spaces(memory.space.home),
+                *_check_daemon(visit),
+            )
         ],
         "repairs": repairs,
         "agents": memory.journal.agents(),
@@ -77,14 +79,6 @@ def progress(_: Memory, visit: Visit) -> Callable[[], bytes]:
     """What goes on, for the dot of a page that is open."""
     level, text = visit.health
     return lambda: json.dumps({"level": level, "text": text}).encode()
-
-
-def _check_spaces(memory: Memory) -> Iterable[Check]:
-    """Spaces whose folder is gone, as `doctor` reports them."""
-    for space in registry.registered(memory.space.home):
-        if space.missing:
-            detail = f"{space.name}: {space.root} does not exist"
-            yield Check("space", False, detail, f"{REMOVE}{space.name}")
 
 
 def _check_daemon(visit: Visit) -> Iterable[Check]:
