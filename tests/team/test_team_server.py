@@ -278,3 +278,23 @@ def test_workers_share_a_copy_of_a_space_and_outlive_each_other(
     process.send_signal(signal.SIGTERM)
     assert ended(process) == 0
     assert not [*tmp_path.rglob("*.db")]
+
+
+def test_searches_ask_the_replica(
+    url: str, database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database stands for its own standby: what counts is that the server reads it as one."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    PostgresTeam(database, "copied", "ada").push([observation("tea", "the kettle is hot")])
+    headers = {"X-Kinen-Space": "copied"}
+    headers["Authorization"] = f"Bearer {token(database, 'ada', 'copied')}"
+    process, address = start(url, "--workers", "1", "--replica", url)
+    answer = httpx.post(f"{address}/v1/search", json={"query": "kettle"}, headers=headers)
+    with database.transaction() as connection:
+        asked = connection.execute(
+            "SELECT query FROM pg_stat_activity WHERE application_name = 'kinen team standby'"
+        ).fetchall()
+    process.send_signal(signal.SIGTERM)
+    assert ended(process) == 0
+    assert [hit["source"]["ref"] for hit in answer.json()["results"]] == ["observation:tea"]
+    assert asked

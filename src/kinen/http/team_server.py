@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 GRACE_SECONDS = 10
 """How long requests under way may take after a signal to stop."""
+STANDBY_SECONDS = 2
+"""How long a connection to the standby may take: the database answers as well."""
 TRIM_SECONDS = 3600
 PAUSE_SECONDS = 0.5
 """Between the death of a worker and its successor."""
@@ -190,7 +192,11 @@ class Supervisor:
         if options.audit_days:
             keep = (database, options.audit_days)
             threading.Thread(target=_trim_audit, args=keep, name="audit", daemon=True).start()
-        mirrors = Mirrors(database, os.path.join(self._folder, "copies"))
+        standby = None
+        if options.replica:
+            name = "kinen team standby"
+            standby = Database(options.replica, application=name, patience=STANDBY_SECONDS)
+        mirrors = Mirrors(database, os.path.join(self._folder, "copies"), standby)
         server = TeamServer(database, self._metrics, mirrors, options.limits, options.sign_in)
         config = uvicorn.Config(
             server.app(),
@@ -209,6 +215,8 @@ class Supervisor:
         )
         asyncio.run(_Worker(config, server).serve(sockets=[self._listener]))
         database.close()
+        if standby:
+            standby.close()
 
 
 class _Worker(uvicorn.Server):
