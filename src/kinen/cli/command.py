@@ -385,7 +385,7 @@ def command(verb: type[Verb], name: str) -> click.Command:
         return quick_command(verb, name, rows)
 
     def call(memory: Memory, **values: Any) -> Output:
-        return _answered(verb(**values), memory)
+        return _run_verb(verb(**values), memory)
 
     surround = spaces_command if verb.several else memory_command
     runner: Any = (files_command if verb.lists_files else surround)(call)
@@ -441,7 +441,7 @@ def command_of(part: Any, word: str) -> click.Command:
     return result
 
 
-def _answered(verb: Verb, memory: Memory) -> Output:
+def _run_verb(verb: Verb, memory: Memory) -> Output:
     if sys.stdout.isatty() and not click.get_current_context().params["as_json"]:
         verb.on_line = partial(print, flush=True)
     verb.on_wait = lambda who: note(f"{who}; waiting for it")

@@ -69,7 +69,7 @@ def _name(editor: str) -> str:
     return os.path.basename(editor).removesuffix(".exe")
 
 
-def launch(path: str, line: int = 0) -> None:
+def launch(path: str) -> None:
     """Open a file in an editor with a window of its own, and do not wait for it."""
     import shlex
     import subprocess
@@ -80,7 +80,7 @@ def launch(path: str, line: int = 0) -> None:
         raise QueryError("the editor needs a terminal", f"run `kinen open {shlex.quote(path)}`")
     try:
         process = subprocess.Popen(
-            [*words, *arguments(words[0], path, line)],
+            [*words, path],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -140,42 +140,27 @@ def note(text: str) -> None:
 
 def overview(*, everything: bool = False) -> str:
     """The help of `kinen` itself: the daily commands, or with `everything` all of them."""
+    from kinen.verbs.catalogue import COMMANDS
+
     lines = [
         "Usage: kinen COMMAND [ARGS]...",
         "",
         "  Local, lossless, explained memory for AI coding agents.",
     ]
-    lines += _sections() if everything else _daily()
+    if everything:
+        section = ""
+        for group, name, _, description in COMMANDS:
+            if group != section:
+                lines += ["", f"{group}:"]
+                section = group
+            lines.append(f"  {name:<11} {description}")
+        lines += ["", "`kinen help NAME` shows what a command has, and its other names."]
+    else:
+        descriptions = {name: description for _, name, _, description in COMMANDS}
+        lines += ["", "Every day:", *(f"  {name:<11} {descriptions[name]}" for name in DAILY)]
+        lines += ["", "More:", "  help NAME   show the help of a command"]
+        lines.append(f"  help all    list the {len(COMMANDS) - len(DAILY)} other commands")
     return "\n".join([*lines, "", _EXAMPLES, _OPTIONS])
-
-
-def _daily() -> list[str]:
-    from kinen.verbs.catalogue import COMMANDS
-
-    descriptions = {name: description for _, name, _, description in COMMANDS}
-    others = len(COMMANDS) - len(DAILY)
-    return [
-        "",
-        "Every day:",
-        *(f"  {name:<11} {descriptions[name]}" for name in DAILY),
-        "",
-        "More:",
-        "  help NAME   show the help of a command",
-        f"  help all    list the {others} other commands",
-    ]
-
-
-def _sections() -> list[str]:
-    from kinen.verbs.catalogue import COMMANDS
-
-    lines = []
-    section = ""
-    for group, name, _, description in COMMANDS:
-        if group != section:
-            lines += ["", f"{group}:"]
-            section = group
-        lines.append(f"  {name:<11} {description}")
-    return [*lines, "", "`kinen help NAME` shows what a command has, and its other names."]
 
 
 AFTER_SECONDS = 1.0
