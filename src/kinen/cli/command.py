@@ -296,7 +296,11 @@ def _of_several(spaces: Sequence[str], call: Callable[[Memory], Output]) -> Outp
     texts = [f"# {visible_line(name)}\n\n{output.text}" for name, output in results]
 
     def data() -> object:
-        return {"spaces": [{"name": name, **_value(output)} for name, output in results]}
+        rows = []
+        for name, output in results:
+            value = output.data
+            rows.append({"name": name, **(value if isinstance(value, dict) else {"value": value})})
+        return {"spaces": rows}
 
     return Output(data, "\n\n".join(texts), found=bool(results), notes=notes)
 
@@ -306,10 +310,6 @@ def shortened(names: Sequence[str]) -> str:
     listed = ", ".join(names[:NAMED])
     more = len(names) - NAMED
     return f"{listed} and {counted(more, 'other spaces')}" if more > 0 else listed
-
-
-def _value(output: Output) -> dict[str, Any]:
-    return output.data if isinstance(output.data, dict) else {"value": output.data}
 
 
 def memory_command(function: Callable[..., Output]) -> Callable[..., int]:

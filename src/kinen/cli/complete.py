@@ -70,7 +70,7 @@ def completer(values: Callable[[click.Context], Pairs]) -> Complete:
     return complete
 
 
-def _completer_of_memory(read: Callable[[Memory], Pairs]) -> Complete:
+def memory_completer(read: Callable[[Memory], Pairs]) -> Complete:
     """Offers what a function reads from the memory of the space of a command line."""
 
     def values(ctx: click.Context) -> Pairs:
@@ -89,66 +89,71 @@ def _entries(memory: Memory, plural: str) -> Pairs:
         yield shorts[entry.ref], getattr(entry, "intent", "") or getattr(entry, "content", "")
 
 
-def _space_names(_: click.Context) -> Pairs:
+@completer
+def space_names(_: click.Context) -> Pairs:
     from kinen import paths
     from kinen.space import registry
 
     return [(space.name, space.root) for space in registry.registered(paths.default_home())]
 
 
-def _config_keys(_: click.Context) -> Pairs:
+@completer
+def config_keys(_: click.Context) -> Pairs:
     from kinen.config import keys
 
     return [(key, row.help) for key, row in keys.ROWS.items()]
 
 
-def _types(_: click.Context) -> Pairs:
+@completer
+def types(_: click.Context) -> Pairs:
     from kinen.model.records import KINDS
     from kinen.text import plural
 
     return [(name, "") for name in (*map(plural, KINDS), "all")]
 
 
-def _plans(memory: Memory) -> Pairs:
+@memory_completer
+def plans(memory: Memory) -> Pairs:
     return ((plan.id, plan.title) for plan in memory.worklog.plans())
 
 
-def _checkpoints(memory: Memory) -> Pairs:
-    checkpoints = islice(memory.worklog.checkpoints(), MOST)
-    return ((item.id.removeprefix("checkpoint_"), item.text) for item in checkpoints)
+@memory_completer
+def checkpoints(memory: Memory) -> Pairs:
+    latest = islice(memory.worklog.checkpoints(), MOST)
+    return ((item.id.removeprefix("checkpoint_"), item.text) for item in latest)
 
 
-def _sessions(memory: Memory) -> Pairs:
+@memory_completer
+def session_ids(memory: Memory) -> Pairs:
     sessions = memory.sessions.overviews(MOST, counts=False)
     return ((session.id, session.title) for session in sessions)
 
 
-def _agents(memory: Memory) -> Pairs:
+@memory_completer
+def agents(memory: Memory) -> Pairs:
     return ((agent.agent, "") for agent in memory.journal.recent_activity().agents)
 
 
-space_names = completer(_space_names)
 kinds = completer(lambda _: [(kind, "") for kind in (*EVENTS, *CAPSULE_TYPES, *MEMORY_TYPES)])
-session_ids = _completer_of_memory(_sessions)
 
 OPTIONS = {
     "space": space_names,
     "spaces": space_names,
-    "types": completer(_types),
+    "types": types,
     "events": kinds,
     "kind": kinds,
     "session": session_ids,
-    "agent": _completer_of_memory(_agents),
+    "agent": agents,
 }
 """Keys of shared options → what completes their values."""
 ARGUMENTS = {
     ("", "plural"): completer(lambda _: [(name, "") for name in ENTRIES]),
-    ("config", "key"): completer(_config_keys),
-    ("plan", "id"): _completer_of_memory(_plans),
-    ("checkpoint", "name"): _completer_of_memory(_checkpoints),
+    ("config", "key"): config_keys,
+    ("plan", "id"): plans,
+    ("checkpoint", "name"): checkpoints,
     ("session", "name"): session_ids,
-    ("memories", "name"): _completer_of_memory(lambda memory: _entries(memory, "memories")),
-    ("capsule", "id"): _completer_of_memory(lambda memory: _entries(memory, "capsules")),
+    ("memories", "name"): memory_completer(lambda memory: _entries(memory, "memories")),
+    ("capsule", "id"): memory_completer(lambda memory: _entries(memory, "capsules")),
     ("space", "name"): space_names,
 }
 """Groups and the names of their arguments → what completes their values."""

@@ -31,7 +31,6 @@ from kinen.hooks.install import AGENTS, folder_of, places_of
 from kinen.ipc import extras
 from kinen.memory import Memory
 from kinen.memory.checks import Check, check_memory, missing_spaces
-from kinen.render.screen import Style
 from kinen.render.text import counted
 from kinen.space import early
 from kinen.space import find as spaces
@@ -47,14 +46,6 @@ HOOK_SECONDS = 30
 LARGEST = 1 << 20
 COLUMNS = 80
 NUMBER = re.compile(r"\d{1,9}\.\d{1,9}[\w.+-]{0,60}")
-
-
-def _check_text(check: Check, style: Style) -> str:
-    mark = "ok  " if check.ok else style("warn", "bad ")
-    line = f"{mark} {check.subject:<14} {check.detail}"
-    if check.ok or not check.fix:
-        return line
-    return f"{line}\n     {'':<14} {style('bold', check.fix)}"
 
 
 @click.command()
@@ -79,11 +70,14 @@ def doctor(agent: str | None) -> Output:
         {"what": check.subject, "fine": check.ok, "said": check.detail, "mend": check.fix}
         for check in checks
     ]
-    return Output(
-        {"findings": findings},
-        "\n".join(_check_text(check, style) for check in checks),
-        found=all(check.ok for check in checks),
-    )
+    lines = []
+    for check in checks:
+        mark = "ok  " if check.ok else style("warn", "bad ")
+        lines.append(f"{mark} {check.subject:<14} {check.detail}")
+        if check.fix and not check.ok:
+            lines.append(f"     {'':<14} {style('bold', check.fix)}")
+    found = all(check.ok for check in checks)
+    return Output({"findings": findings}, "\n".join(lines), found=found)
 
 
 def run_checks() -> Iterator[Check]:
