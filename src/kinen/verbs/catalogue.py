@@ -84,7 +84,7 @@ OTHER_NAMES = (
     ("gc", "index gc", "kinen.cli.index:gc"),
     ("hooks", "index hooks", "kinen.cli.hooks:hooks"),
     ("snapshot", "index snapshot", "kinen.cli.index:snapshot"),
-    ("ledger", "status ledger", "kinen.cli.status:ledger"),
+    ("ledger", "status ledger", "kinen.cli.ledger:ledger"),
     ("uninstall", "install --remove", "kinen.cli.install:uninstall"),
     ("demo", "space demo", "kinen.cli.demo:demo"),
     ("init", "space init", "kinen.cli.space:init"),
