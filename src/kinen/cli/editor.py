@@ -1,4 +1,4 @@
-"""The user's editor: open a file at a line, or write a text in it."""
+"""The user's editor, and the commands that open it: a file at a line, or a text to write."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 
+from kinen.cli.run import piped
 from kinen.errors import KinenError, NotFound, QueryError
 from kinen.memory import Memory
 from kinen.query import place
@@ -23,6 +24,9 @@ COLON = {"hx", "helix", "subl", "zed"}
 """Editors that take `PATH:LINE`."""
 WINDOWED = GOTO | {"subl", "zed", "gvim", "gedit", "kate", "mate", "bbedit", "emacsclient"}
 """Editors that open a window of their own, so that a program without a terminal can start them."""
+EDIT_REMARK = "Save and close the editor to store the wording; an empty text changes nothing."
+EDIT_HINT = "`kinen memories edit ID TEXT` gives the new wording"
+MEMORY = param("", "a memory", required=True, metavar="ID")
 COMMENT = "#!"
 """Start of a line that does not become part of the text; `#` alone is a markdown heading."""
 
@@ -169,3 +173,24 @@ def edit_saved(memory: Memory, name: str = NAME) -> Output:
     memory.worklog.refresh()
     saved = memory.worklog.saved_checkpoint(path)
     return Output(checkpoint_json(saved), saved.ref)
+
+
+@verb()
+def edit_memory(
+    memory: Memory, name: str = MEMORY, text: str = param("", "new wording", metavar="[TEXT|-]")
+) -> Output:
+    """Put a memory into other words. Without TEXT, in your editor; `-` reads standard input.
+
+    The former wording is hidden, and is not extracted again.
+
+    \b
+    Examples:
+      kinen memories edit 01KX8JJZ 'Sessions are in Postgres, not in Redis'
+      kinen memories undo
+    """
+    old = memory.consolidation.get(name)
+    if text == "-":
+        text = piped()
+    new = memory.consolidation.edit(old.ref, text or rewrite(old.content, EDIT_REMARK, EDIT_HINT))
+    word = "unchanged" if new.id == old.id else f"replaces {old.ref}"
+    return Output({"ref": new.ref, "replaced": old.ref}, f"{new.ref}  {word}")

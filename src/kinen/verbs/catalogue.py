@@ -72,7 +72,7 @@ OTHER_NAMES = (
     ("capsule", "session capsule", "kinen.verbs.journal:capsule"),
     ("round", "session round", "kinen.cli.session:round_"),
     ("list", "session entries", "kinen.verbs.journal:list_"),
-    ("consolidate", "memories draw", "kinen.cli.memories:consolidate"),
+    ("consolidate", "memories draw", "kinen.verbs.memories:consolidate"),
     ("issues", "plan issues", "kinen.cli.issues:issues"),
     ("graph", "files graph", "kinen.verbs.records:Graph"),
     ("resources", "files resources", "kinen.cli.resources:resources"),

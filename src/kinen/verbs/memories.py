@@ -1,4 +1,4 @@
-"""`memories`: decisions, lessons, patterns and insights, each with its sources."""
+"""`memories` and `consolidate`: decisions, lessons, patterns, insights, and their corrections."""
 
 from __future__ import annotations
 
@@ -7,11 +7,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kinen.errors import QueryError
-from kinen.model.kinds import MEMORY_TYPES
+from kinen.model.kinds import DISTILLERS, MEMORY_TYPES
 from kinen.privacy.injected import without_injected
-from kinen.render.journal import learned_text, memories_table, memory_json, origin_text
-from kinen.verbs.params import limit, param
-from kinen.verbs.verb import PartialResult, Result, Verb, View
+from kinen.render.journal import (
+    consolidated_json,
+    consolidated_text,
+    learned_text,
+    memories_table,
+    memory_json,
+    origin_text,
+)
+from kinen.verbs.params import DRY_RUN, SINCE, limit, option, param
+from kinen.verbs.verb import Output, PartialResult, Result, Verb, View, moment, verb
 
 if TYPE_CHECKING:
     from kinen.journal.memories import Origin
@@ -19,6 +26,7 @@ if TYPE_CHECKING:
     from kinen.model.journal import Learned
 
 EMPTY = "no memories yet: `kinen memories draw` draws them from sessions, files and commits"
+MEMORY = param("", "a memory", required=True, metavar="ID")
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +238,94 @@ class CorrectMemory(Verb):
         return learned_text(self.record)
 
 
+@verb(writes=True)
+def forget(memory: Memory, name: str = MEMORY) -> Output:
+    """Hide a memory and do not extract it again.
+
+    `kinen memories restore` shows it again.
+    """
+    record = memory.consolidation.hide(name)
+    return Output({"ref": record.ref}, f"{record.ref}  forgotten")
+
+
+@verb(writes=True)
+def restore(memory: Memory, name: str = MEMORY) -> Output:
+    """Show a hidden memory again."""
+    record = memory.consolidation.restore(name)
+    return Output({"ref": record.ref}, f"{record.ref}  restored")
+
+
+@verb(writes=True)
+def merge(
+    memory: Memory, name: str = MEMORY, into: str = param("", "another", metavar="[INTO]")
+) -> Output:
+    """Merge a memory into another one, which gets its sources. The first is hidden.
+
+    Without INTO, what colleagues edited at the same time is merged into the latest version.
+    """
+    merged = memory.consolidation.get(name)
+    other = memory.consolidation.merge(merged.ref, into)
+    text = f"{merged.ref}  merged into {other.ref}" if into else f"{other.ref}  these words stay"
+    return Output({"ref": other.ref, "merged": merged.ref}, text)
+
+
+@verb(writes=True)
+def supersede(
+    memory: Memory, name: str = MEMORY, by: str = param("", "a newer one", metavar="[NEWER]")
+) -> Output:
+    """Mark a memory as superseded by a newer one; without NEWER, as valid again."""
+    record = memory.consolidation.supersede(name, by)
+    newer = f"memory:{record.superseded_by}" if record.superseded_by else ""
+    text = f"superseded by {newer}" if newer else "valid again"
+    return Output({"ref": record.ref, "superseded_by": newer or None}, f"{record.ref}  {text}")
+
+
+@verb(writes=True)
+def undo(memory: Memory) -> Output:
+    """Undo the last edit, merge, supersede, forget or restore; up to 20, one at a time."""
+    action, record = memory.consolidation.undo()
+    return Output({"undone": action, "ref": record.ref}, f"{record.ref}  {action} undone")
+
+
+@verb(working="reading sessions, files and commits", writes=True)
+def consolidate(
+    memory: Memory,
+    session: str = option("--session", "NAME", "only this session, by the name of its folder"),
+    capsule: str = option("--capsule", "ID", "only this recorded session, by its ref"),
+    since: str = SINCE,
+    dry_run: bool = DRY_RUN,
+    distiller: str = param(
+        "--distiller",
+        "which engine reads sessions (default: consolidation.order)",
+        choices=("configured", "auto", *DISTILLERS),
+    ),
+) -> Output:
+    """Draw memories from files, saved memories, commits and sessions.
+
+    By default it reads what is new since the last run, by rules and locally; a model is used only
+    if you name it here or in consolidation.order. The sources stay searchable. Exit 1 if there was
+    nothing new.
+
+    \b
+    Examples:
+      kinen memories draw --dry-run
+      kinen memories draw --session 20251206-01
+      kinen memories draw --distiller ollama
+    """
+    result = memory.consolidation.consolidate(
+        session=session,
+        capsule=capsule,
+        since=moment(since),
+        dry_run=dry_run,
+        distiller=distiller or "configured",
+    )
+    return Output(
+        consolidated_json(result),
+        lambda view: consolidated_text(result, view.style),
+        found=bool(result.learned),
+    )
+
+
 class Memories(Verb):
     """Decisions, lessons, patterns and insights, each with its sources."""
 
@@ -237,10 +333,10 @@ class Memories(Verb):
         "list": ListMemories,
         "add": AddMemory,
         "show": ShowMemory,
-        "forget": "kinen.cli.memories:forget",
-        "restore": "kinen.cli.memories:restore",
-        "edit": "kinen.cli.memories:edit",
-        "merge": "kinen.cli.memories:merge",
-        "supersede": "kinen.cli.memories:supersede",
-        "undo": "kinen.cli.memories:undo",
+        "forget": forget,
+        "restore": restore,
+        "edit": "kinen.cli.editor:edit_memory",
+        "merge": merge,
+        "supersede": supersede,
+        "undo": undo,
     }
