@@ -82,18 +82,14 @@ def visible_json(text: str) -> str:
     """JSON in which control characters are escapes: the same values, safe on a terminal."""
     if text.isascii() and "\x7f" not in text:
         return text
-    return text.translate(_escapes())
-
-
-def _escapes() -> dict[int, str]:
-    """The JSON escape of each character that JSON itself would leave as it is."""
-    if not _ESCAPES:
+    if not _escapes:
         escaped = (code for code in hidden() if code >= 0x7F)
-        _ESCAPES.update({code: _escape(code) for code in (*escaped, *range(0xD800, 0xE000))})
-    return _ESCAPES
+        _escapes.update({code: _escape(code) for code in (*escaped, *range(0xD800, 0xE000))})
+    return text.translate(_escapes)
 
 
-_ESCAPES: dict[int, str] = {}
+_escapes: dict[int, str] = {}
+"""The JSON escape of each character that JSON itself would leave as it is; filled when needed."""
 
 
 def _escape(code: int) -> str:

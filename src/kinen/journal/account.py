@@ -197,13 +197,15 @@ class Account:
     def _left_before(self) -> list[Quote]:
         """What the answer to a request shortly before says is left, unless it came up again."""
         later = {word for commit in self.commits for word in terms(commit.text)}
+        saved = [*(commit.source for commit in self.commits[-1:]), self.pushed]
+        last_saved = max((source.number for source in saved if source), default=-1)
         for turn in self.answered[:LOOKED_BACK]:
             quote = turn.closings[0]
             points = [
                 Quote(point, quote.source)
                 for point in left_points(quote.text)
                 if 2 * len(later.intersection(terms(point))) < len(set(terms(point)))
-                and not (is_uncommitted(point) and self._committed_after(quote.source))
+                and not (is_uncommitted(point) and last_saved > quote.source.number)
             ]
             if points and turn is not self.turns[-1]:
                 return points
@@ -211,28 +213,20 @@ class Account:
             later.update(terms(turn.prompt.text if turn.prompt else ""))
         return []
 
-    def _committed_after(self, source: Source) -> bool:
-        """Was something committed or pushed after an observation?"""
-        sources = [*(commit.source for commit in self.commits[-1:]), self.pushed]
-        return any(later and later.number > source.number for later in sources)
-
     def stated(self, *kinds: str) -> list[Claim]:
         """Statements of some kinds, the latest first, each once."""
         chosen: dict[frozenset[str], Claim] = {}
         names = {path.rpartition("/")[2] for path in self.edited}
         for claim in reversed(self.claims):
-            if claim.statement.kind in kinds and not _reports_edit(claim.statement, names):
-                chosen.setdefault(frozenset(terms(claim.statement.text)), claim)
+            statement = claim.statement
+            if statement.kind not in kinds:
+                continue
+            # `Updated README.md:108 to say …` tells what was done to a file that was edited, unless
+            # somebody labelled it as more.
+            words = (_FILE.match(word) for word in statement.text.split()[:SUBJECT])
+            if statement.by == LABEL or not any(word and word[1] in names for word in words):
+                chosen.setdefault(frozenset(terms(statement.text)), claim)
         return list(chosen.values())
-
-
-def _reports_edit(statement: Statement, edited: set[str]) -> bool:
-    """Does a sentence begin with a file that was edited? `Updated README.md:108 to say …`
-
-    It tells what was done to the file, unless somebody labelled it as more.
-    """
-    words = (_FILE.match(word) for word in statement.text.split()[:SUBJECT])
-    return statement.by != LABEL and any(word and word[1] in edited for word in words)
 
 
 def read_account(observations: Iterable[Observation], history: History | None = None) -> Account:
@@ -334,8 +328,13 @@ def _take_action(account: Account, event: Observation, source: Source) -> bool |
         if len(account.troubles) > TROUBLES:
             account.forgotten_troubles += 1
             del account.troubles[0]
-    elif succeeded:
-        _take_success(account, event)
+    elif succeeded and (deed := events.deed(event)):
+        # What the same command or tests left open is settled; another success says nothing of it.
+        for trouble in account.troubles:
+            if not trouble.resolved and trouble.left:
+                trouble.left = shell.uncovered(deed, trouble.left)
+                trouble.resolved = not trouble.left
+            trouble.resolved = trouble.resolved or deed == trouble.deed
     return succeeded
 
 
@@ -359,25 +358,6 @@ def _take_message(account: Account, event: Observation, speaker: Role, source: S
     # A standing rule is a memory, and no result of the session.
     claims = [Claim(each, author, source) for each in statements(author, text, rules=False)]
     account.claims = [*account.claims, *claims][-STATEMENTS:]
-
-
-def _take_success(account: Account, event: Observation) -> None:
-    """What the same command or tests left open is settled; another success says nothing of it."""
-    deed = events.deed(event)
-    if not deed:
-        return
-    for trouble in account.troubles:
-        if not trouble.resolved and trouble.left:
-            trouble.left = shell.uncovered(deed, trouble.left)
-            trouble.resolved = not trouble.left
-        trouble.resolved = trouble.resolved or deed == trouble.deed
-
-
-def _take_tests(account: Account, run: Run) -> None:
-    """Keep the last run of tests, and before it the run that it is only a part of."""
-    whole = account.whole_tests or account.tests
-    account.whole_tests = whole if whole and _is_part(run, whole) else None
-    account.tests = run
 
 
 def _is_part(run: Run, whole: Run) -> bool:
@@ -407,16 +387,15 @@ def _take_run(account: Account, event: Observation, source: Source, succeeded: b
     if key in account.runs or len(account.runs) < TRACKED:
         account.runs[key] = run
     if events.is_test(event):
-        name = excerpt(events.test_command(event), LONGEST)
-        _take_tests(
-            account,
-            replace(
-                run,
-                command=name,
-                result=events.test_result(event),
-                ok=events.tests_passed(event),
-            ),
+        tests = replace(
+            run,
+            command=excerpt(events.test_command(event), LONGEST),
+            result=events.test_result(event),
+            ok=events.tests_passed(event),
         )
+        whole = account.whole_tests or account.tests
+        account.whole_tests = whole if whole and _is_part(tests, whole) else None
+        account.tests = tests
     names = events.programs(line)
     if "git commit" in names and _committed(account, event, succeeded):
         quote = Quote(commit_subject(event, line), source)

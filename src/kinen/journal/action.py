@@ -48,7 +48,11 @@ def about_file(memories: Iterable[Learned], path: str) -> Learned | None:
     names = {path}
     if name.lower() not in COMMON_NAMES and "." in name[1:]:
         names.add(name)
-    return _best(memory for memory in memories if names & set(_words(memory[1])))
+    return _best(
+        memory
+        for memory in memories
+        if not names.isdisjoint(word.strip(_EDGES) for word in memory[1].replace("`", " ").split())
+    )
 
 
 def about_symbol(memories: Iterable[Learned], changed: str) -> Learned | None:
@@ -79,10 +83,6 @@ def _best(memories: Iterable[Learned]) -> Learned | None:
 def _stands_alone(text: str) -> bool:
     """Whether a text does not begin with what only the message before it explains."""
     return text.partition(" ")[0].partition("'")[0].lower() not in _BACKWARD
-
-
-def _words(text: str) -> list[str]:
-    return [word.strip(_EDGES) for word in text.replace("`", " ").split()]
 
 
 def remedy(db: sqlite3.Connection, command: str) -> tuple[str, str] | None:

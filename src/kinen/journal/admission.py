@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from kinen.privacy.exclude import matching_glob
 from kinen.storage import inside
+from kinen.text import plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class Admission:
     def hint(self) -> str:
         """A line on what is withheld and how the user may allow it; empty if nothing is."""
         counts = [
-            f"{count:,} {_plural(noun) if count > 1 else noun}"
+            f"{count:,} {plural(noun) if count > 1 else noun}"
             for noun in NOUNS
             if (count := self.withheld.get(noun, 0))
         ]
@@ -147,7 +148,3 @@ class Admission:
             f"Not shown: {listed} of this repository that kinen did not write on this machine."
             " The user can have them shown here with `kinen trust --memory`."
         )
-
-
-def _plural(noun: str) -> str:
-    return "memories" if noun == "memory" else f"{noun}s"

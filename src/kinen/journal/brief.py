@@ -227,11 +227,11 @@ def _days(root: str) -> list[str]:
         names = inside.folders(root, ".memories")
     except (OSError, UnsafeFile):
         return []
-    days = [name for name in names if len(name) == 10 and _isday_number(name)]
+    days = [name for name in names if len(name) == 10 and _is_day(name)]
     return sorted(days, reverse=True)
 
 
-def _isday_number(name: str) -> bool:
+def _is_day(name: str) -> bool:
     try:
         return name[:2] == "20" and day_number(name) > 0
     except ValueError:

@@ -53,12 +53,10 @@ class Injection(NamedTuple):
     @property
     def first_line(self) -> str:
         """The first line that says something of its own."""
-        lines = (line.strip() for line in self.text.splitlines())
-        return next((line for line in lines if line.startswith("- ")), self._opening())
-
-    def _opening(self) -> str:
-        lines = (line.strip() for line in self.text.splitlines())
-        return next((line for line in lines if line and not line.startswith("<")), "")
+        lines = [line.strip() for line in self.text.splitlines()]
+        items = (line for line in lines if line.startswith("- "))
+        others = (line for line in lines if line and not line.startswith("<"))
+        return next(items, "") or next(others, "")
 
 
 class Total(NamedTuple):

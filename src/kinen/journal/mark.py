@@ -28,13 +28,10 @@ def snapshot(path: str) -> sqlite3.Connection:
 
 def connect(path: str) -> sqlite3.Connection:
     """The journal, only to read."""
+    quoted = os.path.abspath(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     return sqlite3.connect(
-        f"file:{_quoted(path)}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
+        f"file:{quoted}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
     )
-
-
-def _quoted(path: str) -> str:
-    return os.path.abspath(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
 
 
 def mark(db: sqlite3.Connection) -> tuple[str, int, int]:

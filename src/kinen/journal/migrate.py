@@ -57,9 +57,18 @@ def migrate(db: sqlite3.Connection, version: int) -> None:
     if tables and not (numbered and {"schema_migrations", "observations"} <= tables):
         raise sqlite3.DatabaseError("this is no journal of kinen")
     _write_ahead(db)
-    for number, name in enumerate(scripts(), 1):
-        if number > version:
-            _apply(db, number, name)
+    for number, name in enumerate(scripts()[version:], version + 1):
+        with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
+            script = file.read()
+        with db:
+            db.execute("BEGIN IMMEDIATE")
+            # Another process may have done it while this one waited.
+            if db.execute("PRAGMA user_version").fetchone()[0] < number:
+                for statement in statements(script):
+                    db.execute(statement)
+                record = "INSERT INTO schema_migrations VALUES (?, ?, ?)"
+                db.execute(record, (number, name, milliseconds()))
+                db.execute(f"PRAGMA user_version={number}")
 
 
 def _write_ahead(db: sqlite3.Connection) -> None:
@@ -73,17 +82,3 @@ def _write_ahead(db: sqlite3.Connection) -> None:
                 raise
             time.sleep(patience)
     db.execute("PRAGMA journal_mode=WAL")
-
-
-def _apply(db: sqlite3.Connection, number: int, name: str) -> None:
-    with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
-        script = file.read()
-    with db:
-        db.execute("BEGIN IMMEDIATE")
-        # Another process may have done it while this one waited.
-        if db.execute("PRAGMA user_version").fetchone()[0] < number:
-            for statement in statements(script):
-                db.execute(statement)
-            record = "INSERT INTO schema_migrations VALUES (?, ?, ?)"
-            db.execute(record, (number, name, milliseconds()))
-            db.execute(f"PRAGMA user_version={number}")

@@ -515,7 +515,10 @@ def _results(
     outcome = session.outcome
     if place:
         first = next((line for line in outcome.splitlines() if line.strip("#*- ")), "")
-        where = ", ".join(name for name in _edited_most(session) if name not in first)
+        # The files that were edited most say where its work was.
+        paths = _commands(" ".join(session.parts.get("Files", ())))
+        names = [*dict.fromkeys(path.rpartition("/")[2] for path in paths)][:FILES]
+        where = ", ".join(name for name in names if name not in first)
         request = "" if _is_subject(first) else excerpt(session.intent, 80)
         text = ": ".join(filter(None, (where, " → ".join(filter(None, (request, first))))))
         return [Entry("recent", text, *common, near=near)] if first else []
@@ -559,12 +562,6 @@ def _subjects(state: str) -> list[str]:
     """The subjects of the commits that a summary names: `2 commits (a (1f3); b (2e4)), pushed`."""
     inside = state.partition(" commit")[2].partition("(")[2].rpartition(")")[0]
     return [part for part in inside.split("; ") if part]
-
-
-def _edited_most(session: Recent) -> list[str]:
-    """The names of the files of a session that say where its work was."""
-    paths = _commands(" ".join(session.parts.get("Files", ())))
-    return [*dict.fromkeys(path.rpartition("/")[2] for path in paths)][:FILES]
 
 
 def _is_subject(line: str) -> bool:

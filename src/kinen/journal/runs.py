@@ -5,6 +5,8 @@ It is light: a line is parsed, and an output read, only where it may have put ri
 
 from __future__ import annotations
 
+from itertools import dropwhile
+
 from kinen.journal.schema import ALIVE
 from kinen.text import QUESTION, STOP_WORDS, terms
 
@@ -212,17 +214,12 @@ def _may_cover(run: Ran, failure: Ran) -> bool:
     """Whether a run may have a command of a failed one in it: reading a shell line takes more."""
     if failure.branch and run.branch and failure.branch != run.branch:
         return False
-    return failure.line == run.line or bool(
-        failure.names & run.names and _may_include(run, failure)
-    )
-
-
-def _may_include(run: Ran, failure: Ran) -> bool:
-    """Whether a run has no paths, or one that has a path of the failure in it.
-
-    Reading a shell line takes more than that.
-    """
+    if failure.line == run.line:
+        return True
     names = failure.names
+    if not names & run.names:
+        return False
+    # The run has no paths, or one that has a path of the failure in it.
     targets = [word.removeprefix("./") for word in failure.line.split()]
     paths = [word for word in run.line.split() if ("/" in word or "." in word) and word[0] != "-"]
     others = (word for word in paths if word.rpartition("/")[2] not in names)
@@ -264,7 +261,10 @@ def by_commit(step: Words, subject: str) -> bool:
     bare = kind in WORK and _has(words[0], needed[1:]) if words else False
     if conventional:
         words = (*words, *_words(scope), *(() if kind in WORK else (kind,)))
-    return _has_most(needed, words) or (bare and _has_most_nouns(needed, words))
+    if _has_most(needed, words):
+        return True
+    nouns = needed[1:]
+    return bare and sum(_has(noun, words) for noun in nouns) >= SHARE * len(nouns)
 
 
 def by_request(step: Words, request: Words) -> bool:
@@ -276,7 +276,8 @@ def by_request(step: Words, request: Words) -> bool:
     if not _has_verb(needed[0], words[:1]):
         from kinen.text.choices import YES
 
-        words = _without(words, YES | LATER)
+        fillers = YES | LATER
+        words = tuple(dropwhile(fillers.__contains__, words))
     return _has_verb(needed[0], words[:1]) and _has_most(needed, words)
 
 
@@ -332,22 +333,10 @@ def _is_open(sentence: str) -> bool:
     return bool(spoken & OPEN) or any(sign in low for sign in OPEN_SIGNS)
 
 
-def _without(words: Sequence[str], fillers: frozenset[str]) -> tuple[str, ...]:
-    for place, word in enumerate(words):
-        if word not in fillers:
-            return tuple(words[place:])
-    return ()
-
-
 def _has_most(needed: Sequence[str], words: Sequence[str]) -> bool:
     """Are most words of a step there, and its verb, which is the first?"""
     shared = 1 + sum(_has(word, words) for word in needed[1:])
     return _has_verb(needed[0], words) and shared >= SHARE * len(needed)
-
-
-def _has_most_nouns(needed: Sequence[str], words: Sequence[str]) -> bool:
-    shared = sum(_has(word, words) for word in needed[1:])
-    return shared >= SHARE * (len(needed) - 1)
 
 
 def _has(word: str, words: Iterable[str]) -> bool:

@@ -48,7 +48,7 @@ def elsewhere(spool: str) -> str:
 
 
 def _require_private(folder: str) -> None:
-    """Refuse a spool in the temporary folder that others can read or write."""
+    """Refuse a spool in the temporary folder that another user has made, or can read or write."""
     top = os.path.dirname(os.path.dirname(folder))
     if hasattr(os, "getuid"):
         info = os.lstat(top)
@@ -71,7 +71,10 @@ def put(folder: str, row: Row) -> str:
         except OSError:
             pass
         try:
-            return _write(_temporary(folder), name, data)
+            temporary = elsewhere(folder)
+            private.folder(os.path.dirname(os.path.dirname(temporary)), tighten=False)
+            _require_private(temporary)
+            return _write(temporary, name, data)
         except OSError:
             raise error from None
 
@@ -83,14 +86,6 @@ def _file_name(id_: str) -> str:
     from hashlib import sha256
 
     return sha256(id_.encode()).hexdigest()
-
-
-def _temporary(spool: str) -> str:
-    """The spool in the temporary folder, refused if another user has made it."""
-    folder = elsewhere(spool)
-    private.folder(os.path.dirname(os.path.dirname(folder)), tighten=False)
-    _require_private(folder)
-    return folder
 
 
 def _write(folder: str, name: str, data: bytes) -> str:

@@ -208,7 +208,13 @@ class Journal:
             existing: Capsule | None = queries.entry(db, "capsule", id_) if id_ else None
             if existing:
                 return existing
-            same = self._open(db, "type = ? AND session = ?", type_, scope.session)
+            columns = queries.NOUNS["capsules"].columns
+            rows = db.execute(
+                f"SELECT {columns} FROM capsules WHERE status = 'open' AND type = ?"
+                " AND session = ? ORDER BY id",
+                (type_, scope.session),
+            ).fetchall()
+            same: list[Capsule] = [queries.decode("capsule", row) for row in rows]
             if same and resume:
                 return same[-1]
             for left in same:
@@ -241,13 +247,6 @@ class Journal:
 
         for id_ in recent.gone(db, now):
             self._close(db, queries.entry(db, "capsule", id_), "", "abandoned", now)
-
-    def _open(self, db: sqlite3.Connection, where: str, *values: Any) -> list[Capsule]:
-        columns = queries.NOUNS["capsules"].columns
-        rows = db.execute(
-            f"SELECT {columns} FROM capsules WHERE status = 'open' AND {where} ORDER BY id", values
-        )
-        return [queries.decode("capsule", row) for row in rows.fetchall()]
 
     def close_capsule(
         self, name: str, summary: str, now: int, confidence: float = 1.0

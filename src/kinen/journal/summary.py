@@ -220,18 +220,24 @@ def _is_in_the_middle(account: Account) -> bool:
     return bool(account.unanswered and account.turns[-1].deeds)
 
 
-def _outcome(account: Account, left: list[Quote], size: int) -> list[Line]:
-    """What came of the last request, in `size` tokens."""
+def _outcome(account: Account, left: list[Quote], tokens: int) -> list[Line]:
+    """What came of the last request; `tokens` is the room for it."""
     if _is_in_the_middle(account):
         return [_in_the_middle(account)]
     if account.stopped:
         return _stopped(account)
     lines: list[Line] = []
     subject = _last_subject(account)
-    room = size - estimate(subject)
+    room = tokens - estimate(subject)
     mentioned = {word for point in left for word in terms(point.text)}
     for quote in _ending(account):
-        text = condensed(_without_known(quote.text, mentioned), room) or condensed(quote.text, room)
+        # Lines of which everything is mentioned already are left out, unless nothing else is there.
+        new = (
+            line
+            for line in quote.text.splitlines()
+            if not line.strip() or set(terms(line)) - mentioned
+        )
+        text = condensed("\n".join(new), room) or condensed(quote.text, room)
         text = text or lead_in(quote.text)
         if lines and not _is_new(set(terms(text)), mentioned):
             continue
@@ -239,13 +245,15 @@ def _outcome(account: Account, left: list[Quote], size: int) -> list[Line]:
             lines.append(Line(text, (quote.source,)))
             mentioned |= set(terms(text))
             room -= estimate(text)
-        if room <= size - estimate(subject) - SHORT_OUTCOME:
+        if room <= tokens - estimate(subject) - SHORT_OUTCOME:
             break
     if not lines and account.unanswered:
         text = _short(account.unanswered.text, 300, 70)
         lines.append(Line(f"{UNANSWERED}{text}", (account.unanswered.source,)))
     outcome = "\n".join(line.text for line in lines)
-    deed = _deed(account, outcome) if _is_result_alone(outcome) else None
+    # Nothing, or only that tests pass or that something was committed.
+    says_little = size(outcome) < REMARK and count_results(outcome) == len(outcome.splitlines())
+    deed = _deed(account, outcome) if says_little else None
     if deed:
         return [deed]
     first = outcome.partition("\n")[0]
@@ -264,11 +272,6 @@ def _last_subject(account: Account) -> str:
     if not last or last.source.number < max(edits, default=0):
         return ""
     return _short(last.text, 200, 50)
-
-
-def _is_result_alone(outcome: str) -> bool:
-    """Is there none, or does it only say that tests pass or something was committed?"""
-    return size(outcome) < REMARK and count_results(outcome) == len(outcome.splitlines())
 
 
 def _deed(account: Account, remark: str) -> Line | None:
@@ -330,9 +333,12 @@ def _stopped(account: Account) -> list[Line]:
     if last and commits and commits[0].source.number > last.source.number:
         return [Line(f"{COMMITTED}{_short(commits[0].text, 200, 50)}", (commits[0].source,))]
     prompts = (turn.prompt for turn in reversed(account.turns) if turn.prompt)
-    asked = ((headline(prompt.text), prompt.source) for prompt in prompts)
-    request = next((line for line in asked if _is_request(line[0])), None)
-    return [Line(f"{UNFINISHED}{_short(request[0], 300, 70)}", (request[1],))] if request else []
+    for prompt in prompts:
+        request = headline(prompt.text)
+        # It says by itself what is wanted, and no client wrote it.
+        if size(request) >= ASKED and not request.startswith(("<", "{", "[")):
+            return [Line(f"{UNFINISHED}{_short(request, 300, 70)}", (prompt.source,))]
+    return []
 
 
 def _in_the_middle(account: Account) -> Line:
@@ -359,11 +365,6 @@ def _in_the_middle(account: Account) -> Line:
     done = "; ".join(filter(None, (changed, broken))) or f"{turn.deeds:,} steps"
     sources = (request.source, *([failed.source] if failed else []))
     return Line(f"{STOPPED}{done}", sources)
-
-
-def _is_request(line: str) -> bool:
-    """Does a prompt say by itself what is wanted, and did no client write it?"""
-    return size(line) >= ASKED and not line.startswith(("<", "{", "["))
 
 
 def _results(account: Account) -> Section:
@@ -426,12 +427,6 @@ def _reports(account: Account) -> list[Report]:
         if quote is not last and worth and not ends_in_step(quote.text):
             reports.append(Report(quote, turn.changes))
     return reports
-
-
-def _without_known(text: str, mentioned: set[str]) -> str:
-    """A text without lines of which everything is mentioned already."""
-    lines = text.splitlines()
-    return "\n".join(line for line in lines if not line.strip() or set(terms(line)) - mentioned)
 
 
 def on_one_line(text: str) -> str:

@@ -129,22 +129,13 @@ def _add(
         sums[capsule] = tally.plus({f"{kind}s": count}) if simple else tally
         if numbers:
             rows[kind] += numbers.split(",")
-    _add_prompts(db, rows["prompt"], sums)
-    _add_events(db, rows["read"], sums)
-
-
-def _add_prompts(db: sqlite3.Connection, rows: Sequence[str], sums: dict[str, Tally]) -> None:
-    """Count prompts that somebody typed."""
-    sql = f"SELECT capsule, content FROM observations WHERE seq IN ({', '.join(rows)})"
+    sql = f"SELECT capsule, content FROM observations WHERE seq IN ({', '.join(rows['prompt'])})"
     for capsule, content in db.execute(sql):
-        if own_words(content).strip():
+        if own_words(content).strip():  # somebody typed it
             sums[capsule] = sums[capsule].plus({"prompts": 1})
-
-
-def _add_events(db: sqlite3.Connection, rows: Sequence[str], sums: dict[str, Tally]) -> None:
-    """Count observations that have to be read."""
     columns = NOUNS["observations"].columns
-    for row in db.execute(f"SELECT {columns} FROM observations WHERE seq IN ({', '.join(rows)})"):
+    sql = f"SELECT {columns} FROM observations WHERE seq IN ({', '.join(rows['read'])})"
+    for row in db.execute(sql):
         event = decode("observation", row)
         sums[event.capsule] = sums[event.capsule].plus(counts([event]))
 

@@ -211,7 +211,8 @@ def _step(event: Observation) -> Step:
     line = events.command(event)
     if line:
         result = events.test_result(event) if events.is_test(event) else ""
-        reads = all(_only_reads(program) for program in events.programs(line))
+        programs = (program.partition(" ") for program in events.programs(line))
+        reads = all(name == "git" and verb in READS for name, _, verb in programs)
         return replace(step, kind="command", text=line, result=result, look=step.look or reads)
     if event.kind == "file_diff":
         return replace(step, kind="edit", text=", ".join(step.files), look=False)
@@ -223,11 +224,6 @@ def _step(event: Observation) -> Step:
     task = events.string(event, "description") if event.kind == "node_end" else ""
     name = ": ".join(filter(None, [event.content.partition("\n")[0], task]))
     return replace(step, text=excerpt(name, LONGEST), look=False)
-
-
-def _only_reads(program: str) -> bool:
-    name, _, verb = program.partition(" ")
-    return name == "git" and verb in READS
 
 
 def fold(timeline: Iterable[Step]) -> list[Step]:

@@ -270,7 +270,12 @@ def ready(issues: Iterable[Issue], now: str) -> list[Issue]:
     `now` is an ISO time: what is deferred beyond it is not ready.
     """
     by_id = {issue.id: issue for issue in issues}
-    blocked = {id_ for id_, issue in by_id.items() if _is_blocked(issue, by_id)}
+    blocked = {
+        issue.id
+        for issue in by_id.values()
+        for other, type_ in issue.dependencies
+        if type_ in BLOCKING and other in by_id and not by_id[other].is_closed
+    }
     return sorted(
         (
             issue
@@ -287,13 +292,6 @@ def ready(issues: Iterable[Issue], now: str) -> list[Issue]:
 def urgency(issue: Issue) -> tuple[int, str, str]:
     """The order of a list: by priority, the oldest first."""
     return issue.priority, issue.created, issue.id
-
-
-def _is_blocked(issue: Issue, by_id: Mapping[str, Issue]) -> bool:
-    return any(
-        type_ in BLOCKING and other in by_id and not by_id[other].is_closed
-        for other, type_ in issue.dependencies
-    )
 
 
 def _inherits(issue: Issue, by_id: Mapping[str, Issue], blocked: Collection[str]) -> bool:
