@@ -32,7 +32,7 @@ ALLOWED = {
     "config/file.py": "the cache in kinen's folder, and the user's own config file",
     "space/find.py": "the names in the working folder, to see whether there are notes",
     "journal/write.py": HOME,
-    "journal/process.py": "what the kernel says of a process, in /proc",
+    "journal/recent.py": "what the kernel says of a process, in /proc",
     "mcp/protocol.py": "the table of tools, in the package",
     "mcp/stdio.py": "what the client holds open, and the null device",
     "hooks/detached.py": "the null device, and what the process has open",
@@ -104,7 +104,7 @@ def test_files_are_opened_through_the_storage_package() -> None:
 
 def test_what_hooks_read_of_a_space_comes_through_the_storage_package() -> None:
     for name in (
-        "journal/brief.py",
+        "journal/start.py",
         "space/repository.py",
         "hooks/command.py",
         "hooks/event.py",

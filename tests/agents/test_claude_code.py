@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from kinen.agents.claude_code import READERS, event, summary
 from kinen.agents.tool_use import Draft, Sieve, intent
 from kinen.journal import brief as briefs
+from kinen.journal import start
 from kinen.journal.admission import Admission
-from kinen.journal.worth import KINDS, Entry
+from kinen.journal.brief import KINDS, Entry
 from kinen.model.kinds import MEMORY_CLOSE, MEMORY_OPEN
 from kinen.privacy.injected import asks_kinen, own_words
 from kinen.text import estimate
@@ -321,7 +322,7 @@ def test_memories_that_name_touched_files_come_first_then_the_certain_and_new() 
         memory(3, "new, a guess", 300, 0.4),
         memory(4, "`limiter.py` sleeps in its tests", 10, 0.7),
     ]
-    order = briefs.ranked(results, '["src/app/limiter.py", "README.md"]')
+    order = start.ranked(results, '["src/app/limiter.py", "README.md"]')
     assert [text.split()[0] for (_, text, *_), _ in order] == ["`limiter.py`", "new", "new,", "old"]
     assert [near for _, near in order] == [True, False, False, False]
 
@@ -398,15 +399,15 @@ def test_a_plan_is_read_as_its_file_has_it(tmp_path: Any) -> None:
         "  - [ ] pack",
         "  - [ ] send",
     ]
-    assert briefs.plan_of(str(tmp_path), at, everything) == lines
-    (nudge,) = briefs.plan_of(str(tmp_path), at + 9 * 86_400, everything)
+    assert start.plan_of(str(tmp_path), at, everything) == lines
+    (nudge,) = start.plan_of(str(tmp_path), at + 9 * 86_400, everything)
     assert nudge.startswith("- Ship it: not touched for 10 days")
     (folder.parent / "2025-10-17").mkdir()  # with a checkpoint in it
-    assert briefs.plan_of(str(tmp_path), at + 9 * 86_400, everything) == lines
+    assert start.plan_of(str(tmp_path), at + 9 * 86_400, everything) == lines
     (folder / "ship.md").write_text(head.format("completed", "2025-10-01", "2025-10-08") + body)
-    assert briefs.plan_of(str(tmp_path), at, everything) == []
+    assert start.plan_of(str(tmp_path), at, everything) == []
     (folder.parent / ".active-plan").write_text("../../../etc/passwd")
-    assert briefs.plan_of(str(tmp_path), at, everything) == []
+    assert start.plan_of(str(tmp_path), at, everything) == []
 
 
 def test_a_brief_begins_with_the_outcome_and_ends_with_what_else_is_known() -> None:
@@ -454,10 +455,10 @@ def test_a_brief_has_the_decisions_of_the_latest_checkpoints(tmp_path: Any) -> N
         folder.mkdir(parents=True)
         text = f"---\nid: c{n}\ntype: decision\ndecision: keep store {n}\n---\n\nText\n"
         (folder / f"10000{n}_abcd.md").write_text(text)
-    decided = briefs.latest_points(str(tmp_path), Admission(str(tmp_path), None, trusted=True))
+    decided = start.latest_points(str(tmp_path), Admission(str(tmp_path), None, trusted=True))
     assert [entry.text for entry in decided] == ["keep store 1", "keep store 0"]
     assert decided[0].at - decided[1].at == 86_400_000
-    assert len(briefs.checkpoint_paths(str(tmp_path))) == 2
+    assert len(start.checkpoint_paths(str(tmp_path))) == 2
     brief = briefs.brief(decided, [], [], 600)
     assert "- keep store 1 [checkpoint:100001_abcd] 2 Mar" in brief
 

@@ -11,7 +11,8 @@ import pytest
 import kinen.hooks
 from e2e.machine import Machine
 from e2e.stub_llm import script
-from kinen.journal.brief import HEAD, KEEP
+from kinen.journal.brief import HEAD
+from kinen.journal.start import KEEP
 
 if TYPE_CHECKING:
     from e2e.stub_llm import Stub

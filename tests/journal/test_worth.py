@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinen.journal.brief import brief
-from kinen.journal.worth import KINDS, Entry, attribution
+from kinen.journal.brief import KINDS, Entry, attribution, brief
 from kinen.text import estimate, iso, now
 
 ENTRIES = st.builds(

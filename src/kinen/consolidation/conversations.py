@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from kinen.consolidation.claims import Claim, claim, overlap, share
 from kinen.journal import events
-from kinen.journal.action import bare_command
+from kinen.journal.ledger import bare_command
 from kinen.model.journal import Finding, Observation, Summary
 from kinen.model.tuples import NamedTuple
 from kinen.privacy.injected import asks_kinen, is_kinen_tool, own_words, without_reminders

@@ -200,13 +200,13 @@ def _correction(session: Session, context: Context, prompt: str) -> str:
 def _start(session: Session) -> str:
     """Open or resume the capsule, and return the brief."""
     from kinen.hooks.injection import CLEARED, Context
-    from kinen.journal import process, recent
+    from kinen.journal import recent
 
     db = session.journal(START_MS)
     source = text_of(session.payload, "source")
     fresh = True
     if db and session.id:
-        client = process.client()
+        client = recent.client_process()
         fresh = _tried(lambda: session.begin(db, again=True, client=client), default=True)
         if recent.gone(db, session.now, but=session.capsule):
             _spawn(session)
@@ -301,7 +301,7 @@ def _acting(session: Session) -> str:
 def _compacting(session: Session) -> str:
     """Return what a compaction must preserve; it becomes part of the instructions."""
     from kinen.hooks.injection import Context
-    from kinen.journal.brief import KEEP
+    from kinen.journal.start import KEEP
 
     db = session.journal()
     context = Context(session)

@@ -29,6 +29,7 @@ PRUNE_EVERY = 50
 DAY_MS = 86_400_000
 SHORT_IDS = (8, 16)
 """Characters of an id that a session start and a recall cite."""
+_QUIET_PIPES = ("tail", "head", "cat", "less")
 _TABLES = (
     (
         "CREATE TABLE injections(seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,"
@@ -75,6 +76,27 @@ class Injection:
                 self.entries.append(ref)
             else:
                 self.dropped.append((ref, reason))
+
+
+def bare_command(line: str) -> str:
+    """A command line without what only shortens or redirects its output."""
+    words = line.split(" ") if "\n" in line else line.split()
+    text = " ".join(word for word in words if word not in ("2>&1", "2>/dev/null"))
+    while "|" in text:
+        head, _, last = text.rpartition("|")
+        if last.split()[:1] and last.split()[0] in _QUIET_PIPES and not head.endswith("|"):
+            text = head.rstrip()
+        else:
+            break
+    return text.strip()
+
+
+def remedy(db: sqlite3.Connection, command: str) -> tuple[str, str] | None:
+    """The ref and text of what is known about exactly this command."""
+    row = db.execute(
+        "SELECT ref, text FROM remedies WHERE command = ?", (bare_command(command),)
+    ).fetchone()
+    return (row[0], row[1]) if row else None
 
 
 def cites(text: str, ref: str) -> bool:

@@ -7,10 +7,12 @@ its latest events: what it edited, what failed, what it said last.
 
 from __future__ import annotations
 
-from kinen.journal import process, runs
+import os
+
+from kinen.journal import runs
+from kinen.journal.brief import Entry
 from kinen.journal.capsules import CLIENT
 from kinen.journal.schema import ALIVE, OF_CAPSULE
-from kinen.journal.worth import Entry
 from kinen.model.kinds import REDACTED
 from kinen.text import QUESTION, excerpt
 from kinen.text.shorten import LABELS, is_count
@@ -33,6 +35,10 @@ SILENT_MS = 3_600_000
 """How long a session is at work without an event, where nobody knows whether its process runs."""
 STALE_MS = 24 * 3_600_000
 """How long it is where the process runs: one that waits for its user is not at work for ever."""
+WRAPPERS = frozenset("sh bash dash zsh ksh fish env timeout nice setsid uv uvx".split())
+"""Programs that stand between a client and its hook, and end with it."""
+DEPTH = 8
+"""Ancestors of a hook among which its client is looked for."""
 FILES = 3
 """Files that are named of an earlier session, or of one that stopped."""
 LONGEST = 300
@@ -189,7 +195,70 @@ def _branch(db: sqlite3.Connection, capsule: str) -> str:
     return row[0] if row else ""
 
 
-# Sessions without a summary
+# Which sessions are at work
+
+
+def client_process() -> str:
+    """The process of the client that runs this hook; empty where that cannot be known.
+
+    It is its number, when it began and the namespace of its number: numbers come again.
+    """
+    pid = os.getppid()
+    for _ in range(DEPTH):
+        name, parent, began = _stat(pid)
+        if not began:
+            break
+        if name not in WRAPPERS:
+            return f"{pid} {began} {_namespace()}"
+        pid = parent
+    # Without /proc only a client that says which process it is can be known.
+    own = os.environ.get("CLAUDE_PID", "")
+    return f"{own} - -" if own.isdecimal() and not os.path.exists("/proc/self/stat") else ""
+
+
+def _runs(process: str) -> bool | None:
+    """Whether the process of a client still runs; None where nobody knows."""
+    pid, _, rest = process.partition(" ")
+    began, _, namespace = rest.partition(" ")
+    if not pid.isdecimal():
+        return None
+    if began == "-":
+        return _exists(int(pid)) if hasattr(os, "fork") else None
+    if namespace != _namespace():
+        return None  # in another container: its numbers mean nothing here
+    return _stat(int(pid))[2] == began
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # somebody else's
+    return True
+
+
+def _namespace() -> str:
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+
+
+def _stat(pid: int) -> tuple[str, int, str]:
+    """The name of a process, its parent and when it began; empty if there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            line = file.read(1024).decode("utf-8", "replace")
+    except OSError:
+        return "", 0, ""
+    # The name is in brackets and may have any character; state, parent and the rest follow.
+    name = line[line.find("(") + 1 : line.rfind(")")]
+    fields = line[line.rfind(")") + 2 :].split()
+    if len(fields) < 20 or fields[0] in "ZX":
+        return "", 0, ""
+    return name, int(fields[1]), fields[19]
 
 
 def at_work(db: sqlite3.Connection, capsule: str, last: int, now: int) -> bool:
@@ -198,7 +267,7 @@ def at_work(db: sqlite3.Connection, capsule: str, last: int, now: int) -> bool:
     `last` is when something happened in it.
     """
     row = db.execute("SELECT value FROM meta WHERE key = ?", (CLIENT + capsule,)).fetchone()
-    alive = process.runs(row[0]) if row else None
+    alive = _runs(row[0]) if row else None
     if alive is None:
         return now - last < SILENT_MS
     return alive and now - last < STALE_MS
@@ -225,8 +294,11 @@ def gone(db: sqlite3.Connection, now: int, but: str = "") -> list[str]:
     return [
         id_
         for id_, client, last in rows
-        if now - last > STALE_MS or (client and process.runs(client) is False)
+        if now - last > STALE_MS or (client and _runs(client) is False)
     ]
+
+
+# Sessions without a summary
 
 
 class _Events:

@@ -7,27 +7,20 @@ from __future__ import annotations
 
 from kinen.index import glance
 from kinen.journal import capsules, recent
-from kinen.journal.brief import (
-    brief,
-    checkpoint_paths,
-    known_line,
-    latest_points,
-    plan_of,
-    ranked,
-    ref_of,
-)
+from kinen.journal.brief import Entry, brief, known_line, ref_of
 from kinen.journal.schema import ALIVE
-from kinen.journal.worth import Entry
 from kinen.model.kinds import MEMORY_CLOSE, REDACTED
 from kinen.privacy.entrance import name
-from kinen.text import epoch, estimate, iso
+from kinen.storage import inside
+from kinen.text import day_number, epoch, estimate, iso
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from kinen.journal.admission import Admission
+    from kinen.journal.capsules import Learned
 
     Dated = tuple[str, str, int]
     """A ref, its text and when it was written."""
@@ -52,6 +45,22 @@ SOURCE = 120
 JOURNAL_TABLES = {"observation": "observations", "summary": "summaries", "memory": "memories"}
 RULE = "pattern"
 """The type of memories that are rules, whatever is worked on."""
+KEEP = "Keep in the summary, word for word, what is pinned and what the plan still has to do:"
+HALF_LIFE = 90 * 86_400_000
+"""Milliseconds in which a memory counts half as much."""
+IN_PLAY = 6
+"""Files touched last, which count more than others that were touched lately."""
+FAR = 2
+"""The distance of a memory that is about none of them."""
+LONGEST = 1_000
+"""Bytes of the file that names the active plan."""
+CHECKPOINTS = 12
+"""The latest checkpoints that are told."""
+MOST_DAYS = 366
+"""Days whose checkpoints are counted."""
+STALE = 7
+"""Days without a checkpoint after which a plan is asked about and no longer shown."""
+MARKS = ((".active-plan", "plans"), (".active-brief", "briefs"))
 SUBAGENT = 0.5
 """The share of the budget that a subagent gets: it begins with one task."""
 
@@ -371,3 +380,157 @@ def latest_commits(
         admission.withhold("commit", len(commits))
         return []
     return commits
+
+
+def ranked(
+    memories: Iterable[Learned], touched: str, files: Mapping[str, Iterable[str]] | None = None
+) -> list[tuple[Learned, bool]]:
+    """Those about files touched lately first, then by how certain and how new they are.
+
+    Each with whether it is: it names one, or has one among its own `files`, which are by ref.
+    """
+    candidates = list(memories)
+    newest = max((memory[2] for memory in candidates), default=0)
+    lines = touched.replace('"', "\n").splitlines()
+    paths = [*dict.fromkeys(path for path in lines if path.strip("[], "))]
+    everywhere = _names(paths)
+    latest = _names(paths[:IN_PLAY])
+
+    def rank(memory: Learned) -> tuple[int, float, str]:
+        words = (word for word in memory[1].split() if "." in word or "/" in word)
+        own = {word.strip("`'\"()[]{},.:;") for word in words}
+        own.update((files or {}).get(memory[0], ()))
+        distance = 0 if own & latest else 1 if own & everywhere else FAR
+        return distance, -memory[3] * 0.5 ** ((newest - memory[2]) / HALF_LIFE), memory[0]
+
+    keys = {memory: rank(memory) for memory in candidates}
+    order = sorted(candidates, key=keys.__getitem__)
+    return [(memory, keys[memory][0] < FAR) for memory in order]
+
+
+def _names(paths: Iterable[str]) -> set[str]:
+    """Paths, and the names of the files."""
+    every = set(paths)
+    return (every | {path.rpartition("/")[2] for path in every}) - {""}
+
+
+# Checkpoints, by the lines of their files that are plain
+
+
+def latest_points(root: str, admission: Admission) -> list[Entry]:
+    """What the latest checkpoints decided or say, and what they leave to do; newest first."""
+    points: list[Entry] = []
+    paths: list[str] = []
+    for day in _days(root):
+        paths += reversed(_checkpoints(root, day))
+        if len(paths) >= CHECKPOINTS:
+            break
+    for path in paths[:CHECKPOINTS]:
+        about, body = _front(admission.read(path))
+        if not admission.admits(path, "checkpoint"):
+            continue
+        ref = f"checkpoint:{path}"
+        at = epoch(about.get("timestamp", "")) or epoch(path.split("/")[1])
+        decision = _plain(about, "decision")
+        text = decision or body.strip()
+        decided = bool(decision) or about.get("type") == "decision"
+        if text:
+            points.append(Entry("rule", text, ref, "", at, near=decided))
+        if _plain(about, "next"):
+            points.append(Entry("next", about["next"], ref, "", at, ref))
+    return points
+
+
+def _plain(about: dict[str, str], name: str) -> str:
+    """A value of a checkpoint that stands on one line."""
+    value = about.get(name, "")
+    return "" if value[:1] in ("|", ">", "[", "{") else value
+
+
+def checkpoint_paths(root: str) -> list[str]:
+    """The checkpoints of the latest days."""
+    return [path for day in _days(root)[:MOST_DAYS] for path in _checkpoints(root, day)]
+
+
+def _checkpoints(root: str, day: str) -> list[str]:
+    from kinen.errors import UnsafeFile
+
+    folder = f".memories/{day}"
+    try:
+        return [f"{folder}/{name}" for name in inside.files(root, folder) if name[-3:] == ".md"]
+    except (OSError, UnsafeFile):
+        return []
+
+
+def _days(root: str) -> list[str]:
+    """The days that have checkpoints, the latest first."""
+    from kinen.errors import UnsafeFile
+
+    try:
+        names = inside.folders(root, ".memories")
+    except (OSError, UnsafeFile):
+        return []
+    days = [name for name in names if len(name) == 10 and _is_day(name)]
+    return sorted(days, reverse=True)
+
+
+def _is_day(name: str) -> bool:
+    try:
+        return name[:2] == "20" and day_number(name) > 0
+    except ValueError:
+        return False
+
+
+# The plan, read from its file as it is: a parser of YAML costs more than all else here
+
+
+def plan_of(root: str, now: float, admission: Admission) -> list[str]:
+    """The lines of the active plan: its title and what is to do; or that nobody touches it."""
+    for mark, kind in MARKS:
+        name = inside.text(root, f".memories/{mark}", LONGEST).strip("\ufeff \r\n")
+        if name and not set(name) & set("/\\:\0") and name[0] != ".":
+            path = f".memories/{kind}/{name}.md"
+            plan = _plan(admission.read(path), name, f"plan:{path}", root, now)
+            if plan and admission.admits(path, "plan"):
+                return plan
+    return []
+
+
+def _plan(text: str, name: str, ref: str, root: str, now: float) -> list[str]:
+    about, body = _front(text)
+    if not about or about.get("status", "active") != "active":
+        return []
+    title = about.get("title") or name
+    last = next(iter(_days(root)), "")  # the day of the last checkpoint
+    idle = _days_since(max(about.get("updated", ""), about.get("created", ""), last), now)
+    if idle >= STALE:
+        return [f"- {title}: not touched for {idle} days; go on with it, or complete it [{ref}]"]
+    lines = [line for line in body.splitlines() if line.strip()]
+    open_ = [line for line in lines if line.lstrip()[:5] in ("- [ ]", "* [ ]")]
+    done = sum(line.lstrip()[:5].lower() in ("- [x]", "* [x]") for line in lines)
+    progress = f" ({done} of {done + len(open_)} done)" if open_ else ""
+    rest = [line for line in (open_ or lines) if line.strip("# ") != title]
+    return [f"- {title}{progress} [{ref}]", *(f"  {line}" for line in rest)]
+
+
+def _front(text: str) -> tuple[dict[str, str], str]:
+    """The plain values of a file's frontmatter, and what comes after it."""
+    lines = text.lstrip("\ufeff").splitlines()
+    if not lines or lines[0].rstrip() != "---":
+        return {}, text
+    about: dict[str, str] = {}
+    for n, line in enumerate(lines[1:], 1):
+        if line.rstrip() == "---":
+            return about, "\n".join(lines[n + 1 :])
+        key, colon, value = line.partition(":")
+        if colon and key == key.strip():
+            about[key] = value.strip().strip("\"'")
+    return {}, text
+
+
+def _days_since(at: str, now: float) -> int:
+    """Days since a moment, which may be a bare date; 0 where it is none."""
+    try:
+        return max(0, day_number(iso(now)) - day_number(at))
+    except (ValueError, OverflowError):
+        return 0

@@ -271,7 +271,7 @@ class Journal:
 
     def brief(self, session: str, agent: str, budget: int = 0, *, compacting: bool = False) -> str:
         """What an agent is told when it begins, or has to keep when it compacts."""
-        from kinen.journal.brief import KEEP
+        from kinen.journal.start import KEEP
 
         start = self.start(session, agent, budget)
         if not compacting:

@@ -14,10 +14,10 @@ from kinen.ids import short_id
 from kinen.journal import queries
 from kinen.journal.account import unresolved
 from kinen.journal.authors import colleague, signature
+from kinen.journal.brief import Entry, by_worth, fresh, plain_lines
 from kinen.journal.recent import UNANSWERED
 from kinen.journal.summary import on_one_line, trouble_text
 from kinen.journal.timeline import title_of
-from kinen.journal.worth import Entry, by_worth, fresh, plain_lines
 from kinen.memory.sessions import Sessions
 from kinen.memory.traces import Traces
 from kinen.model.journal import Capsule, Checkpoint, Plan

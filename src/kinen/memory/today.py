@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kinen.journal.brief import Entry, by_worth
 from kinen.journal.ledger import cites
 from kinen.journal.timeline import SessionOverview
-from kinen.journal.worth import Entry, by_worth
 from kinen.memory.memory import Memory
 from kinen.model.records import Record
 from kinen.model.tuples import NamedTuple

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from kinen.journal import events, shell
-from kinen.journal.action import bare_command
+from kinen.journal.ledger import bare_command
 from kinen.model.journal import Observation
 from kinen.model.tuples import NamedTuple
 from kinen.recall.invocations import form
