@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from kinen.memory.ledger import Ledger
     from kinen.memory.past import Past
     from kinen.memory.recall import Recaller
-    from kinen.memory.records import Records
-    from kinen.memory.related import Relations
+    from kinen.memory.records import Records, Relations
     from kinen.memory.reports import Reports
     from kinen.memory.search import Searcher
     from kinen.memory.sessions import Sessions
@@ -224,7 +223,7 @@ class Memory:
     recaller: Recaller = part("recall:Recaller", "core index records searcher ~past ~issues")
     records: Records = part("records:Records", "core index")
     """Records by ref or path, their chunks and links."""
-    relations: Relations = part("related:Relations", "core records")
+    relations: Relations = part("records:Relations", "core records")
     """What is related to a note: by links, by meaning and by tags."""
     journal: Journal = part("journal:Journal", "core index records _draw_memories")
     """Observations, capsules, summaries and pins."""
