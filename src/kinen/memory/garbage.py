@@ -144,13 +144,6 @@ def collect(home: str) -> list[Garbage]:
     return [*items, *_vectors(home, delete=True)]
 
 
-def _vectors(home: str, *, delete: bool = False) -> list[Garbage]:
-    return [
-        Garbage(unused.path, f"unused vectors: {unused.number:,}", unused.bytes)
-        for unused in unused_vectors(home, delete=delete)
-    ]
-
-
 def _forget_roots(table: Table) -> None:
     for entry in table.values():
         gone = _gone(entry["roots"])
@@ -190,34 +183,26 @@ WAIT = 1.0
 """Seconds to wait for a process that indexes a space; its vectors are left to the next run."""
 
 
-class Unused(NamedTuple):
-    """Vectors in a cache that can be deleted."""
-
-    path: str
-    number: int
-    bytes: int
-
-
-def unused_vectors(home: str, *, delete: bool = False) -> list[Unused]:
+def _vectors(home: str, *, delete: bool = False) -> list[Garbage]:
     """The unused vectors of every space whose folder is there; with `delete` they are gone then."""
     items = []
     for space in registry.registered(home):
         with contextlib.suppress(KinenError, sqlite3.Error):  # indexed just now, or damaged
             if not space.missing:
-                items += _of_space(space, delete=delete)
+                items += _vectors_of(space, delete=delete)
     return items
 
 
-def _of_space(space: Space, *, delete: bool) -> list[Unused]:
+def _vectors_of(space: Space, *, delete: bool) -> list[Garbage]:
     core = Core(space, configuration.load(space.home, space.root))
     folders = [folder for folder in core.all_folders() if os.path.isdir(folder)]
     with contextlib.ExitStack() as locks:
         for folder in folders:
             locks.enter_context(sync_lock(os.path.join(folder, "sync.lock"), WAIT))
         digests, models = _in_use(folders)
-        files = [os.path.join(folder, "cache.db") for folder in folders] if digests else []
-        caches = [_unused(file, digests, models, delete=delete) for file in files]
-    return [cache for cache in caches if cache.number]
+        caches = [os.path.join(folder, "cache.db") for folder in folders] if digests else []
+        items = (_unused(cache, digests, models, delete=delete) for cache in caches)
+        return [item for item in items if item]
 
 
 def _in_use(folders: list[str]) -> tuple[set[str], set[str]]:
@@ -240,9 +225,10 @@ def _in_use(folders: list[str]) -> tuple[set[str], set[str]]:
     return digests, set() if "" in models else models
 
 
-def _unused(file: str, digests: set[str], models: set[str], *, delete: bool) -> Unused:
+def _unused(file: str, digests: set[str], models: set[str], *, delete: bool) -> Garbage | None:
+    """The vectors in a cache that no text and no model has; None if there are none."""
     if not os.path.exists(file):
-        return Unused(file, 0, 0)
+        return None
     with contextlib.closing(Cache(file)) as cache:
         rows = [
             (model, digest, size)
@@ -251,7 +237,9 @@ def _unused(file: str, digests: set[str], models: set[str], *, delete: bool) -> 
         ]
         if rows and delete:
             cache.remove((model, digest) for model, digest, _ in rows)
-    return Unused(file, len(rows), sum(size for _, _, size in rows))
+    if not rows:
+        return None
+    return Garbage(file, f"unused vectors: {len(rows):,}", sum(size for _, _, size in rows))
 
 
 LOCK_SECONDS = 600

@@ -168,18 +168,30 @@ class Reports:
     ) -> Report:
         branch, commit, changed = git_state(self._core.worktree or self._core.space.root)
         sessions = [report for _, report in reported]
-        if not since:
+        if since:
+            following = [point.next for point in checkpoints[:CHECKPOINTS] if point.next]
+            following += [point for session in sessions[:1] for point in session.next]
+            errors = self._errors([capsule for capsule, _ in reported])
+        else:
             sessions += self.of_clone(SESSIONS - len(sessions))
-        plan = None if since else self._worklog.plan()
+            left = by_worth(self._journal.start().entries())
+            following = _left_to_do(left, sessions)
+            failed = [entry for entry in left if entry.kind == "failed"][:POINTS]
+            errors = [
+                Point(entry.text, entry.ref, iso(entry.at / 1000), self._by(entry.ref))
+                for entry in failed
+            ]
+        plan = None if since and following else self._worklog.plan()
+        if plan and not following:
+            following = _steps_left(plan)
         commits, not_pushed = self._commit_groups(since)
-        left = [] if since else by_worth(self._journal.start().entries())
         learned = [*_points(sessions, "learned"), *self._memory_points(since, decisions=False)]
         return Report(
             space=self._core.space.name,
             branch=branch,
             commit=commit,
             since=since,
-            plan=f"{plan_text(plan, PLAN)}\n[{plan.ref}]" if plan else "",
+            plan=f"{plan_text(plan, PLAN)}\n[{plan.ref}]" if plan and not since else "",
             checkpoints=tuple(map(_headline, checkpoints)),
             sessions=tuple(sessions),
             commits=commits,
@@ -188,15 +200,9 @@ class Reports:
             changed_count=len(changed),
             decisions=self._decided(checkpoints, sessions, since),
             lessons=_each_once(learned),
-            next=self._next(checkpoints, sessions) if since else self._left(left, sessions),
+            next=tuple(following),
             unknowns=tuple(text for checkpoint in checkpoints for text in checkpoint.unknowns),
-            errors=self._errors([capsule for capsule, _ in reported])
-            if since
-            else tuple(
-                Point(entry.text, entry.ref, iso(entry.at / 1000), self._by(entry.ref))
-                for entry in left
-                if entry.kind == "failed"
-            )[:POINTS],
+            errors=tuple(errors),
         )
 
     def decisions(self, since: str, until: str) -> list[Point]:
@@ -229,37 +235,12 @@ class Reports:
     def _by(self, ref: str) -> str:
         return colleague(self._core.store.db, ref)
 
-    def _left(self, left: Sequence[Entry], sessions: Sequence[SessionReport]) -> tuple[str, ...]:
-        """What sessions and checkpoints left to do and nobody has done since, with who and when.
-
-        What the latest session left stands beside it; without anything, the steps of the plan.
-        """
-        latest = sessions[0].ref.partition(":")[2] if sessions else ""
-        points = {
-            entry.text: ""
-            if entry.session == latest or not entry.who
-            else f" ({entry.who}, {iso(entry.at / 1000)[:10]})"
-            for entry in reversed([entry for entry in left if entry.kind == "next"])
-        }
-        plan = None if points else self._worklog.plan()
-        texts = [f"{text}{source}" for text, source in reversed(points.items())]
-        return tuple(texts) or (_steps_left(plan) if plan else ())
-
-    def _next(
-        self, checkpoints: Sequence[Checkpoint], sessions: Sequence[SessionReport]
-    ) -> tuple[str, ...]:
-        """The next steps of the latest checkpoints and session, or else of the plan."""
-        points = [checkpoint.next for checkpoint in checkpoints[:CHECKPOINTS] if checkpoint.next]
-        points += [point for session in sessions[:1] for point in session.next]
-        plan = None if points else self._worklog.plan()
-        return tuple(points) or (_steps_left(plan) if plan else ())
-
-    def _errors(self, capsules: Sequence[Capsule]) -> tuple[Point, ...]:
+    def _errors(self, capsules: Sequence[Capsule]) -> list[Point]:
         """Failures of sessions that nothing afterwards put right."""
         oldest_first = sorted(capsules, key=lambda capsule: (capsule.opened_at, capsule.id))
         streams = (self._core.store.stream(capsule.id) for capsule in oldest_first)
         troubles = unresolved(chain.from_iterable(streams))
-        return tuple(
+        return [
             Point(
                 trouble_text(trouble),
                 f"observation:{trouble.source.id}",
@@ -267,7 +248,7 @@ class Reports:
                 self._by(f"observation:{trouble.source.id}"),
             )
             for trouble in troubles[:POINTS]
-        )
+        ]
 
     def _commit_groups(self, since: str) -> tuple[tuple[Commits, ...], tuple[Commits, ...]]:
         """The latest commits, and those that are not pushed, by their subjects."""
@@ -334,10 +315,25 @@ def _each_once(points: Iterable[Point]) -> tuple[Point, ...]:
     return tuple(chosen)
 
 
-def _steps_left(plan: Plan) -> tuple[str, ...]:
+def _left_to_do(left: Sequence[Entry], sessions: Sequence[SessionReport]) -> list[str]:
+    """What sessions and checkpoints left to do and nobody has done since, with who and when.
+
+    What the latest session left stands beside it.
+    """
+    latest = sessions[0].ref.partition(":")[2] if sessions else ""
+    points = {
+        entry.text: ""
+        if entry.session == latest or not entry.who
+        else f" ({entry.who}, {iso(entry.at / 1000)[:10]})"
+        for entry in reversed([entry for entry in left if entry.kind == "next"])
+    }
+    return [f"{text}{source}" for text, source in reversed(points.items())]
+
+
+def _steps_left(plan: Plan) -> list[str]:
     """The next steps of a plan, or its beginning if it has none."""
     left = [step.text for step in steps(plan.text) if not step.done]
-    return tuple(f"{plan.title}: {text}" for text in left[:STEPS]) or (plan_text(plan, PLAN // 3),)
+    return [f"{plan.title}: {text}" for text in left[:STEPS]] or [plan_text(plan, PLAN // 3)]
 
 
 def _in_summary(parts: Mapping[str, str]) -> dict[str, Any]:
@@ -532,22 +528,21 @@ def _sourced(points: Iterable[Point]) -> Iterator[str]:
 
 
 def _story(report: SessionReport, room: int, several: bool) -> str:
-    """A session in a few lines: intent → outcome → next; the outcome in `room` characters."""
+    """A session in a few lines: intent → outcome → next; the outcome in `room` characters.
+
+    Where there are `several` agents or people, also whose it was.
+    """
     outcome = on_one_line(report.outcome)
     if len(outcome) < SHORT:
         outcome = " ".join((outcome, *report.earlier[:1]))
-    lines = [f"- {_title(report, several)} [{short_id(report.ref)}]"]
+    agent = f"{_who(report)}: " if several and _who(report) else ""
+    title = excerpt(report.intent, INTENT) or "a session"
+    going = " (still open)" if report.open else ""
+    lines = [f"- {agent}{title}{going} [{short_id(report.ref)}]"]
     lines.append(f"  → {excerpt(outcome, room)}")
     if report.next and not report.outcome.startswith(UNANSWERED):
         lines.append(f"  → next: {excerpt('; '.join(report.next), LINE)}")
     return "\n".join(lines)
-
-
-def _title(report: SessionReport, several: bool) -> str:
-    """What a session was for, and whose it was if there are several agents or people."""
-    going = " (still open)" if report.open else ""
-    agent = f"{_who(report)}: " if several and _who(report) else ""
-    return f"{agent}{excerpt(report.intent, INTENT) or 'a session'}{going}"
 
 
 def _who(report: SessionReport) -> str:
