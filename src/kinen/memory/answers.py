@@ -137,7 +137,11 @@ def _quotation(question: str, candidates: list[Candidate], room: int) -> Digest:
         for item in excerpts(question, candidates, room, ENTRIES)
     ]
     items = fewest(question, [item for item in items if item.text.strip()])
-    refs = {item.ref: _ref_of(item.ref, candidates) for item in items}
+    # An excerpt of a file has a line behind the ref of its record.
+    refs = {
+        item.ref: item.ref if item.ref in sessions else item.ref.rpartition(":")[0]
+        for item in items
+    }
     text = quoted(items, refs)
     read = sum(estimate(candidate.text) for candidate in candidates)
     return Digest(text, "extract", tuple(refs.values()), read, estimate(text))
@@ -147,9 +151,3 @@ def _whole(candidate: Candidate) -> str:
     """A source as a model reads it: a proposal with the replies that settled it."""
     replies = (f"{REPLY} {said_by(reply)}{reply.text}" for reply in replies_of(candidate))
     return "\n".join((candidate.text, *replies))
-
-
-def _ref_of(place: str, candidates: list[Candidate]) -> str:
-    """The ref of the record that an excerpt is of: of a file it has a line behind it."""
-    refs = {candidate.hit.record.ref for candidate in candidates}
-    return place if place in refs else place.rpartition(":")[0]

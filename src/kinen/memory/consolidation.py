@@ -386,36 +386,32 @@ class Consolidation(Corrections):
 
     def _findings_of(self, session: Session) -> Iterator[Finding]:
         from kinen.consolidation.documents import from_document
+        from kinen.sources.files.layout import kind_of
 
         paths = [*session.rounds, *session.artifacts, *filter(None, [session.summary])]
         for path in paths:
+            record = self._core.reader.at_path(path)
+            at = record.at if record else ""
             with contextlib.suppress(OSError, UnsafeFile):
-                yield from from_document(self._ref(path), self._text(path), self._at(path))
+                yield from from_document(f"{kind_of(path)}:{path}", self._text(path), at)
 
     def _text(self, path: str) -> str:
         """The text of a file of the space."""
         limit = self._core.config.index.max_file_mb << 20
         return inside.read(self._core.space.root, path, limit).decode("utf-8", "replace")
 
-    def _ref(self, path: str) -> str:
-        from kinen.sources.files.layout import kind_of
-
-        return f"{kind_of(path)}:{path}"
-
-    def _at(self, path: str) -> str:
-        record = self._core.reader.at_path(path)
-        return record.at if record else ""
-
     def _findings_since(self, since: str, drawer: Drawer) -> Iterator[Finding]:
         from kinen.consolidation.conversations import from_events
-        from kinen.consolidation.documents import from_checkpoint
+        from kinen.consolidation.documents import from_checkpoint, from_commit
         from kinen.worklog.folder import Memories
 
         self._index.prepare()
         yield from self._findings_in_documents(since)
         for checkpoint in Memories(self._core.space.root).checkpoints(since):
             yield from from_checkpoint(checkpoint, checkpoint.ref)
-        yield from self._findings_in_commits(since)
+        for record in self._core.reader.records(("commit",)):
+            if record.at >= since:
+                yield from from_commit(record.ref, self._records.whole_text(record.ref), record.at)
         if self._core.store.exists:
             after = milliseconds(since)
             for capsule in self._journal.entries("capsules")[0]:
@@ -437,13 +433,6 @@ class Consolidation(Corrections):
                 # A round has the date of its first day, but may be edited on later days.
                 if max(record.at, iso(os.stat(full).st_mtime)) >= since:
                     yield from from_document(record.ref, self._text(record.path), record.at)
-
-    def _findings_in_commits(self, since: str) -> Iterator[Finding]:
-        from kinen.consolidation.documents import from_commit
-
-        for record in self._core.reader.records(("commit",)):
-            if record.at >= since:
-                yield from from_commit(record.ref, self._records.whole_text(record.ref), record.at)
 
     def clock(self) -> Clock:
         """The amount of new information so far, and how often it started a consolidation."""

@@ -12,7 +12,6 @@ from kinen.errors import NotFound, QueryError
 from kinen.ids import milliseconds
 from kinen.journal import erase, queries
 from kinen.journal.edits import attributed
-from kinen.journal.queries import Activity, recent_activity, short_ids
 from kinen.journal.schema import LATEST
 from kinen.journal.write import observation_row
 from kinen.model.journal import Capsule, JournalState, Observation, Pin, Scope, Summary
@@ -97,9 +96,8 @@ class Journal:
 
     def part_of_scope(self, name: str) -> str:
         """Whether a name in Kindling's `--scope` means a `session` or a `repo` of this journal."""
-        from kinen.journal.queries import part_of
-
-        return part_of(self._core.store.db, name) if self._core.store.exists else "session"
+        db = self._core.store.db if self._core.store.exists else None
+        return queries.part_of(db, name) if db else "session"
 
     def open_capsule(
         self,
@@ -167,8 +165,6 @@ class Journal:
 
     def parts(self, capsule: str) -> list[Capsule]:
         """The capsules that are directly part of a capsule, oldest first."""
-        from kinen.journal import queries
-
         db = self._core.store.db
         return attributed(db, queries.parts(db, queries.resolve(db, capsule, ["capsule"])[1]))
 
@@ -223,7 +219,7 @@ class Journal:
         """The ref of each entry → the beginning of its id that is unique here."""
         if not self._core.store.exists:
             return {}
-        shorts = short_ids(self._core.store.db, [entry.id for entry in entries])
+        shorts = queries.short_ids(self._core.store.db, [entry.id for entry in entries])
         return {entry.ref: shorts[entry.id] for entry in entries}
 
     def page(
@@ -346,11 +342,11 @@ class Journal:
         """Classes of secrets that were masked, with the number of observations."""
         return queries.masked(self._core.store.db) if self._core.store.exists else []
 
-    def recent_activity(self) -> Activity:
+    def recent_activity(self) -> queries.Activity:
         """What happened lately: events per day, agents with their last event, open sessions."""
         if not self._core.store.exists:
-            return Activity()
-        return recent_activity(self._core.store.db, now())
+            return queries.Activity()
+        return queries.recent_activity(self._core.store.db, now())
 
     def lost(self) -> str:
         """What to say if the journal lost observations that it had; empty if it did not."""

@@ -88,18 +88,15 @@ class Ledger:
 
     def record_answer(self, tool: str, agent: str, text: str, refs: Sequence[str]) -> None:
         """Record what an MCP tool answered; never fails, and does not wait for a busy ledger."""
-        session = self._only_open_session(agent)
+        # MCP does not name the session: it is the one that the agent has open, if it has only one.
+        session = ""
+        if os.path.exists(self._journal.path):
+            session = only_open_session(self._journal.db, entrance.name(agent))
         injection = ledger.Injection("mcp", agent, session, round(now() * 1000))
         injection.subject = tool
         injection.text = text
         injection.entries = list(dict.fromkeys(refs))
         self._reader.write(injection, estimate(text))
-
-    def _only_open_session(self, agent: str) -> str:
-        """The session that an agent has open, if it has only one: MCP does not name it."""
-        if not os.path.exists(self._journal.path):
-            return ""
-        return only_open_session(self._journal.db, entrance.name(agent))
 
     def erase(self, refs: Sequence[str], texts: Sequence[str]) -> int:
         """Empty injections that cite some refs or contain some texts; returns their number."""

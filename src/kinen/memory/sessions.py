@@ -13,7 +13,6 @@ from kinen.errors import Ambiguous, NotFound, QueryError, UnsafeFile
 from kinen.ids import milliseconds as clock
 from kinen.journal import queries
 from kinen.journal.authors import colleague, team_author, team_person
-from kinen.journal.queries import short_ids
 from kinen.journal.recent import WORKING, outcome_now
 from kinen.journal.summary import parse_summary, summarize
 from kinen.journal.tally import tail
@@ -271,7 +270,7 @@ class Sessions:
     def _briefs(self, entries: Sequence[Capsule | Session]) -> list[SessionOverview]:
         """Sessions without their counts, and those that go on without their end."""
         ids = [entry.id for entry in entries if isinstance(entry, Capsule)]
-        shorts = short_ids(self._core.store.db, ids, ("capsules",)) if ids else {}
+        shorts = queries.short_ids(self._core.store.db, ids, ("capsules",)) if ids else {}
         return [
             self._capsule_overview(entry, shorts[entry.id])
             if isinstance(entry, Capsule)

@@ -62,8 +62,8 @@ class Worklog:
         else:
             added = manifest.add(root, file, to, tuple(tags), note)
         self._index.sync(embed=False)
-        problem = self._unreadable(added.path)
-        if problem:
+        problem = dict(self._index.skipped()).get(added.path, "")
+        if problem and added.path not in self._index.partly_read():
             if added.new:  # a copy that no search finds would only be in the way
                 manifest.remove(root, added.path)
                 self.refresh()
@@ -72,12 +72,6 @@ class Worklog:
         with contextlib.suppress(Busy, EmbedError):  # full text has it; vectors come later
             embed_record(self._core, record.ref)
         return record
-
-    def _unreadable(self, path: str) -> str:
-        """Why nothing of a file is searchable; empty if at least a part is."""
-        if path in self._index.partly_read():
-            return ""
-        return next((reason for skipped, reason in self._index.skipped() if skipped == path), "")
 
     def _download(self, url: str, to: str, tags: tuple[str, ...], note: str) -> Addition:
         """Keep what an address answers as a file of resources/."""
