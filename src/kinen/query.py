@@ -89,12 +89,14 @@ def search_query(
     """A search, with the space's defaults for omitted parameters.
 
     `types` are of records, `kinds` of observations or commits, `near` paths as the repository has
-    them now. Without `min_score`, hits that are not close to the question are left out; with
-    `files`, those that are in no file.
+    them now; `context` is the number of chunks around a hit. Without `min_score`, hits that are not
+    close to the question are left out; with `files`, those that are in no file.
     """
     lists = {"types": types, "kinds": kinds, "tags": tags, "paths": paths, "near": near}
     names = {name: tuple(values) for name, values in {**lists, "meta": meta}.items()}
     _check_size(text, names, {"limit": limit, "context": context})
+    if context < -1:
+        raise QueryError(f"{context} is negative", "use 0 or more", parameter="context")
     chosen = kinds_of(names["types"])
     return Query(
         text,
@@ -107,7 +109,7 @@ def search_query(
         since=parse_time(since, now()) if since else "",
         until=parse_time(until, now(), end=True) if until else "",
         as_of=as_of.strip(),
-        context=_chunks_around(context, settings),
+        context=settings.context_chunks if context < 0 else context,
         min_score=min_score or 0.0,
         floor=min_score is None,
         once=True,
@@ -121,13 +123,6 @@ def search_query(
         omitted=WITHOUT_FILE if files and not chosen else (),
         words_first=not mode,
     )
-
-
-def _chunks_around(context: int, settings: SearchSection) -> int:
-    """The chunks to show around a hit; -1 means as configured."""
-    if context < -1:
-        raise QueryError(f"{context} is negative", "use 0 or more", parameter="context")
-    return settings.context_chunks if context < 0 else context
 
 
 def recall_query(

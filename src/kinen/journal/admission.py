@@ -7,6 +7,7 @@ came by `git clone`. Hooks import this module: it is light.
 
 from __future__ import annotations
 
+from kinen.journal.schema import strings
 from kinen.privacy.exclude import matching_glob
 from kinen.storage import inside
 from kinen.text import plural
@@ -103,8 +104,8 @@ class Admission:
 
     def memory(self, ref: str, derived_from: str) -> bool:
         """Whether a memory may be told, by the JSON array of the refs that it was drawn from."""
-        # Each second piece is a ref. Where a quote in a path shifts them, none is admitted.
-        sources = derived_from.split('"')[1::2]
+        # Where a quote in a path shifts the strings, none is admitted.
+        sources = strings(derived_from)
         foreign = (each for each in sources if not each.startswith(RECORDED))
         first = next((each for each in foreign if not self._own_file(each)), "")
         if first:

@@ -5,7 +5,7 @@ Light on purpose, as `write` is.
 
 from __future__ import annotations
 
-from kinen.journal.schema import ALIVE, OF_CAPSULE
+from kinen.journal.schema import ALIVE, OF_CAPSULE, strings
 from kinen.model.kinds import REDACTED
 from kinen.privacy.entrance import name
 
@@ -130,7 +130,7 @@ class Deed:
         self.kind = kind
         self.text = text
         self.at = at
-        self.file = next(iter(files.split('"')[1:2]), "")
+        self.file = next(iter(strings(files)), "")
         self.interrupted = bool(interrupted)
 
 
@@ -187,7 +187,7 @@ def known_memories(
     shown = [row for row in rows if row[0] not in out]
     rows = [row for row in shown if admission.memory(row[0], row[4])]
     admission.withhold("memory", len(shown) - len(rows))
-    sources = {row[0]: row[4].split('"')[1::2] for row in rows}
+    sources = {row[0]: strings(row[4]) for row in rows}
     ids = {each.partition(":")[2] for refs in sources.values() for each in refs}
     marks = ", ".join("?" * len(ids))
     sql = f"SELECT id, files, agent, user FROM observations WHERE id IN ({marks}) AND {ALIVE}"
@@ -195,7 +195,7 @@ def known_memories(
     about = {}
     for ref, *_, type_ in rows:
         drawn = [origins[each] for each in sources[ref] if each in origins]
-        files = [path for files, _, _ in drawn for path in files.split('"')[1::2]]
+        files = [path for files, _, _ in drawn for path in strings(files)]
         who = next((agent or user for _, agent, user in drawn if agent or user), "")
         about[ref] = (type_, tuple(dict.fromkeys(files)), who)
     return [row[:4] for row in rows], about

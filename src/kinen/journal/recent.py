@@ -12,7 +12,7 @@ import os
 from kinen.journal import runs
 from kinen.journal.brief import Entry
 from kinen.journal.capsules import CLIENT
-from kinen.journal.schema import ALIVE, OF_CAPSULE
+from kinen.journal.schema import ALIVE, OF_CAPSULE, strings
 from kinen.model.kinds import REDACTED
 from kinen.text import QUESTION, excerpt
 from kinen.text.shorten import LABELS, is_count
@@ -326,7 +326,7 @@ class _Events:
             self.deeds += self.request is None
         if kind == "file_diff":
             edited = self.edited if self.request is None else self.edited_before
-            edited.update(dict.fromkeys(paths_in(files)))
+            edited.update(dict.fromkeys(strings(files)))
 
 
 def _read_events(db: sqlite3.Connection, session: Recent, status: str, now: int) -> None:
@@ -410,11 +410,6 @@ def goes_on(request: str) -> bool:
     words = request.split()
     bare = {word.strip(SIGNS).casefold() for word in words} if len(words) <= REPLY else {""}
     return bare <= YES | GO_ON
-
-
-def paths_in(files: str) -> list[str]:
-    """The paths of a JSON array of them; each second piece is one."""
-    return files.split('"')[1::2]
 
 
 def code_span(text: str) -> str:

@@ -36,6 +36,11 @@ _INSERT = "INSERT OR IGNORE INTO observations({}) VALUES ({})".format(
 _OPEN_CAPSULE = "SELECT id FROM capsules WHERE session = ? AND type = 'session' AND status = 'open'"
 
 
+def strings(array: str) -> list[str]:
+    """The strings of a JSON array as kinen writes it, without `json`: each second piece is one."""
+    return array.split('"')[1::2]
+
+
 def insert(db: sqlite3.Connection, rows: Sequence[Row]) -> list[Row]:
     """Write observations in one transaction; an id that is in the journal stays as it is.
 

@@ -175,7 +175,16 @@ def _where(table: str, only: Filter) -> str:
         return f"{live} AND NOT {capsule} NOT ({capsules}))"
     names = ("session", "repo", "agent", "user")
     scope = [begins(name, f":{name}") for name in names if getattr(only, name)]
-    return " AND ".join([live, *scope, *_where_time(table, only)])
+    column = {"observations": "ts", "capsules": "opened_at", "memories": "created_at"}[table]
+    period = [f"{column} >= :after"] if only.after else []
+    period += [f"{column} < :before"] if only.before else []
+    if table == "capsules" and period:
+        held = (
+            "EXISTS (SELECT 1 FROM observations WHERE capsule = capsules.id AND capsule != ''"
+            f" AND {_where('observations', only)})"
+        )
+        period = [f"({' AND '.join(period)} OR {held})"]
+    return " AND ".join([live, *scope, *period])
 
 
 def _where_pins(only: Filter) -> str:
@@ -189,22 +198,6 @@ def _where_pins(only: Filter) -> str:
         nouns = ", ".join(f"'{noun}'" for noun in TARGETS)
         kinds.append(f"target_type NOT IN ({nouns})")
     return " OR ".join(kinds)
-
-
-def _where_time(table: str, only: Filter) -> list[str]:
-    column = {"observations": "ts", "capsules": "opened_at", "memories": "created_at"}[table]
-    conditions = []
-    if only.after:
-        conditions.append(f"{column} >= :after")
-    if only.before:
-        conditions.append(f"{column} < :before")
-    if table == "capsules" and conditions:
-        held = (
-            "EXISTS (SELECT 1 FROM observations WHERE capsule = capsules.id AND capsule != ''"
-            f" AND {_where('observations', only)})"
-        )
-        return [f"({' AND '.join(conditions)} OR {held})"]
-    return conditions
 
 
 class Table(NamedTuple):
