@@ -68,7 +68,10 @@ class Corrections:
         All versions of it go, if it is the one that is shown, else the one that is named.
         """
         memory = self.get(name)
-        self._remember("hide", memory.ref, "", *self._marked(hidden=self._standing(memory.id)))
+        versions = edits.family(self._core.store.db, memory.id)
+        is_other = memory.id in (head.id for head in versions.heads()[1:])
+        hidden = [memory.id] if is_other else [*versions.versions]
+        self._remember("hide", memory.ref, "", *self._marked(hidden=hidden))
         return memory
 
     def restore(self, name: str) -> Learned:
@@ -183,11 +186,6 @@ class Corrections:
     def _store(self, memory: Learned) -> None:
         with self._core.store.translated():
             learn.learn(self._core.store.db, [memory])
-
-    def _standing(self, id_: str) -> list[str]:
-        """What is hidden with a version: all of the memory, unless another version is shown."""
-        versions = edits.family(self._core.store.db, id_)
-        return [id_] if id_ in (head.id for head in versions.heads()[1:]) else [*versions.versions]
 
     def _marked(self, visible: Iterable[str] = (), hidden: Iterable[str] = ()) -> list[str]:
         """Show and hide memories by their ids; returns what changed, for `undo`."""

@@ -119,7 +119,11 @@ class Context:
     def _session_surroundings(self, name: str) -> tuple[str, tuple[str, ...], set[str], list[Item]]:
         """The title, files, refs and own items of a session: of a capsule, or of a folder."""
         try:
-            capsule, observations, summaries = self._journal.capsule(self._capsule_id(name))
+            # The newest capsule of a session, also by the start of its name.
+            capsules = self._journal.entries("capsules", session=name)[0]
+            exact = [capsule for capsule in capsules if capsule.scope.session == name]
+            id_ = next((capsule.id for capsule in (*exact, *capsules)), name)
+            capsule, observations, summaries = self._journal.capsule(id_)
         except Ambiguous:
             raise
         except NotFound:
@@ -131,9 +135,8 @@ class Context:
         count: dict[str, int] = {}
         for observation in observations:
             for path in observation.files:
-                if not os.path.isabs(
-                    inside(path, self._core.space.root)
-                ):  # skip files outside the space
+                # Files outside the space do not count.
+                if not os.path.isabs(inside(path, self._core.space.root)):
                     count[path] = count.get(path, 0) + 1
         files = sorted(count, key=lambda path: (-count[path], path))[:CHANGED]
         refs = {
@@ -174,12 +177,6 @@ class Context:
                 continue
         return plan.title, tuple(dict.fromkeys(files))[:CHANGED], {plan.ref}, []
 
-    def _capsule_id(self, name: str) -> str:
-        """The id of the newest capsule of a session, also by the start of its name; else `name`."""
-        capsules = self._journal.entries("capsules", session=name)[0]
-        exact = [capsule for capsule in capsules if capsule.scope.session == name]
-        return next((capsule.id for capsule in (*exact, *capsules)), name)
-
     def _work_surroundings(self) -> tuple[str, tuple[str, ...], set[str], list[Item]]:
         """The branch, the uncommitted files and the open sessions, or else the latest."""
         branch, _, changed = git_state(self._core.worktree or self._core.space.root)
@@ -217,16 +214,11 @@ class Context:
         yield [self._item("hits", observation) for observation in alone[:EACH]]
         yield [self._item("commits", commit) for commit in commits]
         tracked = [path for path in files if self._has(path)]
-        yield (
-            (
-                [
-                    item("files", f"file:{companion.path}", f"{companion.support} commits together")
-                    for companion in self._git.cochanged(tracked, limit=5)
-                ]
-            )
-            if tracked
-            else []
-        )
+        companions = self._git.cochanged(tracked, limit=5) if tracked else []
+        yield [
+            item("files", f"file:{companion.path}", f"{companion.support} commits together")
+            for companion in companions
+        ]
 
     def _has(self, path: str) -> bool:
         """Whether there is a repository and it tracks the path or sees it as new."""

@@ -367,17 +367,15 @@ class Journal:
         if not 0 <= ttl < LATEST / 1000:
             raise QueryError(f"no such time: {ttl} seconds", "give a time to come, or 0 for good")
         chosen = scope if isinstance(scope, Scope) else Scope(**(scope or {}))
-        own = self.is_text(ref)
-        target = self.observe(ref, scope=chosen).ref if own else self._pinnable(ref)
+        if self.is_text(ref):
+            target = self.observe(ref, scope=chosen).ref
+        else:
+            try:
+                target = self._resolve(ref)[0]
+            except NotFound as error:
+                hint = f"{error.hint}; a text of your own has several words"
+                raise NotFound(error.message, hint) from None
         return self._core.store.pin(target, note, round(ttl * 1000), chosen, milliseconds())
-
-    def _pinnable(self, ref: str) -> str:
-        """The full ref of what is to be pinned."""
-        try:
-            return self._resolve(ref)[0]
-        except NotFound as error:
-            hint = f"{error.hint}; a text of your own has several words"
-            raise NotFound(error.message, hint) from None
 
     def is_text(self, ref: str) -> bool:
         """Whether something to pin is a text of its own: several words that name no record."""

@@ -94,8 +94,18 @@ class Records:
 
     def _find(self, name: str) -> Record | None:
         ref = spelled(name)
-        record = self._core.reader.record(ref) or self._find_in_history(ref)
-        return record or self._core.reader.at_path(self._core.inside(name)) or self._entry(name)
+        reader = self._core.reader
+        record = reader.record(ref)
+        if record is None:
+            from kinen.index.git.queries import commit_named, path_of
+
+            # A commit by the beginning of its sha, or a file by a name that it had.
+            past = commit_named(reader, ref)
+            if ref.startswith("file:"):
+                file = reader.file_at(ref.removeprefix("file:"))
+                past = f"file:{path_of(reader.db, file)}" if file else ""
+            record = reader.record(past) if past else None
+        return record or reader.at_path(self._core.inside(name)) or self._entry(name)
 
     def _entry(self, name: str, kinds: Sequence[str] = ()) -> Record | None:
         """An entry of the journal by the beginning of its id, as a recall cites it.
@@ -131,16 +141,6 @@ class Records:
         with contextlib.suppress(NotFound):
             return bool(self.get(name))
         return False
-
-    def _find_in_history(self, name: str) -> Record | None:
-        """A commit by the beginning of its sha, or a file by a name that it had."""
-        from kinen.index.git.queries import commit_named, path_of
-
-        ref = commit_named(self._core.reader, name)
-        if name.startswith("file:"):
-            file = self._core.reader.file_at(name.removeprefix("file:"))
-            ref = f"file:{path_of(self._core.reader.db, file)}" if file else ""
-        return self._core.reader.record(ref) if ref else None
 
     def show(self, name: str, line: int = -1, n: int = -1) -> tuple[Record, list[Chunk]]:
         """A record with its chunks, or the one at a line or number."""

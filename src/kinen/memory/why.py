@@ -478,17 +478,18 @@ class Why:
         return owners
 
     def _commit(self, sha: str) -> Because:
+        from kinen.space import gitcommand
+
         git, _ = self._git.place()
         read = patches.patch(git, sha)
         if read is None:
             raise GitError(f"git cannot read {sha[:12]}", f"`git show {sha[:12]}` says why")
         patch, message = read
-        author = gitcommand_author(git, sha)
         files = tuple(file.path for file in patch.files)
         commit = CommitBehind(
             ref=f"commit:{sha}",
             at=iso(patch.authored / 1000),
-            author=author,
+            author=gitcommand.text(git, "log", "-1", "--format=%an", sha, "--").strip(),
             subject=patch.subject,
             message=message,
             sessions=self.sessions_of(patch, message),
@@ -555,7 +556,23 @@ class Why:
                 if not edit and author.step in ("lines", "content", "fits"):
                     continue  # it wrote other lines of the commit
                 last = edit.id if edit else ""
-            behind.append(self._session_behind(author, last, local.committed))
+            # A session with the turn of the edit, else the last before the commit.
+            turn = self._turn_of(f"observation:{last}" if last else "")
+            turn = turn or self._turn(author.session, iso((local.committed + SLACK) / 1000))
+            if author.session not in self._changed:
+                changed, edited = self._git.changed_since(author.session)
+                self._changed[author.session] = (tuple(changed), edited)
+            changed_since, edited = self._changed[author.session]
+            behind.append(
+                turn._replace(
+                    step=author.step,
+                    certain=author.certain,
+                    lines=author.lines,
+                    total=author.total,
+                    changed_since=changed_since,
+                    edited=edited,
+                )
+            )
         behind.sort(key=lambda row: (row.step != TRACE, bool(lines) and not row.edit))
         return behind
 
@@ -568,23 +585,6 @@ class Why:
         ]
         traced = patch.traced or self._traced(patch.sha, message)
         return patch._replace(traced=traced, files=tuple(files))
-
-    def _session_behind(self, author: Author, edit: str, until: int) -> SessionBehind:
-        """A session with the turn of an edit, else the last before a time."""
-        turn = self._turn_of(f"observation:{edit}" if edit else "")
-        matches = turn or self._turn(author.session, iso((until + SLACK) / 1000))
-        if author.session not in self._changed:
-            changed, edited = self._git.changed_since(author.session)
-            self._changed[author.session] = (tuple(changed), edited)
-        changed_since, edited = self._changed[author.session]
-        return matches._replace(
-            step=author.step,
-            certain=author.certain,
-            lines=author.lines,
-            total=author.total,
-            changed_since=changed_since,
-            edited=edited,
-        )
 
     def _capsule_behind(self, ref: str) -> SessionBehind:
         record = self._core.reader.record(ref)
@@ -646,11 +646,20 @@ class Why:
 
     def _traced(self, sha: str, message: str) -> tuple[str, ...]:
         """The sessions that traces name for a commit: checkpoints, notes and plain trailers."""
-        from kinen.sources.traces.notes import CHECKPOINT, trailer_sessions
+        from kinen.sources.traces import notes
+        from kinen.storage import inside
 
-        checkpoints = set(CHECKPOINT.findall(message))
-        sessions = set(trailer_sessions(message))
-        talks = [url.rstrip("/") for url in self._agent_traces(sha)]
+        checkpoints = set(notes.CHECKPOINT.findall(message))
+        sessions = set(notes.trailer_sessions(message))
+        # The conversations that records of Agent Trace name for the commit:
+        data = self._git.note(notes.AGENT_TRACE, sha)
+        root = self._core.worktree or self._core.space.root
+        with suppress(OSError, UnsafeFile):
+            records = inside.read(root, notes.RECORDS, notes.LARGEST)
+            data += "\n" + records.decode("utf-8", "replace")
+        rows = (note.sessions for note in notes.agent_trace_notes(data) if note.commit == sha)
+        conversations = dict.fromkeys(url for urls in rows for url in urls)
+        talks = [url.rstrip("/") for url in conversations]
         traced = []
         for record in self._core.reader.records(("capsule",)):
             about = record.metadata or {}
@@ -660,18 +669,6 @@ class Why:
             if own or own_talks or sha in about.get("commits", ()) or record.session in sessions:
                 traced.append(record.ref)
         return (*traced, *(f"session:{url}" for url in talks))
-
-    def _agent_traces(self, sha: str) -> list[str]:
-        """The conversations that records of Agent Trace name for a commit."""
-        from kinen.sources.traces.notes import AGENT_TRACE, LARGEST, RECORDS, agent_trace_notes
-        from kinen.storage import inside
-
-        data = self._git.note(AGENT_TRACE, sha)
-        root = self._core.worktree or self._core.space.root
-        with suppress(OSError, UnsafeFile):
-            data += "\n" + inside.read(root, RECORDS, LARGEST).decode("utf-8", "replace")
-        rows = (note.sessions for note in agent_trace_notes(data) if note.commit == sha)
-        return list(dict.fromkeys(url for urls in rows for url in urls))
 
     def write_traces(self) -> list[str]:
         """Write notes for the latest commits that no remote has; the commits that got one."""
@@ -857,10 +854,3 @@ def _edit_of(item: Work, file: FilePatch, lines: Sequence[str], patch: Patch) ->
 def _split(text: str) -> list[str]:
     lines = text.replace("\r\n", "\n").split("\n")
     return lines[:-1] if lines[-1:] == [""] else lines
-
-
-def gitcommand_author(git: Repository, sha: str) -> str:
-    """Who wrote a commit."""
-    from kinen.space import gitcommand
-
-    return gitcommand.text(git, "log", "-1", "--format=%an", sha, "--").strip()

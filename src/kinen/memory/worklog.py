@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from kinen.memory.core import Core
     from kinen.memory.index import Index
     from kinen.memory.records import Records
-    from kinen.sources.files.manifest import Addition
     from kinen.worklog.sessions import Session
 
 
@@ -54,11 +53,13 @@ class Worklog:
         `file` may be an address of the web: what it answers is downloaded and kept as a file.
         """
         from kinen.sources.files import manifest
-        from kinen.sources.web import is_url
+        from kinen.sources.web import download, is_url
 
         root = self._core.space.root
         if is_url(file):
-            added = self._download(file, to, tuple(tags), note)
+            page = download(file, self._core.config.index.max_file_mb << 20)
+            text = f"{note} (from {file})" if note else f"from {file}"
+            added = manifest.add_data(root, page.name, page.data, to, tuple(tags), text)
         else:
             added = manifest.add(root, file, to, tuple(tags), note)
         self._index.sync(embed=False)
@@ -72,16 +73,6 @@ class Worklog:
         with contextlib.suppress(Busy, EmbedError):  # full text has it; vectors come later
             embed_record(self._core, record.ref)
         return record
-
-    def _download(self, url: str, to: str, tags: tuple[str, ...], note: str) -> Addition:
-        """Keep what an address answers as a file of resources/."""
-        from kinen.sources.files import manifest
-        from kinen.sources.web import download
-
-        page = download(url, self._core.config.index.max_file_mb << 20)
-        source = f"from {url}"
-        text = f"{note} ({source})" if note else source
-        return manifest.add_data(self._core.space.root, page.name, page.data, to, tags, text)
 
     def remove_resource(self, name: str) -> str:
         """Delete a file of resources/ with its tags and note; returns its path.
