@@ -238,20 +238,14 @@ def read_account(observations: Iterable[Observation], history: History | None = 
     for event in observations:
         if not (event.redacted or event.forgotten_at):
             _take(account, event)
-    if history and account.heads and account.first:
-        _ask_git(account, history, account.first.ts)
-    return account
-
-
-def _ask_git(account: Account, history: History, since: int) -> None:
-    """Replace the commits that commands were to make by those that git has.
-
-    One that was amended, reset or refused is not there; one by a script is.
-    """
+    if not (history and account.heads and account.first):
+        return account
+    # The commits are those that git has: none that was amended, reset or refused, and those that a
+    # script made.
     (before, last), *later = account.heads
-    made = history(before, [head for head, _ in later], since) if later else []
+    made = history(before, [head for head, _ in later], account.first.ts) if later else []
     if made is None:
-        return
+        return account
     sources = dict(account.heads)
     commits: list[Quote] = []
     for id_, subject in reversed(made):
@@ -260,6 +254,7 @@ def _ask_git(account: Account, history: History, since: int) -> None:
     subjects = {subject for _, subject in made}
     rest = [quote for quote in account.unplaced if quote.text.rsplit(" (", 1)[0] not in subjects]
     account.commits = [*rest, *commits]
+    return account
 
 
 def unresolved(observations: Iterable[Observation]) -> list[Trouble]:

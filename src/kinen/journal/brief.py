@@ -263,10 +263,12 @@ class Choice:
         _, label, share, most = KINDS[entry.kind]
         if all(_repeated(line, self._lines) for line in entry.text.splitlines() if line.strip()):
             return True
-        head = self._head_cost(entry)
+        # Tokens of what stands above or beside it, and is not there yet.
+        new = [head for head in self._heads_of(entry) if head not in self._heads]
+        head = _tokens(label) + sum(_tokens(each.rpartition("\n")[2]) for each in new)
+        head += BULLET * bool(new) if entry.session else _tokens(attribution(entry)) + BULLET
         share *= 1 if most else breadth(entry.text)
         allowed = share * self.budget - self._spent.get(entry.kind, 0) if shared else self.left
-        head += _tokens(label)
         room = min(self.left, allowed) - head
         # One that is cut to two words says nothing: rather fewer of them, in some scripts.
         text = self._cut(entry, min(room, most * breadth(entry.text) or room))
@@ -304,35 +306,28 @@ class Choice:
         told_open = f"{OPEN}\n{attribution(entry)}" in self._heads
         return OPEN if section == EARLIER and told_open else section
 
-    def _head_cost(self, entry: Entry) -> float:
-        """Tokens of what stands above or beside an entry, and is not there yet."""
-        new = [head for head in self._heads_of(entry) if head not in self._heads]
-        cost = sum(_tokens(head.rpartition("\n")[2]) for head in new)
-        if entry.session:
-            return cost + BULLET * bool(new)
-        return cost + _tokens(attribution(entry)) + BULLET
-
     def sections(self) -> list[str]:
         """The entries as they are read: by section, those of one session below its line."""
-        return list(filter(None, map(self._section, SECTIONS)))
-
-    def _section(self, title: str) -> str:
-        lines: list[str] = []
-        groups: dict[str, list[str]] = {}
-        for entry, text in self.entries:
-            label = KINDS[entry.kind][1]
-            if self._section_of(entry) != title:
-                continue
-            if not entry.session:
-                lines.append(item(f"{label}{text}", attribution(entry)))
-                continue
-            head = attribution(entry)
-            if head not in groups:
-                groups[head] = []
-                lines.append(head)
-            groups[head].append(f"{label}{text}")
-        texts = [_group(line, groups[line]) if line in groups else line for line in lines]
-        return "\n".join([title, *texts]) if texts else ""
+        sections = []
+        for title in SECTIONS:
+            lines: list[str] = []
+            groups: dict[str, list[str]] = {}
+            for entry, text in self.entries:
+                if self._section_of(entry) != title:
+                    continue
+                labelled = f"{KINDS[entry.kind][1]}{text}"
+                head = attribution(entry)
+                if not entry.session:
+                    lines.append(item(labelled, head))
+                    continue
+                if head not in groups:
+                    groups[head] = []
+                    lines.append(head)
+                groups[head].append(labelled)
+            texts = [_group(line, groups[line]) if line in groups else line for line in lines]
+            if texts:
+                sections.append("\n".join([title, *texts]))
+        return sections
 
 
 def _tokens(text: str) -> float:
@@ -412,17 +407,16 @@ def fresh(text: str, earlier: Iterable[PlainLine]) -> str:
     """A text without the lines and sentences that are told already, and what led in to them."""
     lines_before = list(earlier)
     lines = [line for line in text.splitlines() if line.strip()]
-    new = [line for line in (_fresh_line(line, lines_before) for line in lines) if line]
+    new = []
+    for line in lines:
+        if _repeated(line, lines_before):
+            continue
+        sentences = line.replace(". ", ".\n").splitlines()
+        if len(sentences) == 1:
+            new.append(line)
+        elif left := [part for part in sentences if not _repeated(part, lines_before)]:
+            new.append(" ".join(left))
     return "\n".join(new if new == lines else without_lead_ins(new))
-
-
-def _fresh_line(line: str, earlier: list[PlainLine]) -> str:
-    if not line.strip() or _repeated(line, earlier):
-        return ""
-    sentences = line.replace(". ", ".\n").splitlines()
-    if len(sentences) == 1:
-        return line
-    return " ".join(part for part in sentences if not _repeated(part, earlier))
 
 
 def _words_of(text: str) -> PlainLine:

@@ -90,10 +90,11 @@ def tokens(text: str) -> list[str]:
 
 def unquoted(word: str) -> str:
     """A word as a program gets it, without its quotes."""
-    return _QUOTED.sub(lambda match: _unescaped(match[0]), word)
+    return _QUOTED.sub(_unescaped, word)
 
 
-def _unescaped(text: str) -> str:
+def _unescaped(match: re.Match[str]) -> str:
+    text = match[0]
     if text[0] == "\\":
         return text[1:]
     return text[1:-1] if text[0] == "'" else _ESCAPED.sub(r"\1", text[1:-1])
@@ -380,7 +381,9 @@ def commands(line: str) -> tuple[Command, ...]:
 
     All of it where nothing else is left.
     """
-    every = _commands(line, "", _documents(line))
+    text = line[:LONGEST]
+    in_documents = frozenset(text.split()).difference(_without_documents(text).split())
+    every = _commands(line, "", in_documents)
     certain = [command for command, before in every if before != "||"]
     doing = [command for command in certain if acts([*command.head, *command.targets])]
     main = [command for command in doing if not prepares([*command.head])]
@@ -421,14 +424,6 @@ def _commands(line: str, place: str, document: frozenset[str]) -> list[tuple[Com
             command = command._replace(document=document)
         every.append((command, part.before))
     return every
-
-
-def _documents(line: str) -> frozenset[str]:
-    """The words of the here-documents of a line."""
-    text = line[:LONGEST]
-    if "<<" not in text:
-        return frozenset()
-    return frozenset(text.split()).difference(_without_documents(text).split())
 
 
 _VERSIONING = frozenset("git gh glab hg jj".split())

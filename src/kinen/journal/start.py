@@ -262,20 +262,16 @@ def pinned(
     for kind, id_, words, at, pin in rows:
         ref = f"{kind}:{id_}"
         note = words + signature(colleague(db, pin)) if words else ""
-        in_journal = kind in JOURNAL_TABLES or kind in ("capsule", "pin")
-        text = _content(db, kind, id_) if in_journal else glance.beginning(index, ref) or id_
+        text = ""
+        if kind in JOURNAL_TABLES:
+            sql = f"SELECT content FROM {JOURNAL_TABLES[kind]} WHERE id = ? AND {ALIVE}"
+            row = db.execute(sql, (id_,)).fetchone()
+            text = "" if row is None or row[0] == REDACTED else str(row[0])
+        elif kind not in ("capsule", "pin"):
+            text = glance.beginning(index, ref) or id_
         if ref not in hidden and (text or note):
             entries.append((ref, "\n".join(filter(None, (note, text))), at))
     return entries
-
-
-def _content(db: sqlite3.Connection, kind: str, id_: str) -> str:
-    """The text of an entry of the journal."""
-    table = JOURNAL_TABLES.get(kind)
-    if not table:
-        return ""
-    row = db.execute(f"SELECT content FROM {table} WHERE id = ? AND {ALIVE}", (id_,)).fetchone()
-    return "" if row is None or row[0] == REDACTED else str(row[0])
 
 
 def sources_of(

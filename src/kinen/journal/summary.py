@@ -378,7 +378,9 @@ def _results(account: Account) -> Section:
     mentioned = {word for quote in told for word in terms(quote.text)}
     lines: list[Line] = []
     reports = _reports(account)
-    weights = [_weight(report, reports) for report in reports]
+    weights = [CHANGED if report.changes else 1 for report in reports]
+    if reports and reports[0].changes:
+        weights[0] = MAIN  # the request with the most changes comes first
     most = max((report.changes for report in reports), default=0)
     last_is_main = account.answered and account.answered[0].changes >= max(1, most)
     room = RESULTS // 2 if last_is_main else RESULTS
@@ -398,13 +400,6 @@ class Report(NamedTuple):
 
     quote: Quote
     changes: int
-
-
-def _weight(report: Report, reports: Sequence[Report]) -> int:
-    """The share of a report beside others: most for the request with the most changes."""
-    if report is reports[0] and report.changes:
-        return MAIN
-    return CHANGED if report.changes else 1
 
 
 def _reports(account: Account) -> list[Report]:
@@ -454,7 +449,10 @@ def _state(account: Account) -> list[Line]:
         count = len(account.commits)
         text = f"{count} commit{'s' if count > 1 else ''}" + (f" ({subjects})" if subjects else "")
         sources = tuple(quote.source for quote in last)
-        lines.append(Line(f"{text}, {_pushed(account)}", sources))
+        pushed = "the last ones not pushed" if account.pushed else "not pushed"
+        if account.pushed and account.pushed.number >= account.commits[-1].source.number:
+            pushed = "pushed"
+        lines.append(Line(f"{text}, {pushed}", sources))
     elif account.pushed:
         lines.append(Line("pushed", (account.pushed,)))
     return lines
@@ -468,13 +466,6 @@ def _tested(run: Run) -> Line:
     result = run.result or word
     name = _code(without_filters(run.command), 60, 16)
     return Line(f"tests {mark} {name}: {_short(result, 100, 20)}", (run.source,))
-
-
-def _pushed(account: Account) -> str:
-    last = account.commits[-1].source
-    if account.pushed and account.pushed.number >= last.number:
-        return "pushed"
-    return "the last ones not pushed" if account.pushed else "not pushed"
 
 
 def _claimed(claim: Claim) -> Line:

@@ -433,8 +433,10 @@ def verdict(line: str, output: str, code: int | None) -> bool | None:
     tail = output[-LOOKED_AT:]
     acting = shell.acting(line)
     hidden = shell.hidden(line) if code == 0 else acting
-    if _ends_in_proof(line, acting, output):
-        return True
+    rows = _formats(acting[-1]) if acting else FORMATS
+    is_proof = rows is not FORMATS and any(row.final and _last(row, output) for row in rows)
+    if is_proof and all(part.before in ("", "&&") for part in shell.parts(line)):
+        return True  # the last command runs only after the others succeeded
     if (hidden or runs_tests(line)) and _failed(hidden or acting[-1:] or [[]], tail):
         return False
     if code == 0 and not hidden:
@@ -453,14 +455,6 @@ def failure_line(line: str, output: str) -> str:
         return ""
     start = tail.rfind("\n", 0, min(places)) + 1
     return tail[start:].partition("\n")[0].strip()
-
-
-def _ends_in_proof(line: str, acting: list[list[str]], output: str) -> bool:
-    """Whether the last command, which runs only after the others succeeded, printed its proof."""
-    rows = _formats(acting[-1]) if acting else FORMATS
-    if rows is FORMATS or not any(row.final and _last(row, output) for row in rows):
-        return False
-    return all(part.before in ("", "&&") for part in shell.parts(line))
 
 
 def _proven(line: str, hidden: list[list[str]], acting: list[list[str]], output: str) -> bool:

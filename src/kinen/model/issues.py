@@ -164,7 +164,12 @@ def references(text: str, tracked: Collection[str] | Tracked = ()) -> Iterator[R
         if (start, id_) not in counted and (end, id_) not in counted  # the 12 of #12
     ]
     places = {start for start, _, _ in own}
-    others = [row for row in (*numbers, *_keys(text)) if row[0] not in places]
+    keys = (
+        (match.start(), match.end(), match[1])
+        for match in _KEY.finditer(text)
+        if match[1].partition("-")[0] not in _NO_KEYS
+    )
+    others = [row for row in (*numbers, *keys) if row[0] not in places]
     for start, end, id_ in sorted([*own, *others]):
         closes = bool(_CLOSING.search(text[max(0, start - 20) : start]))
         if not closes and closing_end >= 0:
@@ -195,12 +200,6 @@ def ranges_with(id_: str) -> list[tuple[int, int]]:
         for first in range(max(1, number - MOST_OF_RANGE + 2), number)
         for last in range(number + 1, first + MOST_OF_RANGE)
     ]
-
-
-def _keys(text: str) -> Iterator[tuple[int, int, str]]:
-    for match in _KEY.finditer(text):
-        if match[1].partition("-")[0] not in _NO_KEYS:
-            yield match.start(), match.end(), match[1]
 
 
 def _known_ids(text: str, tracked: Collection[str]) -> Iterator[tuple[int, int, str]]:
