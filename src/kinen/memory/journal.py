@@ -12,6 +12,7 @@ from kinen.errors import NotFound, QueryError
 from kinen.ids import milliseconds
 from kinen.journal import erase, queries
 from kinen.journal.edits import attributed
+from kinen.journal.queries import Activity
 from kinen.journal.schema import LATEST
 from kinen.journal.write import observation_row
 from kinen.model.journal import Capsule, JournalState, Observation, Pin, Scope, Summary
@@ -342,10 +343,10 @@ class Journal:
         """Classes of secrets that were masked, with the number of observations."""
         return queries.masked(self._core.store.db) if self._core.store.exists else []
 
-    def recent_activity(self) -> queries.Activity:
+    def recent_activity(self) -> Activity:
         """What happened lately: events per day, agents with their last event, open sessions."""
         if not self._core.store.exists:
-            return queries.Activity()
+            return Activity()
         return queries.recent_activity(self._core.store.db, now())
 
     def lost(self) -> str:
