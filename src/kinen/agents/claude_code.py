@@ -76,7 +76,9 @@ def tool_use(tool: str, inputs: Payload, response: Any) -> ToolUse | None:
         return None  # a subagent in the background: its report comes later
     use = ToolUse(tool, inputs, exit_code=0, interrupted=response.get("interrupted") is True)
     if tool in rules.SHELLS:
-        use.result = _output(response)
+        if response.get("isImage") is not True:  # a picture is not text
+            streams = (text_of(response, name).strip("\n") for name in ("stdout", "stderr"))
+            use.result = "\n".join(streams)
         if any(response.get(name) for name in EXIT_UNKNOWN):
             use.exit_code = None
     elif tool in rules.EDITS:
@@ -129,14 +131,6 @@ def result_text(response: Any) -> str:
     import json  # rarely needed: few results have another shape
 
     return json.dumps(response, ensure_ascii=False)
-
-
-def _output(response: Payload) -> str:
-    """What a command printed; a picture is not text."""
-    if response.get("isImage") is True:
-        return ""
-    streams = (text_of(response, name).strip("\n") for name in ("stdout", "stderr"))
-    return "\n".join(streams)
 
 
 def _inputs(payload: Payload) -> Payload:

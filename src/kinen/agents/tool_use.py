@@ -358,7 +358,9 @@ def _call(use: ToolUse, sieve: Sieve) -> Draft:
     if len(lines) == 1 and use.inputs:
         names = sorted(use.inputs, key=str)[:MANY_INPUTS]
         draft.provenance["inputKeys"] = [clip(plain(str(name)), INPUT) for name in names]
-        lines += _inputs(use.inputs, sieve)
+        short = [item for item in use.inputs.items() if isinstance(item[1], (str, int))]
+        for name, value in short[:MANY_INPUTS]:
+            lines.append(clip(sieve.clean(f"{name}: {value}"), INPUT))
     draft.text = "\n".join(lines)
     names = [name for name in use.inputs if any(word in str(name).lower() for word in PATH_WORDS)]
     draft.mentions = [text_of(use.inputs, name) for name in names]
@@ -375,12 +377,6 @@ def _files(use: ToolUse) -> list[str]:
     names = (*FILE_INPUTS, *FOLDER_INPUTS) if takes_files else FILE_INPUTS
     paths = [text_of(use.inputs, name) for name in names]
     return [path for path in paths if path and len(path) <= LONGEST_PATH][:1]
-
-
-def _inputs(inputs: Fields, sieve: Sieve) -> list[str]:
-    """A line for each short input."""
-    short = [(name, value) for name, value in inputs.items() if isinstance(value, (str, int))]
-    return [clip(sieve.clean(f"{name}: {value}"), INPUT) for name, value in short[:MANY_INPUTS]]
 
 
 def _result(use: ToolUse, sieve: Sieve) -> str:

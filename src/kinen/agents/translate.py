@@ -13,7 +13,7 @@ from kinen.agents.tool_use import EDITS, SHELLS, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from typing import Any
 
     from kinen.agents.client import Client, Result
@@ -37,7 +37,8 @@ def shared(
     """
     fields = dict(payload)
     for name, paths in client.fields.items():
-        value = _first(payload, paths)
+        values = (at(payload, path) for path in paths)
+        value = next((value for value in values if value not in (None, "")), None)
         if value is not None:
             fields[name] = value
     fields["hook_event_name"] = event_name(client, event)
@@ -71,12 +72,6 @@ def event_name(client: Client, event: str) -> str:
     return client.events.get(event) or (event if event in SHARED_EVENTS else "")
 
 
-def _first(payload: Payload, paths: Iterable[str]) -> Any:
-    """The value at the first path that leads to one."""
-    values = (at(payload, path) for path in paths)
-    return next((value for value in values if value not in (None, "")), None)
-
-
 def at(value: Any, path: str) -> Any:
     """The value at a path of keys and numbers joined by dots, or None."""
     for key in path.split("."):
@@ -107,7 +102,12 @@ def _add_outcome(fields: Payload, result: Result) -> None:
     """Put a tool's outcome where Claude Code has it; a failure becomes an event of its own."""
     response = fields.get("tool_response")
     tool = text_of(fields, "tool_name")
-    texts = _texts(response, result)
+    if isinstance(response, dict):  # the text that is recorded comes first
+        values = (at(response, path) for path in result.text)
+        texts = [result_text(value) for value in values if isinstance(value, (str, list))]
+        texts = [text for text in texts if text]
+    else:
+        texts = [result_text(response)]
     text = texts[0] if texts else ""
     code = _exit_code(response, texts, result)
     if result.noise:
@@ -134,15 +134,6 @@ def _printed(text: str, result: Result) -> str:
         return text
     output = text.partition(result.report[1])[2].rpartition(result.report[2])[0]
     return "" if output == EMPTY else output
-
-
-def _texts(response: Any, result: Result) -> list[str]:
-    """The texts of a response, the one that is recorded first."""
-    if not isinstance(response, dict):
-        return [result_text(response)]
-    values = (at(response, path) for path in result.text)
-    texts = [result_text(value) for value in values if isinstance(value, (str, list))]
-    return [text for text in texts if text]
 
 
 def _exit_code(response: Any, texts: list[str], result: Result) -> int | None:

@@ -55,7 +55,8 @@ def parse_value(row: Row, raw: Raw, source: str, base: str = "") -> Any:
     else:
         expected = _misfit(row.kind, text)
         if not expected:
-            return _absolute(text, base) if row.kind == "path" and text else text
+            path = os.path.join(base, os.path.expanduser(text))
+            return os.path.abspath(path) if row.kind == "path" and text else text
     # An API key may have been pasted there: it is not repeated.
     value = "value" if row.kind == "variable" else f"value {text!r}"
     raise ConfigError(f"invalid {value} for {row.dotted} ({source})", f"use {expected}")
@@ -82,10 +83,6 @@ def _parse_number(row: Row, text: str) -> float | None:
     except ValueError:
         return None
     return number if row.low <= number <= row.high else None
-
-
-def _absolute(path: str, base: str) -> str:
-    return os.path.abspath(os.path.join(base, os.path.expanduser(path)))
 
 
 def _parse_list(row: Row, raw: Raw, source: str) -> tuple[str, ...]:

@@ -176,7 +176,15 @@ def _prompt(session: Session) -> str:
     from kinen.hooks.injection import Context
 
     context = Context(session)
-    request = _correction(session, context, event.text) if asks else ""
+    request = ""
+    if asks:
+        from kinen.hooks import saving
+
+        correction = context.injection("UserPromptSubmit")
+        correction.subject = saving.CORRECTION
+        correction.tell(saving.at_prompt(session, context, event.text), [])
+        if context.record(correction):  # what cannot be noted would be asked again
+            request = correction.text
     injection = context.injection("UserPromptSubmit")
     try:
         if session.prompted:
@@ -185,16 +193,6 @@ def _prompt(session: Session) -> str:
     except TimeoutError:
         _spawn(session)  # the index is far behind: it is there for the next prompt
     return _response(context, injection, request)
-
-
-def _correction(session: Session, context: Context, prompt: str) -> str:
-    """The request to save what a prompt corrects, if it does and that could be noted."""
-    from kinen.hooks import saving
-
-    injection = context.injection("UserPromptSubmit")
-    injection.subject = saving.CORRECTION
-    injection.tell(saving.at_prompt(session, context, prompt), [])
-    return injection.text if context.record(injection) else ""
 
 
 def _start(session: Session) -> str:

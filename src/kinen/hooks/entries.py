@@ -62,7 +62,10 @@ def written(
     first = parts[0]
     if first.part == "rules":
         text = _text("rules.md").rstrip()
-        return text if first.form == "block" else _file_of_rules(text)
+        if first.form == "block":
+            return text
+        head = "---\ndescription: The memory of this project\nalwaysApply: true\n---\n\n"
+        return f"{head}<!-- {MARK} -->\n{text}\n"
     if first.part == "plugin":
         # Our plugin for an agent: what all of them share, and its own part.
         shared = _text(os.path.join("plugins", "kinen.ts"))
@@ -190,11 +193,6 @@ def any_present(form: str, text: str) -> bool:
 def _text(name: str) -> str:
     with open(shipped(name), encoding="utf-8") as file:
         return file.read()
-
-
-def _file_of_rules(text: str) -> str:
-    head = "---\ndescription: The memory of this project\nalwaysApply: true\n---\n\n"
-    return f"{head}<!-- {MARK} -->\n{text}\n"
 
 
 def slash_commands() -> dict[str, tuple[str, str]]:

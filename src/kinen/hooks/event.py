@@ -48,7 +48,10 @@ class Session:
         self.remark = f"\n[cut: {size / 1e6:.0f} MB]" if isinstance(size, int) else ""
         self.capsule = ids.key_id(self.agent, self.id) if self.id else ""
         self.scope = (self.id, self.here.repo, self.agent)
-        self.now = _moment(payload.get("at"))
+        self.now = ids.milliseconds()
+        at = payload.get("at")  # a plugin of ours says when it was, since it does not wait
+        if isinstance(at, int) and self.now - LATE < at < self.now:
+            self.now = at
         budget, prompted, before_tools, self.asks = self.here.hooks.split(" ")
         self.budget = int(budget)
         self.prompted = prompted == "1"
@@ -211,25 +214,6 @@ class Session:
         return db
 
 
-def _moment(at: object) -> int:
-    """Epoch milliseconds of an event; a plugin of ours says when it was, since it does not wait."""
-    now = ids.milliseconds()
-    return at if isinstance(at, int) and now - LATE < at < now else now
-
-
-def _folders(folder: str, client: Client) -> list[str]:
-    """The folders that an event in a folder may belong to, the likeliest first.
-
-    If the client gives no usable path, it is the working folder of the hook.
-    """
-    candidates = (os.environ.get(client.project_variable, ""), folder)
-    usable = [path for path in candidates if os.path.isabs(path) and len(path) <= LONGEST_PATH]
-    try:
-        return usable or [os.getcwd()]
-    except OSError:
-        return []
-
-
 def _here(working_folder: str, client: Client) -> route.Route:
     """The space of the project that the agent works in, else of the folder that it is in.
 
@@ -241,7 +225,14 @@ def _here(working_folder: str, client: Client) -> route.Route:
     home = paths.default_home(os.environ)
     fault: Exception = SpaceError("no folder")
     outside: list[str] = []
-    for folder in _folders(working_folder, client):
+    candidates = (os.environ.get(client.project_variable, ""), working_folder)
+    folders = [path for path in candidates if os.path.isabs(path) and len(path) <= LONGEST_PATH]
+    if not folders:
+        try:
+            folders = [os.getcwd()]
+        except OSError:
+            raise fault from None
+    for folder in folders:
         there = folder
         while there and not os.path.isdir(there) and os.path.dirname(there) != there:
             there = os.path.dirname(there)

@@ -23,15 +23,13 @@ class Context:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.database = self._connect()
+        self.database: sqlite3.Connection | None
+        try:
+            self.database = ledger.connect(session.here.data)
+        except Exception:  # no ledger: the hook does its work without
+            self.database = None
         self.refs: set[str] = set()
         self.texts: list[str] = []
-
-    def _connect(self) -> sqlite3.Connection | None:
-        try:
-            return ledger.connect(self.session.here.data)
-        except Exception:  # no ledger: the hook does its work without
-            return None
 
     def has_started(self) -> bool:
         """Whether the session was told its brief; True where that cannot be known."""

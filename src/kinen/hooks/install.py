@@ -186,8 +186,11 @@ def _asks_before_tools(here: str) -> bool:
 def _planned(place: Place, agent: Client, written: Mapping[Keys, Any] | str) -> Done:
     text = _read(place)
     words = ours.in_words(place.parts)
-    if isinstance(written, str):
-        new = _whole(place, text, written)
+    new: str | None
+    if place.form == "block" and isinstance(written, str):
+        new = put_block(text, written)
+    elif isinstance(written, str):  # a file that is all ours, unless somebody else's is there
+        new = None if text and ours.MARK not in text else written
     else:
         # Refuse settings with a value of another type where our entries go.
         settings = FORMS[place.form].parse(text, place.file)
@@ -206,13 +209,6 @@ def _planned(place: Place, agent: Client, written: Mapping[Keys, Any] | str) -> 
     done = "updated" if (_without(place, agent, text) != text) else "installed"
     backup = backup_path(place.file)
     return Done(place.file, done, text, new, backup, place.root, words, place.form)
-
-
-def _whole(place: Place, text: str, written: str) -> str | None:
-    """A file of rules with our block, or a file that is all ours; None if it is somebody else's."""
-    if place.form == "block":
-        return put_block(text, written)
-    return None if text and ours.MARK not in text else written
 
 
 def _with_entries(
@@ -336,21 +332,17 @@ def _write(plan: Done) -> None:
     try:
         if not ours.any_present(plan.form, plan.before):
             private.write(plan.backup, plan.before)
-        _note_made({*_made(), *_missing(os.path.realpath(plan.path))})
+        made = _made()
+        path = os.path.realpath(plan.path)
+        while path and not os.path.lexists(path):  # the file and the folders that it needs
+            made.add(path)
+            path = os.path.dirname(path)
+        _note_made(made)
         _replace(plan)
         if not plan.before and plan.path.endswith(".claude.json"):
             os.chmod(plan.path, 0o600)  # the client keeps more in it later on
     except OSError as error:
         raise _unwritable(plan.path, error) from None
-
-
-def _missing(path: str) -> list[str]:
-    """A file and the folders above it, the innermost first, as far as they are not there yet."""
-    missing = []
-    while path and not os.path.lexists(path):
-        missing.append(path)
-        path = os.path.dirname(path)
-    return missing
 
 
 def _replace(plan: Done) -> None:

@@ -50,14 +50,24 @@ def _clauses(query: Query, stems: Stems) -> Iterator[Clause]:
     if query.omitted:
         yield "r.kind <> ALL(%s)", [list(query.omitted)]
     yield from _of_content(query, stems)
-    yield from _of_kind(query)
+    events = list(query.events)
+    if events and "commit" in query.kinds:  # by what the subject begins with: `fix(auth): …`
+        yield (
+            "(r.event = ANY(%s) OR (r.kind = 'commit' AND r.metadata ->> 'type' = ANY(%s)))",
+            [events, events],
+        )
+    elif events:
+        yield "r.event = ANY(%s)", [events]
     for parts in ([*map(_about_file, query.files)], [*map(_naming_symbol, query.symbols)]):
         if parts:
             either = " OR ".join(clause for clause, _ in parts)
             yield f"({either})", [value for _, bound in parts for value in bound]
     for name in ("session", "repo", "agent", "user"):
         if getattr(query, name):
-            yield _begins(f'r."{name}"'), [getattr(query, name)]
+            # The column, or a word in it, begins with the value, ignoring case.
+            column = f"translate(lower(r.\"{name}\"), '/-', '  ')"
+            value = "translate(lower(%s), '/-', '  ')"
+            yield f"strpos(' ' || {column}, ' ' || {value}) > 0", [getattr(query, name)]
     if query.since:
         yield "r.at >= %s", [query.since]
     if query.until:
@@ -72,28 +82,26 @@ def _of_content(query: Query, stems: Stems) -> Iterator[Clause]:
             [tag, f"{tag}/"],
         )
     if query.paths:
-        yield _inside(query)
+        # Records of files below the paths, and commits that touched one of these.
+        patterns = [regular(folder_glob(path)) for path in query.paths]
+        either = ["r.path ~ %s" for _ in patterns]
+        values = [*patterns]
+        if "commit" in query.kinds:
+            either += [_TOUCHING for _ in patterns]
+            values += patterns
+        yield f"({' OR '.join(either)})", values
     for phrase in query.required:
         yield _containing(phrase, stems)
     for word in query.excluded:
-        yield from _without(word, stems)
+        sequence = stems(word)
+        if sequence:
+            yield "NOT c.words @@ %s::tsquery", [phrase_query(sequence)]
     for condition in query.meta:
         key, _, value = condition.partition("=")
         path = key.replace('"', "").split(".")
         length = _DAY if is_date(value) else _LONGEST
         spellings = [*map(str.lower, value_spellings(value))]
         yield _WITH_VALUE, [*[path] * 4, length, spellings]
-
-
-def _inside(query: Query) -> Clause:
-    """Records of files below some paths, and commits that touched one of them."""
-    patterns = [regular(folder_glob(path)) for path in query.paths]
-    either = ["r.path ~ %s" for _ in patterns]
-    values = [*patterns]
-    if "commit" in query.kinds:
-        either += [_TOUCHING for _ in patterns]
-        values += patterns
-    return f"({' OR '.join(either)})", values
 
 
 def _containing(phrase: str, stems: Stems) -> Clause:
@@ -108,26 +116,6 @@ def _containing(phrase: str, stems: Stems) -> Clause:
     return f"({found} AND {text})", [phrase_query(sequence), folded, plain]
 
 
-def _without(word: str, stems: Stems) -> Iterator[Clause]:
-    sequence = stems(word)
-    if sequence:
-        yield "NOT c.words @@ %s::tsquery", [phrase_query(sequence)]
-
-
-def _of_kind(query: Query) -> Iterator[Clause]:
-    """Entries of some kinds, and commits by what their subject begins with: `fix(auth): …`."""
-    events = list(query.events)
-    if not events:
-        return
-    if "commit" in query.kinds:
-        yield (
-            "(r.event = ANY(%s) OR (r.kind = 'commit' AND r.metadata ->> 'type' = ANY(%s)))",
-            [events, events],
-        )
-    else:
-        yield "r.event = ANY(%s)", [events]
-
-
 def _about_file(path: str) -> Clause:
     """Records that are a file, touched it, or name it by its path or the end of its path."""
     path = path.removeprefix("./").strip("/")
@@ -139,14 +127,6 @@ def _about_file(path: str) -> Clause:
 def _naming_symbol(symbol: str) -> Clause:
     """Checkpoints that name a symbol, alone or at the end of a longer name."""
     return _NAMING, ["symbols", "symbols", symbol, f"[.:#]{re.escape(symbol)}$"]
-
-
-def _begins(column: str) -> str:
-    """The column, or a word in it, begins with the value, ignoring case."""
-    return (
-        f"strpos(' ' || translate(lower({column}), '/-', '  '),"
-        " ' ' || translate(lower(%s), '/-', '  ')) > 0"
-    )
 
 
 def regular(glob: str) -> str:

@@ -128,10 +128,7 @@ def _score(term: Term, norm: str) -> str:
     `ts_rank_cd` of one word is the sum of the weights of its places, and of words that follow each
     other the sum over the places of the phrase: the frequency of BM25 with weighted columns.
     """
-    frequency = f"{HEAVIEST} * ts_rank_cd('{RANK_WEIGHTS}', f.words, {_literal(term.query)})"
+    # A quotation mark ends no text, and a percent sign is no placeholder.
+    query = term.query.replace("'", "''").replace("%", "%%")
+    frequency = f"{HEAVIEST} * ts_rank_cd('{RANK_WEIGHTS}', f.words, '{query}'::tsquery)"
     return f"{term.idf * (SATURATION + 1)!r} * (1 - ({norm}) / ({frequency} + {norm}))"
-
-
-def _literal(query: str) -> str:
-    """A tsquery inside a statement; its text is quoted, and a percent sign is no placeholder."""
-    return "'" + query.replace("'", "''").replace("%", "%%") + "'::tsquery"

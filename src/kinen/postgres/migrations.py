@@ -58,7 +58,13 @@ def migrate(database: Database, part: str, migrations: Sequence[Migration], unti
             name = sql.Identifier(database.schema)
             connection.execute(sql.SQL("CREATE SCHEMA {}").format(name))
         connection.execute(TABLE)
-        _refuse_the_future(connection, part, newest, database.place)
+        reached = version(connection, part)
+        if reached > newest:
+            raise StoreError(
+                f"the database at {database.place} was written by a newer kinen"
+                f" ({part} {reached}, this one has {newest})",
+                "upgrade kinen",
+            )
         for migration in migrations:
             if migration.number <= (until or newest):
                 done += apply(connection, part, migration)
@@ -104,16 +110,6 @@ def version(connection: Connection, part: str) -> int:
     query = "SELECT coalesce(max(number), 0) FROM kinen.migration WHERE part = %s"
     row = connection.execute(query, (part,)).fetchone()
     return int(row[0]) if row else 0
-
-
-def _refuse_the_future(connection: Connection, part: str, newest: int, where: str) -> None:
-    reached = version(connection, part)
-    if reached > newest:
-        raise StoreError(
-            f"the database at {where} was written by a newer kinen"
-            f" ({part} {reached}, this one has {newest})",
-            "upgrade kinen",
-        )
 
 
 def apply(connection: Connection, part: str, migration: Migration) -> int:

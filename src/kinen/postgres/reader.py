@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -404,8 +404,13 @@ def follow(
     added = 0
     if head:
         commits = (commit for commit in past.since(head, old) if commit.sha not in states)
-        for batch in _batches(commits):
-            entries = [_entry(commit) for commit in batch if _is_shown(commit, past, settings)]
+        while batch := list(islice(commits, BATCH)):
+            entries = [
+                _entry(commit)
+                for commit in batch
+                if (commit.touches or not past.inside)
+                and f"commit:{commit.sha}" not in settings.hidden
+            ]
             writer.add(SOURCE, entries, {commit.sha: State("", "") for commit in batch})
             added += len(entries)
             done(added)
@@ -421,11 +426,6 @@ def _is_rewritten(past: Past, head: str, old: str) -> bool:
         return True
 
 
-def _is_shown(commit: Commit, past: Past, settings: Settings) -> bool:
-    outside = past.inside and not commit.touches
-    return not outside and f"commit:{commit.sha}" not in settings.hidden
-
-
 def _entry(commit: Commit) -> Entry:
     ref = f"commit:{commit.sha}"
     ops = tag_operations(commit.ops, commit.scope, len(commit.touches))
@@ -437,9 +437,3 @@ def _entry(commit: Commit) -> Entry:
     texts = () if silent else commit.texts  # a merge without a message of its own says nothing
     chunks = tuple(Chunk(ref, n, text) for n, text in enumerate(texts))
     return Entry(commit.sha, Document(record, chunks), commit.author, commit.touches)
-
-
-def _batches(commits: Iterable[Commit]) -> Iterator[list[Commit]]:
-    iterator = iter(commits)
-    while batch := list(islice(iterator, BATCH)):
-        yield batch

@@ -86,7 +86,15 @@ def register(database: Database, identity: str, name: str) -> StoredSpace:
             connection.execute(
                 "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"kinen {identity}",)
             )
-            space = _find(connection, identity) or _create(connection, identity, name)
+            space = _find(connection, identity)
+        if space is None:
+            row = connection.execute(
+                "INSERT INTO kinen.space (identity, name) VALUES (%s, %s) RETURNING id",
+                (identity, name),
+            ).fetchone()
+            connection.execute("UPDATE kinen.space SET part = kinen.part_of(id) WHERE id = %s", row)
+            space = _find(connection, identity)
+            assert space is not None
     return space
 
 
@@ -94,17 +102,6 @@ def _find(connection: Connection, identity: str) -> StoredSpace | None:
     query = f"SELECT {_COLUMNS} FROM kinen.space WHERE identity = %s"
     row = connection.execute(query, (identity,)).fetchone()
     return StoredSpace(*row) if row else None
-
-
-def _create(connection: Connection, identity: str, name: str) -> StoredSpace:
-    row = connection.execute(
-        "INSERT INTO kinen.space (identity, name) VALUES (%s, %s) RETURNING id", (identity, name)
-    ).fetchone()
-    assert row is not None
-    connection.execute("UPDATE kinen.space SET part = kinen.part_of(id) WHERE id = %s", row)
-    space = _find(connection, identity)
-    assert space is not None
-    return space
 
 
 def move_spaces(database: Database, switch: Migration) -> None:
