@@ -387,19 +387,17 @@ class Config(NamedTuple):
 SECTIONS = Config._fields[:-3]
 
 
-def _rows() -> dict[str, Row]:
-    """Dotted key → row, from the annotations of the sections."""
-    rows = {}
-    for section in SECTIONS:
-        for key, annotation in Config.__annotations__[section].__annotations__.items():
-            row: Row = annotation
-            dotted = f"{section}.{key}"
-            variable = f"KINEN_{section}_{key}".upper()
-            rows[dotted] = row._replace(section=section, key=key, dotted=dotted, variable=variable)
-    return rows
-
-
-ROWS = _rows()
+ROWS: dict[str, Row] = {
+    f"{section}.{key}": row._replace(
+        section=section,
+        key=key,
+        dotted=f"{section}.{key}",
+        variable=f"KINEN_{section}_{key}".upper(),
+    )
+    for section in SECTIONS
+    for key, row in Config.__annotations__[section].__annotations__.items()
+}
+"""Dotted key → row, from the annotations of the sections."""
 
 
 def clean_name(text: str) -> str:

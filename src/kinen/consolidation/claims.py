@@ -198,7 +198,8 @@ def _same_thing(a: frozenset[str], b: frozenset[str]) -> bool:
     """Whether two claims are about the same thing: where each has a term of its own, it may be the
     name of another.
     """
-    return _jaccard(a, b) >= SUBJECT and not (_only(a, b) and _only(b, a))
+    alike = len(a & b) / len(a | b) if a | b else 0.0
+    return alike >= SUBJECT and not (_only(a, b) and _only(b, a))
 
 
 def is_specific(topic: str, least: int) -> bool:
@@ -215,10 +216,6 @@ def _only(a: frozenset[str], b: frozenset[str]) -> set[str]:
 def _kin(a: str, b: str) -> bool:
     short, long = sorted((a, b), key=len)
     return len(short) > 3 and long.startswith(short)
-
-
-def _jaccard(a: frozenset[str], b: frozenset[str]) -> float:
-    return len(a & b) / len(a | b) if a | b else 0.0
 
 
 class Valued(NamedTuple):

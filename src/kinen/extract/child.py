@@ -128,7 +128,13 @@ def main(memory_mb: int) -> None:
 
     The option is the most characters of a PDF, and the suffix of a source file.
     """
-    _limit_memory(memory_mb << 20)
+    most = memory_mb << 20
+    # On Windows only the time is limited; elsewhere a lower limit may hold already.
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     stdin = sys.stdin.buffer
     while head := stdin.readline():
         form, length, option = head.decode().split()
@@ -159,16 +165,6 @@ def _answer_pdf(data: bytes, most: str, out: IO[bytes]) -> None:
         _send(out, unreadable=error.message)
     else:
         _send(out, metadata=metadata, cut=cut)
-
-
-def _limit_memory(most: int) -> None:
-    try:
-        import resource
-    except ImportError:  # on Windows only the time is limited
-        return
-    with contextlib.suppress(ValueError, OSError):  # the limit is already lower
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 if __name__ == "__main__":

@@ -74,22 +74,18 @@ def _python(text: str, lines: Sequence[str]) -> Iterator[Symbol]:
     while waiting:
         node, outer = waiting.pop()
         if isinstance(node, (ast.If, ast.Try)):
-            waiting += [(child, outer) for child in _statements(node)]
+            # All branches: definitions may depend on a version or an import.
+            branches = [*node.body, *node.orelse]
+            if isinstance(node, ast.Try):
+                branches += [child for handler in node.handlers for child in handler.body]
+                branches += node.finalbody
+            waiting += [(child, outer) for child in branches]
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             continue
         name = f"{outer}.{node.name}" if outer else node.name
         inner = [child for child in node.body if isinstance(node, ast.ClassDef)]
         waiting += [(child, name) for child in inner]
         yield _python_symbol(node, name, bool(outer), lines)
-
-
-def _statements(node: ast.If | ast.Try) -> list[ast.stmt]:
-    """The statements of all branches: definitions may depend on a version or an import."""
-    statements = [*node.body, *node.orelse]
-    if isinstance(node, ast.Try):
-        statements += [child for handler in node.handlers for child in handler.body]
-        statements += node.finalbody
-    return statements
 
 
 def _python_symbol(

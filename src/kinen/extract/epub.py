@@ -141,13 +141,7 @@ class _Book:
 
     def text(self, name: str, most: int = budget.TEXT) -> str:
         """The text of at most `most` bytes of a file; empty if it is damaged."""
-        data = self._read(self._entries[name], most)
-        try:
-            return decode(data, html.charset(data))
-        except Unreadable:
-            return ""
-
-    def _read(self, entry: zipfile.ZipInfo, most: int) -> bytes:
+        entry = self._entries[name]
         # zipfile never gives more than the size that the directory declares.
         self._left -= min(entry.file_size, most)
         bomb = entry.file_size > max(SMALL, MAX_RATIO * entry.compress_size)
@@ -155,9 +149,10 @@ class _Book:
             raise Unreadable("too large when unpacked")
         try:
             with self._zip.open(entry) as file:
-                return file.read(most)
-        except _DAMAGE:
-            return b""
+                data = file.read(most)
+            return decode(data, html.charset(data))
+        except (Unreadable, *_DAMAGE):
+            return ""
 
 
 def _package(book: _Book) -> _Package:

@@ -56,7 +56,34 @@ def read(data: bytes, most: int, take: Callable[[str], None]) -> tuple[dict[str,
     if not data:
         raise Unreadable("empty file")
     with _PDFIUM, closing(_open(data)) as document:
-        return _read(document, most, take)
+        count = len(document)
+        done = failed = characters = 0
+        cut = ""
+        for n in range(min(count, MAX_PAGES)):
+            page = _page(document, n)
+            characters += len(page or "")
+            if characters > most:
+                reason = f"more than {most:,} characters"
+                cut = f"only the first {n} of {count} pages were read: {reason}"
+                take((page or "")[: most - characters])
+                break
+            done += 1
+            failed += page is None
+            take(page or "")
+        if failed == done and not cut:
+            raise Unreadable("damaged PDF: no page can be read")
+        metadata: dict[str, Any] = {"pages": count}
+        for key in ("Title", "Author", "Subject", "Keywords"):
+            if value := _value(document, key):
+                metadata[key.lower()] = value
+        if outline := list(_outline(document)):
+            metadata["outline"] = outline
+    if count > MAX_PAGES and not cut:
+        cut = f"only the first {MAX_PAGES} of {count} pages were read"
+        metadata["note"] = cut
+    elif failed:
+        metadata["note"] = f"{failed} of {count} pages are damaged"
+    return metadata, cut
 
 
 def assemble(pages: list[str], metadata: dict[str, Any], cut: str = "") -> Extract:
@@ -104,36 +131,6 @@ def _open(data: bytes) -> Any:
         if b"%PDF-" not in data[:1024]:
             raise Unreadable("damaged PDF: no PDF header") from error
         raise Unreadable("damaged PDF: its structure cannot be read") from error
-
-
-def _read(document: Any, most: int, take: Callable[[str], None]) -> tuple[dict[str, Any], str]:
-    count = len(document)
-    done = failed = characters = 0
-    cut = ""
-    for n in range(min(count, MAX_PAGES)):
-        page = _page(document, n)
-        characters += len(page or "")
-        if characters > most:
-            cut = f"only the first {n} of {count} pages were read: more than {most:,} characters"
-            take((page or "")[: most - characters])
-            break
-        done += 1
-        failed += page is None
-        take(page or "")
-    if failed == done and not cut:
-        raise Unreadable("damaged PDF: no page can be read")
-    metadata: dict[str, Any] = {"pages": count}
-    for key in ("Title", "Author", "Subject", "Keywords"):
-        if value := _value(document, key):
-            metadata[key.lower()] = value
-    if outline := list(_outline(document)):
-        metadata["outline"] = outline
-    if count > MAX_PAGES and not cut:
-        cut = f"only the first {MAX_PAGES} of {count} pages were read"
-        metadata["note"] = cut
-    elif failed:
-        metadata["note"] = f"{failed} of {count} pages are damaged"
-    return metadata, cut
 
 
 def _page(document: Any, n: int) -> str | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 from psycopg import conninfo, errors, sql
@@ -264,6 +264,12 @@ def name_spaces(connection: Connection, spaces: Sequence[int]) -> None:
     connection.execute(
         "SELECT set_config('kinen.spaces', %s, true)", (f"{{{','.join(map(str, spaces))}}}",)
     )
+
+
+def scalar(connection: Connection, query: LiteralString, *values: Any) -> Any:
+    """The first value of the first row; None without a row."""
+    row = connection.execute(query, values or None).fetchone()
+    return row[0] if row else None
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from psycopg import sql
 
 from kinen.errors import StoreError
 from kinen.model.tuples import NamedTuple
-from kinen.postgres.connection import Connection, Database, translated
+from kinen.postgres.connection import Connection, Database, scalar, translated
 
 LOCK = 0x6B696E656E
 """The advisory lock that lets one process at a time migrate: "kinen" in hexadecimal."""
@@ -98,18 +98,15 @@ def dry_run(connection: Connection, part: str, migrations: Sequence[Migration]) 
 
 
 def has_schema(connection: Connection, name: str) -> bool:
-    row = connection.execute("SELECT to_regnamespace(%s) IS NOT NULL", (name,)).fetchone()
-    return bool(row and row[0])
+    return bool(scalar(connection, "SELECT to_regnamespace(%s) IS NOT NULL", name))
 
 
 def version(connection: Connection, part: str) -> int:
     """The number of the newest migration that a part has had; 0 without any."""
-    table = connection.execute("SELECT to_regclass('kinen.migration')").fetchone()
-    if not table or table[0] is None:
+    if scalar(connection, "SELECT to_regclass('kinen.migration')") is None:
         return 0
     query = "SELECT coalesce(max(number), 0) FROM kinen.migration WHERE part = %s"
-    row = connection.execute(query, (part,)).fetchone()
-    return int(row[0]) if row else 0
+    return int(scalar(connection, query, part))
 
 
 def apply(connection: Connection, part: str, migration: Migration) -> int:

@@ -16,9 +16,9 @@ from kinen.journal.queries import LAST
 from kinen.model.documents import Commit, Counts, Document, Link, Report, State
 from kinen.model.records import Chunk, Query, Record
 from kinen.ports import Past
-from kinen.postgres import matching as fulltext
-from kinen.postgres.connection import Connection, name_spaces
-from kinen.postgres.filters import Clause, conditions
+from kinen.postgres import match as fulltext
+from kinen.postgres.connection import Connection, name_spaces, scalar
+from kinen.postgres.match import Clause, conditions
 from kinen.postgres.spaces import StoredSpace, among
 from kinen.postgres.vectors import Allowed, chunks_from
 from kinen.postgres.words import Tokenizer, phrase_query
@@ -348,10 +348,8 @@ def relink(
 ) -> None:
     """Resolve every link again if records or attachments changed since the last time."""
     with writer.database.transaction([writer.space]) as connection:
-        row = connection.execute(
-            "SELECT linked FROM kinen.space WHERE id = %s", (writer.space,)
-        ).fetchone()
-        if row and row[0] == stamp:
+        linked = "SELECT linked FROM kinen.space WHERE id = %s"
+        if scalar(connection, linked, writer.space) == stamp:
             return
         names = connection.execute(
             "SELECT ref, path, aliases FROM kinen.record"

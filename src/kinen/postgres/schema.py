@@ -11,7 +11,7 @@ import psycopg
 from psycopg import errors, sql
 
 from kinen.errors import StoreError
-from kinen.postgres.connection import Connection, Database
+from kinen.postgres.connection import Connection, Database, scalar
 from kinen.postgres.migrations import LOCK, Migration, migrate, version
 from kinen.postgres.spaces import PART, PARTITIONED, move_spaces
 
@@ -309,7 +309,7 @@ def provide_rights(database: Database) -> None:
     schema = database.schema
     with database.transaction() as connection:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
-        if _holds(connection, _CLOSED_TO_MEMBERS):
+        if scalar(connection, _CLOSED_TO_MEMBERS):
             tables = ", ".join(f"kinen.{table}" for table in (*PARTITIONED, "space", "migration"))
             connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO kinen_member")
             connection.execute(f"GRANT SELECT ON {tables} TO kinen_member")
@@ -341,11 +341,11 @@ def provide_rights(database: Database) -> None:
 
 def missing_words(connection: Connection, schema: str) -> list[str]:
     """The SQL with which an administrator gives the search of words its role, if it has none."""
-    if not _holds(connection, _INVOKED, schema):
+    if not scalar(connection, _INVOKED, schema):
         return []
     role = f"{schema}_words"
     function = f"{schema}.matching(tsquery, bigint)"
-    exists = _holds(connection, "SELECT to_regrole(%s) IS NOT NULL", role)
+    exists = scalar(connection, "SELECT to_regrole(%s) IS NOT NULL", role)
     return [
         *([] if exists else [f"CREATE ROLE {role} NOLOGIN"]),
         f"GRANT USAGE ON SCHEMA {schema} TO {role}",
@@ -366,11 +366,6 @@ WHERE proname = 'matching' AND pronamespace = to_regnamespace(%s)
 """
 
 
-def _holds(connection: Connection, query: str, *values: str) -> bool:
-    row = connection.execute(query, values or None).fetchone()
-    return bool(row and row[0])
-
-
 def require_vectors(database: Database) -> str:
     """Create the extension where it is missing and try it; the version of pgvector.
 
@@ -378,7 +373,27 @@ def require_vectors(database: Database) -> str:
     have kills the server process behind it.
     """
     with database.connect(autocommit=True) as connection:
-        version = _create(connection, database.place)
+        try:
+            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        except (errors.UndefinedFile, errors.FeatureNotSupported):
+            raise StoreError(
+                f"the server at {database.place} has no pgvector",
+                "install its package (postgresql-NN-pgvector) on the server",
+            ) from None
+        except errors.InsufficientPrivilege:
+            raise StoreError(
+                f"the user may not create the extension vector at {database.place}",
+                "let an administrator run CREATE EXTENSION vector in that database",
+            ) from None
+        except errors.UniqueViolation:
+            pass  # another process created it at the same moment
+        installed = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
+        version = str(scalar(connection, installed) or "0")
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
+        raise StoreError(
+            f"pgvector {version} at {database.place} is too old",
+            "install 0.8 or newer, then run ALTER EXTENSION vector UPDATE",
+        )
     trial = database.connect(autocommit=True)
     try:
         trial.execute(PROBE).fetchone()
@@ -389,30 +404,4 @@ def require_vectors(database: Database) -> str:
         ) from None
     finally:
         trial.close()
-    return version
-
-
-def _create(connection: Connection, where: str) -> str:
-    """The version of pgvector, after CREATE EXTENSION where that is needed."""
-    try:
-        connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
-    except (errors.UndefinedFile, errors.FeatureNotSupported):
-        raise StoreError(
-            f"the server at {where} has no pgvector",
-            "install its package (postgresql-NN-pgvector) on the server",
-        ) from None
-    except errors.InsufficientPrivilege:
-        raise StoreError(
-            f"the user may not create the extension vector at {where}",
-            "let an administrator run CREATE EXTENSION vector in that database",
-        ) from None
-    except errors.UniqueViolation:
-        pass  # another process created it at the same moment
-    row = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
-    version = str((row.fetchone() or ("0",))[0])
-    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
-        raise StoreError(
-            f"pgvector {version} at {where} is too old",
-            "install 0.8 or newer, then run ALTER EXTENSION vector UPDATE",
-        )
     return version

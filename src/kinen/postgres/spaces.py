@@ -14,7 +14,7 @@ from psycopg import errors, sql
 
 from kinen.errors import Busy, SpaceError
 from kinen.model.tuples import NamedTuple
-from kinen.postgres.connection import Connection, Database, name_spaces
+from kinen.postgres.connection import Connection, Database, name_spaces, scalar
 from kinen.postgres.migrations import LOCK, Migration, apply, version
 
 PARTITIONED = ("record", "chunk", "word", "vector", "link", "touch", "state")
@@ -88,11 +88,11 @@ def register(database: Database, identity: str, name: str) -> StoredSpace:
             )
             space = _find(connection, identity)
         if space is None:
-            row = connection.execute(
-                "INSERT INTO kinen.space (identity, name) VALUES (%s, %s) RETURNING id",
-                (identity, name),
-            ).fetchone()
-            connection.execute("UPDATE kinen.space SET part = kinen.part_of(id) WHERE id = %s", row)
+            new = "INSERT INTO kinen.space (identity, name) VALUES (%s, %s) RETURNING id"
+            number = scalar(connection, new, identity, name)
+            connection.execute(
+                "UPDATE kinen.space SET part = kinen.part_of(id) WHERE id = %s", (number,)
+            )
             space = _find(connection, identity)
             assert space is not None
     return space
@@ -131,13 +131,14 @@ def _copied_one(database: Database, switch: Migration) -> bool:
         _begin(connection)
         if version(connection, PART) >= switch.number:
             return False
-        row = connection.execute(
+        space = scalar(
+            connection,
             "SELECT id FROM kinen.space WHERE copied <> generation ORDER BY id LIMIT 1"
-            " FOR UPDATE SKIP LOCKED"
-        ).fetchone()
-        if row:
-            _copy(connection, row[0])
-    return row is not None
+            " FOR UPDATE SKIP LOCKED",
+        )
+        if space is not None:
+            _copy(connection, space)
+    return space is not None
 
 
 def _copy(connection: Connection, space: int) -> None:
@@ -172,7 +173,7 @@ def _dropped_some(database: Database, parent: str) -> bool:
     """Drop some partitions of a table, or the table when it has none; whether more are left."""
     with database.transaction() as connection:
         found = f"to_regclass('kinen.{parent}')"
-        if connection.execute(f"SELECT {found}").fetchone() == (None,):
+        if scalar(connection, f"SELECT {found}") is None:
             return False
         _begin(connection)
         rows = connection.execute(

@@ -8,7 +8,7 @@ from typing import Any
 from psycopg import errors
 
 from kinen.index.writer import above, embedded_text
-from kinen.postgres.connection import Connection, Database, translated
+from kinen.postgres.connection import Connection, Database, scalar, translated
 from kinen.postgres.schema import PARTITIONS, partition
 from kinen.postgres.spaces import StoredSpace, among
 from kinen.postgres.writer import CHANNEL, segment_texts
@@ -192,11 +192,8 @@ class PostgresScan:
 
     def _passing(self, allowed: Allowed) -> int:
         """How many chunks pass a filter; counted a little above `exact`."""
-        row = self._connection.execute(
-            f"SELECT count(*) FROM ({allowed.units} LIMIT %s) c",
-            [*allowed.values, self._exact + 1],
-        ).fetchone()
-        return int(row[0]) if row else 0
+        query = f"SELECT count(*) FROM ({allowed.units} LIMIT %s) c"
+        return int(scalar(self._connection, query, *allowed.values, self._exact + 1))
 
 
 def literal(vector: Any) -> str:
@@ -250,23 +247,19 @@ def build_graphs(database: Database, *, exact: int = EXACT) -> list[str]:
         for (dimensions,) in rows:
             ready = parts_with_graph(connection, dimensions)
             for part in {*range(PARTITIONS)} - ready.keys():
-                lock = (LOCK, part)
-                row = connection.execute("SELECT pg_try_advisory_lock(%s, %s)", lock)
-                if not (row.fetchone() or (False,))[0]:
+                if not scalar(connection, "SELECT pg_try_advisory_lock(%s, %s)", LOCK, part):
                     continue
                 if part not in parts_with_graph(connection, dimensions):
                     _build(connection, part, dimensions)
                     built.append(graph_name(part, dimensions))
-                connection.execute("SELECT pg_advisory_unlock(%s, %s)", lock)
+                connection.execute("SELECT pg_advisory_unlock(%s, %s)", (LOCK, part))
     return built
 
 
 def _build(connection: Connection, part: int, dimensions: int) -> None:
     table = partition("vector", part)
-    row = connection.execute(
-        f"SELECT count(*) FROM kinen.{table} WHERE vector_dims(embedding) = %s", (dimensions,)
-    )
-    count = int((row.fetchone() or (0,))[0])
+    counted = f"SELECT count(*) FROM kinen.{table} WHERE vector_dims(embedding) = %s"
+    count = int(scalar(connection, counted, dimensions))
     memory = min(MOST_BUILD_MB, 64 + count * BUILD_BYTES // 1_000_000)
     connection.execute(f"SET maintenance_work_mem = '{memory}MB'")
     create = (
@@ -310,10 +303,8 @@ class Embeddings:
     def use_model(self, fingerprint: str, dimensions: int) -> None:
         """Vectors are of this model from now on; those of another one are removed."""
         with self.database.transaction([self.space]) as connection:
-            row = connection.execute(
-                "SELECT model FROM kinen.space WHERE id = %s", (self.space,)
-            ).fetchone()
-            if row and row[0] == fingerprint:
+            model = "SELECT model FROM kinen.space WHERE id = %s"
+            if scalar(connection, model, self.space) == fingerprint:
                 return
             connection.execute("DELETE FROM kinen.vector WHERE space = %s", (self.space,))
             connection.execute(
@@ -324,12 +315,14 @@ class Embeddings:
     def missing(self) -> int:
         """How many chunks have no vector."""
         with self.database.transaction([self.space]) as connection:
-            row = connection.execute(
+            count = scalar(
+                connection,
                 "SELECT (SELECT count(*) FROM kinen.chunk WHERE space = %s AND anchor = 0)"
                 " - (SELECT count(*) FROM kinen.vector WHERE space = %s)",
-                (self.space, self.space),
-            ).fetchone()
-        return int(row[0]) if row else 0
+                self.space,
+                self.space,
+            )
+        return int(count)
 
     def pending(self, limit: int) -> list[str]:
         """Digests of chunks without a vector."""

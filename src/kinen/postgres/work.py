@@ -8,10 +8,8 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Sequence
-from datetime import datetime
 
-from kinen.errors import StoreError
-from kinen.postgres.connection import Database, translated
+from kinen.postgres.connection import Database, scalar, translated
 
 CLASS = 0x6B696E01
 """The class of the advisory locks of repositories that are being indexed."""
@@ -28,10 +26,7 @@ class Worker:
         self.elsewhere: list[str] = []
         """Repositories that other workers index or have indexed meanwhile."""
         with translated(self._place):
-            row = self._connection.execute("SELECT now()").fetchone()
-            if row is None or not isinstance(row[0], datetime):
-                raise StoreError(f"PostgreSQL at {self._place} does not tell the time")
-            self._began = row[0]
+            self._began = scalar(self._connection, "SELECT now()")
             self._connection.execute(
                 "INSERT INTO kinen.work (repository) SELECT unnest(%s::text[])"
                 " ON CONFLICT DO NOTHING",
@@ -46,21 +41,24 @@ class Worker:
         with translated(self._place):
             while self._open:
                 # One that nobody finished since this worker began; rows in use are skipped.
-                row = self._connection.execute(
+                repository: str = scalar(
+                    self._connection,
                     "SELECT repository FROM kinen.work WHERE repository = ANY(%s)"
                     " AND (finished IS NULL OR finished < %s)"
                     " ORDER BY finished NULLS FIRST, repository LIMIT 1 FOR UPDATE SKIP LOCKED",
-                    (self._open, self._began),
-                ).fetchone()
-                repository = str(row[0]) if row else ""
+                    self._open,
+                    self._began,
+                )
                 if not repository:
                     break
                 self._open.remove(repository)
-                if not self._scalar("SELECT pg_try_advisory_lock(%s, hashtext(%s))", repository):
+                lock = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
+                if not scalar(self._connection, lock, CLASS, repository):
                     self.elsewhere.append(repository)
                     continue
-                if self._is_done(repository):  # between the choice and the lock
-                    self._unlock(repository)
+                done = "SELECT finished >= %s FROM kinen.work WHERE repository = %s"
+                if scalar(self._connection, done, self._began, repository):
+                    self._unlock(repository)  # finished between the choice and the lock
                     self.elsewhere.append(repository)
                     continue
                 self._connection.execute(
@@ -83,15 +81,5 @@ class Worker:
             )
             self._unlock(repository)
 
-    def _is_done(self, repository: str) -> bool:
-        row = self._connection.execute(
-            "SELECT finished >= %s FROM kinen.work WHERE repository = %s", (self._began, repository)
-        ).fetchone()
-        return bool(row and row[0])
-
     def _unlock(self, repository: str) -> None:
-        self._scalar("SELECT pg_advisory_unlock(%s, hashtext(%s))", repository)
-
-    def _scalar(self, query: str, repository: str) -> object:
-        row = self._connection.execute(query, (CLASS, repository)).fetchone()
-        return row[0] if row else None
+        self._connection.execute("SELECT pg_advisory_unlock(%s, hashtext(%s))", (CLASS, repository))

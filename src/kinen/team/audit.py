@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kinen.model.tuples import NamedTuple
-from kinen.postgres.connection import Database
+from kinen.postgres.connection import Database, scalar
 from kinen.team.tokens import Token
 
 if TYPE_CHECKING:
@@ -79,10 +79,8 @@ def forget_before(database: Database, days: int) -> int:
 def entry_count(database: Database, space: str) -> int:
     """How many entries a space has, those that were erased included."""
     with database.statement() as connection:
-        row = connection.execute(
-            "SELECT count(*) FROM kinen.team_entry WHERE space = %s", (space,)
-        ).fetchone()
-    return int(row[0]) if row else 0
+        query = "SELECT count(*) FROM kinen.team_entry WHERE space = %s"
+        return int(scalar(connection, query, space))
 
 
 def spaces(database: Database) -> tuple[str, ...]:

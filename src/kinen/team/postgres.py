@@ -12,7 +12,7 @@ from psycopg import sql
 from kinen.characters import visible_line
 from kinen.errors import InvalidEntry, StoreError
 from kinen.model.team import Comparison, Page, Pushed, Version
-from kinen.postgres.connection import Connection, Database, translated
+from kinen.postgres.connection import Connection, Database, scalar, translated
 from kinen.postgres.migrations import version as migrated
 from kinen.team.accept import PART_OF, accept
 from kinen.team.merge import encode, fingerprint, from_json, to_json, withdraw
@@ -137,13 +137,11 @@ class PostgresTeam:
             "INSERT INTO kinen.team_space (space) VALUES (%s) ON CONFLICT DO NOTHING",
             (self._space,),
         )
-        row = connection.execute(
-            "UPDATE kinen.team_space SET seq = seq + %s WHERE space = %s RETURNING seq",
-            (count, self._space),
-        ).fetchone()
-        if row is None:
+        more = "UPDATE kinen.team_space SET seq = seq + %s WHERE space = %s RETURNING seq"
+        last = scalar(connection, more, count, self._space)
+        if last is None:
             raise StoreError("this space cannot be written", "ask for the right to write")
-        return int(row[0]) - count + 1
+        return int(last) - count + 1
 
     def _stored(
         self, connection: Connection, keys: Iterable[tuple[str, str]]
@@ -302,7 +300,7 @@ def states(database: Database) -> dict[str, str]:
     """What changes with every change of a space, by name; under "" that of an empty space."""
     with database.transaction() as connection:
         rows = connection.execute("SELECT space, seq FROM kinen.team_space").fetchall()
-        (epoch,) = connection.execute("SELECT kinen.team_epoch()").fetchone() or ("",)
+        epoch = scalar(connection, "SELECT kinen.team_epoch()")
     return {name: f"{epoch}:{number}" for name, number in [("", 0), *rows]}
 
 
@@ -356,8 +354,7 @@ def connect(url: str, space: str, person: str) -> PostgresTeam:
     if not ready:
         prepare(database)
     with database.transaction() as connection:
-        row = connection.execute("SELECT kinen.team_person(%s)", (space,)).fetchone()
-    member = row[0] if row else None
+        member = scalar(connection, "SELECT kinen.team_person(%s)", space)
     return PostgresTeam(
         database, space, member or person, admin=not member, reads=member is not None
     )

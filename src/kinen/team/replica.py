@@ -243,18 +243,13 @@ class Replica:
                 f"{query} WHERE seq > ? ORDER BY seq LIMIT {BATCH}", (mark,)
             ).fetchall()
             for _, ref in fetched:
-                for key in self._keys(str(ref)):
-                    refs[key] = None
+                noun, _, id_ = str(ref).partition(":")
+                if noun in NOUNS:
+                    refs[noun, id_] = None
+                if rows.read(self._db, "suppressed", ref) or self._trace("suppressed", ref):
+                    refs["suppressed", ref] = None
             marks.append(fetched[-1][0] if fetched else mark)
         return refs, (marks[0], marks[1], marks[2])
-
-    def _keys(self, ref: str) -> Iterator[tuple[str, str]]:
-        """What a ref of the table of changes is about: an entry, or whether it is hidden."""
-        noun, _, id_ = ref.partition(":")
-        if noun in NOUNS:
-            yield noun, id_
-        if rows.read(self._db, "suppressed", ref) or self._trace("suppressed", ref):
-            yield "suppressed", ref
 
     def _stamp_local(self, noun: str, id_: str, machine: str) -> bool:
         """Take over a change that was made here; whether there is one."""

@@ -13,7 +13,7 @@ from psycopg import errors, sql
 
 from kinen.errors import Denied
 from kinen.model.tuples import NamedTuple
-from kinen.postgres.connection import Connection, Database, translated
+from kinen.postgres.connection import Connection, Database, scalar, translated
 from kinen.postgres.migrations import LOCK, Migration, dry_run
 from kinen.postgres.schema import ATTEMPTS, CHANGED_MEANWHILE, GRANTS_SET, missing_words
 
@@ -56,8 +56,8 @@ def check(database: Database, migrations: Sequence[Migration]) -> Check:
     """Try everything that a server needs, and undo it."""
     schema = database.schema
     with database.connect() as connection, translated(database.place):
-        user = _value(connection, "SELECT current_user::text")
-        server = _value(connection, "SHOW server_version").split()[0]
+        user = scalar(connection, "SELECT current_user::text")
+        server = scalar(connection, "SHOW server_version").split()[0]
         needed = [
             statement
             for statement in missing(connection, schema)
@@ -74,7 +74,7 @@ def check(database: Database, migrations: Sequence[Migration]) -> Check:
         if connection.info.server_version < GRANTS_SET:  # whoever may create roles grants them all
             admin += " OR (SELECT rolcreaterole FROM pg_roles WHERE rolname = current_user)"
         grant = f"GRANT {name} TO {_quoted(connection, user)} WITH ADMIN OPTION"
-        lacks = not _exists(connection, name) or not _value(connection, admin, name)
+        lacks = not _exists(connection, name) or not scalar(connection, admin, name)
         words = missing_words(connection, schema)
         connection.rollback()
     return Check(user, server, schema, needed, [grant] if lacks else [], words)
@@ -82,14 +82,14 @@ def check(database: Database, migrations: Sequence[Migration]) -> Check:
 
 def missing(connection: Connection, schema: str) -> list[str]:
     """The SQL that makes and grants what is not there, in its order."""
-    user = _quoted(connection, _value(connection, "SELECT current_user::text"))
+    user = _quoted(connection, scalar(connection, "SELECT current_user::text"))
     roles = [f"{schema}_team", f"{schema}_member"]
-    has_schema = bool(_value(connection, "SELECT to_regnamespace(%s) IS NOT NULL", schema))
+    has_schema = bool(scalar(connection, "SELECT to_regnamespace(%s) IS NOT NULL", schema))
     statements = []
     if not has_schema:
         statements.append(f"CREATE SCHEMA {schema} AUTHORIZATION {user}")
     elif not all(
-        _value(connection, "SELECT has_schema_privilege(%s, %s)", schema, right)
+        scalar(connection, "SELECT has_schema_privilege(%s, %s)", schema, right)
         for right in ("CREATE", "USAGE")
     ):
         statements.append(f"GRANT CREATE, USAGE ON SCHEMA {schema} TO {user}")
@@ -99,13 +99,13 @@ def missing(connection: Connection, schema: str) -> list[str]:
     separate = connection.info.server_version >= GRANTS_SET
     right = "SET" if separate else "MEMBER"
     become = f"SELECT pg_has_role(current_user, %s, '{right}')"
-    if not existing[roles[0]] or not _value(connection, become, roles[0]):
+    if not existing[roles[0]] or not scalar(connection, become, roles[0]):
         statements.append(f"GRANT {roles[0]} TO {user}{' WITH SET TRUE' if separate else ''}")
     use = "SELECT has_schema_privilege(%s, %s, 'USAGE')"
     closed = [
         role
         for role in roles
-        if not (has_schema and existing[role] and _value(connection, use, role, schema))
+        if not (has_schema and existing[role] and scalar(connection, use, role, schema))
     ]
     if closed:
         statements.append(f"GRANT USAGE ON SCHEMA {schema} TO {', '.join(closed)}")
@@ -139,15 +139,8 @@ def _succeeds(connection: Connection, statement: str) -> bool:
 
 
 def _exists(connection: Connection, role: str) -> bool:
-    return bool(_value(connection, "SELECT to_regrole(%s) IS NOT NULL", role))
-
-
-def _value(connection: Connection, query: str, *values: str) -> str:
-    row = connection.execute(query, values).fetchone()
-    assert row is not None
-    value: str = row[0]
-    return value
+    return bool(scalar(connection, "SELECT to_regrole(%s) IS NOT NULL", role))
 
 
 def _quoted(connection: Connection, name: str) -> str:
-    return _value(connection, "SELECT quote_ident(%s)", name)
+    return str(scalar(connection, "SELECT quote_ident(%s)", name))

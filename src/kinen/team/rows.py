@@ -71,7 +71,9 @@ def read(db: sqlite3.Connection, noun: str, id_: str) -> Row | None:
         fields[field.name] = json.loads(field.form.show(*values))
     if noun == "suppressed":
         fields[HIDDEN] = True
-    fields |= _extra(db, noun, id_)
+    key = f"{EXTRA} {noun}:{id_}"
+    row = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    fields |= json.loads(row[0]) if row else {}
     return Row(fields, next(cells) if buried else 0)
 
 
@@ -221,11 +223,6 @@ def keep_extra(db: sqlite3.Connection, version: Version) -> None:
         db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, encode(fields)))
     else:
         db.execute("DELETE FROM meta WHERE key = ?", (key,))
-
-
-def _extra(db: sqlite3.Connection, noun: str, id_: str) -> dict[str, Any]:
-    row = db.execute("SELECT value FROM meta WHERE key = ?", (f"{EXTRA} {noun}:{id_}",)).fetchone()
-    return json.loads(row[0]) if row else {}
 
 
 def hide(db: sqlite3.Connection, ref: str, now: int) -> None:

@@ -384,20 +384,17 @@ class _Blocks(io.RawIOBase):
             line = self._file.readline(_LONGEST_LINE)
             if not line:
                 return 0
-            self._take(line.strip())
+            line = line.strip()
+            if not self._inside:  # lines around the blocks are those of the page
+                self._inside = line == START
+            elif line == END:
+                self._inside = False
+            elif line:
+                self._pending = binascii.a2b_base64(line, strict_mode=True)
         count = min(len(view), len(self._pending))
         view[:count] = self._pending[:count]
         self._pending = self._pending[count:]
         return count
-
-    def _take(self, line: bytes) -> None:
-        """Decode a line of a block; the lines around the blocks are those of the page."""
-        if not self._inside:
-            self._inside = line == START
-        elif line == END:
-            self._inside = False
-        else:
-            self._pending = binascii.a2b_base64(line, strict_mode=True) if line else b""
 
 
 def _head(file: IO[bytes]) -> bytes:

@@ -102,7 +102,11 @@ def session(root: str, name: str = "") -> Session:
 
 def _session(root: str, name: str) -> Session:
     init = f"{FOLDER}/{name}/init.md"
-    values, title = _read(root, init)
+    lines = inside.text(root, init, LARGEST).removeprefix("\ufeff").splitlines()
+    front = read_frontmatter(lines)
+    values = front.values
+    heading = next((line[2:].strip() for line in lines[front.end :] if line.startswith("# ")), "")
+    title = text_of(values.get("title")) or heading
     started = text_of(values.get("started_at")) or text_of(values.get("date"))
     status = text_of(values.get("status")) or text_of(values.get("kinen_status")) or OPEN
     summary = f"{FOLDER}/{name}/session-summary.md"
@@ -133,14 +137,6 @@ def _files(root: str, name: str, part: str) -> tuple[str, ...]:
     except (OSError, UnsafeFile):
         return ()
     return tuple(sorted(path for path in paths if path.endswith(".md")))
-
-
-def _read(root: str, path: str) -> tuple[dict[str, object], str]:
-    """The frontmatter and the first heading of a file."""
-    lines = inside.text(root, path, LARGEST).removeprefix("\ufeff").splitlines()
-    front = read_frontmatter(lines)
-    title = next((line[2:].strip() for line in lines[front.end :] if line.startswith("# ")), "")
-    return front.values, text_of(front.values.get("title")) or title
 
 
 def new_session(root: str, title: str, now: float) -> str:
