@@ -96,7 +96,12 @@ def read_file(home: Path, file: Path) -> tuple[dict[str, Any], str]:
         raise ConfigError(f"cannot read {file}: {error.strerror}", "check who owns it") from None
     stamp = [seen.st_mtime_ns, seen.st_size, seen.st_ino]
     path = os.path.join(home, "cache", "config.json")
-    cache = _cached(path)
+    try:
+        cache = json.loads(private.read(path))
+    except (OSError, ValueError, RecursionError):
+        cache = None
+    if not isinstance(cache, dict):
+        cache = {}
     try:
         entry = cache[file]
         if entry["stamp"] == stamp:
@@ -118,14 +123,6 @@ def read_file(home: Path, file: Path) -> tuple[dict[str, Any], str]:
         with suppress(OSError, ValueError):  # the next process parses the file again
             private.write(path, json.dumps(recent))
     return values, digest
-
-
-def _cached(path: str) -> dict[str, Any]:
-    try:
-        cache = json.loads(private.read(path))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return cache if isinstance(cache, dict) else {}
 
 
 def content(file: Path, root: str = "") -> bytes:

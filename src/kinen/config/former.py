@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
 ORDERS = {"auto": "claude,gemini,extract", "none": "extract"}
 FALSE = ("false", "no", "off", "0")
@@ -97,18 +97,17 @@ def commands(document: bytes) -> list[str]:
         sections = json.loads(document)
     except (ValueError, RecursionError):
         return []
-    return [f"kinen config set {key} {value}" for key, value in _settings(sections)]
-
-
-def _settings(sections: Any) -> Iterator[tuple[str, str]]:
+    settings = []
     distill = sections.get("distill") if isinstance(sections, dict) else None
     for name, value in distill.items() if isinstance(distill, dict) else ():
         raw = json.dumps(value) if isinstance(value, (bool, int)) else value
         if name == "timeout" and isinstance(raw, str) and raw.isdecimal():
-            yield "distill.timeout", str(min(600, max(1, math.ceil(int(raw) / 1000))))
+            timeout = min(600, max(1, math.ceil(int(raw) / 1000)))
+            settings.append(("distill.timeout", str(timeout)))
         setting = translated(f"distill.{name}", raw)
         if setting:
-            yield setting
+            settings.append(setting)
+    return [f"kinen config set {key} {value}" for key, value in settings]
 
 
 def variables(env: Mapping[str, str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -74,8 +74,10 @@ def read(data: bytes, most: int, take: Callable[[str], None]) -> tuple[dict[str,
             raise Unreadable("damaged PDF: no page can be read")
         metadata: dict[str, Any] = {"pages": count}
         for key in ("Title", "Author", "Subject", "Keywords"):
-            if value := _value(document, key):
-                metadata[key.lower()] = value
+            with suppress(pypdfium2.PdfiumError, UnicodeError):
+                words = str(document.get_metadata_value(key)).translate(_JUNK).split()
+                if words:
+                    metadata[key.lower()] = " ".join(words)
         if outline := list(_outline(document)):
             metadata["outline"] = outline
     if count > MAX_PAGES and not cut:
@@ -140,14 +142,6 @@ def _page(document: Any, n: int) -> str | None:
             return str(text.get_text_bounded())
     except pypdfium2.PdfiumError:
         return None
-
-
-def _value(document: Any, key: str) -> str:
-    try:
-        value = str(document.get_metadata_value(key))
-    except (pypdfium2.PdfiumError, UnicodeError):
-        return ""
-    return " ".join(value.translate(_JUNK).split())
 
 
 def _outline(document: Any) -> Iterator[dict[str, Any]]:

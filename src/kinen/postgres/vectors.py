@@ -129,7 +129,12 @@ class PostgresScan:
         rows: list[tuple[Any, ...]] = []
         exact = not self.coded
         if self.coded:
-            count = 0 if allowed is None else self._passing(allowed)
+            count = 0
+            if allowed is not None:
+                # How many pass the filter; they are counted a little above `exact`.
+                query = f"SELECT count(*) FROM ({allowed.units} LIMIT %s) c"
+                bound = [*allowed.values, self._exact + 1]
+                count = int(scalar(self._connection, query, *bound))
             exact = allowed is not None and count <= self._exact
             if not exact:
                 rows = self._by_codes(text, k, allowed)
@@ -189,11 +194,6 @@ class PostgresScan:
         ).fetchall()
         self._connection.execute("SET LOCAL enable_sort = on")
         return rows
-
-    def _passing(self, allowed: Allowed) -> int:
-        """How many chunks pass a filter; counted a little above `exact`."""
-        query = f"SELECT count(*) FROM ({allowed.units} LIMIT %s) c"
-        return int(scalar(self._connection, query, *allowed.values, self._exact + 1))
 
 
 def literal(vector: Any) -> str:

@@ -37,6 +37,7 @@ from kinen.team.accept import (
 )
 from kinen.team.merge import (
     HIDDEN,
+    JOURNAL,
     KNOWN,
     NOUNS,
     digest,
@@ -667,7 +668,7 @@ class Replica:
         if version.noun != "pin" or version.forgotten or version.withdrawn:
             return False
         noun = version.fields["targetType"]
-        if noun not in rows.SECTION or noun in ("pin", "suppressed", "tag"):
+        if noun not in JOURNAL:
             return False
         target = rows.read(self._db, noun, version.fields["targetId"])
         return bool(target and target.forgotten)

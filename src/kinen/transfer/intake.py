@@ -190,7 +190,8 @@ class Intake:
             self._in_two_capsules += others
         if section.table == "observations" and not values["capsuleId"]:
             self._without_capsule += 1
-        if section.table == "pins" and self._is_forgotten(values["targetType"], values["targetId"]):
+        target = TARGETS.get(values["targetType"]) if section.table == "pins" else None
+        if target and self._journal.state(target.name, values["targetId"]) == State.FORGOTTEN:
             self._forgotten += 1
         else:
             self._insert(section, values[section.key.name], cells)
@@ -262,10 +263,6 @@ class Intake:
         else:
             self._replaced[section.table] += 1
             self._journal.replace(section.table, cells)
-
-    def _is_forgotten(self, noun: str, key: str) -> bool:
-        target = TARGETS.get(noun)
-        return target is not None and self._journal.state(target.name, key) == State.FORGOTTEN
 
 
 class _Undo(Exception):

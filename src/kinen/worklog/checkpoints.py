@@ -110,19 +110,15 @@ def _text(value: Any) -> str:
 def items(value: Any, *, split: bool = False) -> tuple[str, ...]:
     """A list of texts from a list, from JSON in a string, or with `split` from `a, b`."""
     if isinstance(value, str):
-        value = _list_in(value, split)
+        text = value
+        value = text.split(",") if split else [text]
+        if text.lstrip().startswith("["):
+            with contextlib.suppress(ValueError, RecursionError):
+                parsed = json.loads(text)
+                value = parsed if isinstance(parsed, list) else value
     if not isinstance(value, (list, tuple)):
         return ()
     return tuple(text for text in (_text(item).strip() for item in value) if text)
-
-
-def _list_in(text: str, split: bool) -> list[Any]:
-    if text.lstrip().startswith("["):
-        with contextlib.suppress(ValueError, RecursionError):
-            parsed = json.loads(text)
-            if isinstance(parsed, list):
-                return parsed
-    return text.split(",") if split else [text]
 
 
 def confidence(value: Any) -> int:
