@@ -58,7 +58,7 @@ ALLOWED = {
     "cli/daemon.py": "the daemon's log in kinen's folder",
     "cli/editor.py": "a draft of its own in the temporary folder",
     "cli/demo.py": "a temporary folder of its own",
-    "hooks/codex_trust.py": "settings of Codex in the user's home",
+    "hooks/trust.py": "settings of Codex in the user's home",
     "hooks/entries.py": "files of the package",
     "hooks/install.py": "settings in the user's home, and copies in kinen's folder",
     "tui/rows.py": "the style of the package",

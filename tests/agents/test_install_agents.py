@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from kinen.hooks import codex_trust, folder_trust, slash
+from kinen.hooks import slash, trust
 from kinen.hooks.forms import BEGIN
 from kinen.hooks.install import AGENTS, folder_of, install, places_of, uninstall
 
@@ -181,12 +181,12 @@ def test_codex_hooks_are_approved_only_where_that_is_asked_for(
     done = kinen("install", "codex", cwd=project)
     assert "approve the hooks with /hooks" in done.out
     folder = folder_of(AGENTS["codex"])
-    assert len(codex_trust.waiting(folder)) == len(AGENTS["codex"].events)
+    assert len(trust.unreviewed(folder)) == len(AGENTS["codex"].events)
     checked = kinen("doctor", cwd=project)
     assert checked.code == 1
     assert "5 hooks not approved" in checked.out
     assert "hooks approved: 5" in kinen("install", "codex", "--trust", cwd=project).out
-    assert codex_trust.waiting(folder) == []
+    assert trust.unreviewed(folder) == []
     kinen("uninstall", "codex", cwd=project)
     assert config.read_text() == TEXTS["toml"]
     assert kinen("install", "gemini", "--trust", cwd=project).code == 2
@@ -226,9 +226,9 @@ def test_trust_in_a_folder_is_read_from_the_record_of_the_agent(
     path.parent.mkdir()
     text = json.dumps(record).replace("HERE", str(project)).replace("ABOVE", str(project.parent))
     path.write_text(f"// managed\n{text}")
-    assert folder_trust.trusts(AGENTS[agent], str(project)) == trusted
-    assert folder_trust.waiting(AGENTS[agent], ["project"], str(project)) != trusted
-    assert not folder_trust.waiting(AGENTS[agent], ["user", "project"], str(project))
+    assert trust.trusts(AGENTS[agent], str(project)) == trusted
+    assert trust.waits(AGENTS[agent], ["project"], str(project)) != trusted
+    assert not trust.waits(AGENTS[agent], ["user", "project"], str(project))
 
 
 def test_doctor_says_that_a_folder_is_not_trusted(

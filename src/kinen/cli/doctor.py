@@ -24,7 +24,7 @@ from kinen.cli.install import by_hand, is_connected, is_here
 from kinen.cli.run import colours, screen
 from kinen.config import former
 from kinen.errors import KinenError, NotFound, QueryError
-from kinen.hooks import codex_trust, folder_trust
+from kinen.hooks import trust
 from kinen.hooks.entries import calls_kinen
 from kinen.hooks.forms import FORMS, value_at
 from kinen.hooks.install import AGENTS, folder_of, places_of
@@ -183,7 +183,7 @@ def _check(agent: Client, number: str) -> Check:
     scopes = [scope for scope in agent.scopes if is_connected(agent, scope)]
     if not scopes:
         return Check(name, True, f"found{number}, not connected: run `kinen install {name}`")
-    waiting = codex_trust.waiting(folder_of(agent)) if name == "codex" else []
+    waiting = trust.unreviewed(folder_of(agent)) if name == "codex" else []
     if waiting:
         fix = f"{by_hand(agent, 'user')}, or run `kinen install {name} --trust`"
         return Check(name, False, f"connected{number}, {len(waiting)} hooks not approved", fix)
@@ -193,7 +193,7 @@ def _check(agent: Client, number: str) -> Check:
             name, False, f"connected{number}, hooks are off: {switch} in {file}", "remove it"
         )
     connected = f"connected{number} ({', '.join(scopes)})"
-    if folder_trust.waiting(agent, scopes, os.getcwd()):
+    if trust.waits(agent, scopes, os.getcwd()):
         return Check(name, False, f"{connected}, folder not trusted", by_hand(agent, "project"))
     return Check(name, True, connected)
 

@@ -17,9 +17,9 @@ from kinen.cli.command import dry_run_option, json_command, options
 from kinen.cli.run import note, screen
 from kinen.errors import KinenError, QueryError
 from kinen.hooks import slash
-from kinen.hooks.folder_trust import trusts
 from kinen.hooks.install import AGENTS, Done, folder_of, plugin_folder
 from kinen.hooks.install import install as connect
+from kinen.hooks.trust import grant, trusts
 from kinen.ipc import extras
 from kinen.memory import Memory
 from kinen.space import find as spaces
@@ -209,8 +209,6 @@ def _change_all(change: Callable[[str, str, bool], Output], scope: str, dry_run:
 
 
 def _trusted(output: Output, agent: str) -> Output:
-    from kinen.hooks.codex_trust import grant
-
     count = grant(folder_of(AGENTS[agent]))
     text = output.rendered().replace(f"left to do: {by_hand(AGENTS[agent], 'user')}", "").rstrip()
     assert isinstance(output.data, dict)

@@ -1,4 +1,4 @@
-"""What kinen writes into settings, and how its own entries are recognised there."""
+"""What kinen writes into settings, where, and how its own entries are recognised there."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from typing import Any
 
 from kinen.agents.client import Client, Setting
 from kinen.hooks.forms import BEGIN, FORMS, Keys, value_at
+from kinen.paths import user_folder
+from kinen.space.repository import git_above
 
 NAME = "kinen"
 """What our MCP server is called in the settings."""
@@ -36,6 +38,29 @@ def in_words(parts: Sequence[Setting]) -> str:
 
 def has_hooks(parts: Sequence[Setting]) -> bool:
     return any(part.part == "hooks" for part in parts)
+
+
+def locations(agent: Client, here: str) -> dict[str, str]:
+    """What places of settings name: the agent's folder, the project, and so on; see `Setting`."""
+    home = user_folder(os.environ)
+    settings = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    if sys.platform == "darwin":
+        settings = os.path.join(home, "Library", "Application Support")
+    elif os.name == "nt":
+        settings = os.environ.get("APPDATA") or os.path.join(home, "AppData", "Roaming")
+    folder = agent.folder.format(settings=settings)
+    override = os.environ.get(agent.variable, "") if agent.variable else ""
+    here = os.path.realpath(here)
+    git = git_above(here)
+    return {
+        "home": home,
+        "settings": settings,
+        "folder": folder,
+        "config": override or os.path.join(home, folder),
+        "base": override or home,
+        "top": git.top if git else here,
+        "main": git.main if git else here,
+    }
 
 
 def command(*, shared: bool = False) -> list[str]:

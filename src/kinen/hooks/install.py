@@ -25,8 +25,7 @@ from kinen.hooks.forms import (
     without_value,
 )
 from kinen.model.tuples import NamedTuple
-from kinen.paths import default_home, user_folder
-from kinen.space.repository import git_above
+from kinen.paths import default_home
 from kinen.storage import atomic, inside, private, regular
 from kinen.text import digest, excerpt
 
@@ -84,7 +83,7 @@ def uninstall(name: str, scope: str, here: str, *, dry_run: bool = False) -> lis
     """Remove our entries; a file that did not exist before is deleted."""
     agent, places = _places(name, scope, here)
     if name == "codex" and scope == "user" and not dry_run:
-        from kinen.hooks.codex_trust import withdraw
+        from kinen.hooks.trust import withdraw
 
         withdraw(folder_of(agent))
     plans = []
@@ -108,43 +107,13 @@ def plugin_folder(name: str) -> str:
 
 def folder_of(agent: Client) -> str:
     """The folder of an agent in the user's home, whether it is there or not."""
-    return locations(agent, os.getcwd())["config"]
+    return ours.locations(agent, os.getcwd())["config"]
 
 
 def _agent(name: str) -> Client:
     if name not in AGENTS:
         raise QueryError(f"no agent {name!r}", "use one of " + ", ".join(AGENTS))
     return AGENTS[name]
-
-
-def locations(agent: Client, here: str) -> dict[str, str]:
-    """What places name: the agent's folder, the project and its main checkout, and so on."""
-    home = user_folder(os.environ)
-    override = os.environ.get(agent.variable, "") if agent.variable else ""
-    here = os.path.realpath(here)
-    git = git_above(here)
-    settings = _program_settings(home)
-    folder = agent.folder.format(settings=settings)
-    return {
-        "home": home,
-        "settings": settings,
-        "folder": folder,
-        "config": override or os.path.join(home, folder),
-        "base": override or home,
-        "top": git.top if git else here,
-        "main": git.main if git else here,
-    }
-
-
-def _program_settings(home: str) -> str:
-    """Where programs with windows keep their settings on this system."""
-    import sys
-
-    if sys.platform == "darwin":
-        return os.path.join(home, "Library", "Application Support")
-    if os.name == "nt":
-        return os.environ.get("APPDATA") or os.path.join(home, "AppData", "Roaming")
-    return os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
 
 
 def places_of(name: str, scope: str, here: str) -> list[Place]:
@@ -158,7 +127,7 @@ def _places(name: str, scope: str, here: str) -> tuple[Client, list[Place]]:
     if scope not in agent.scopes:
         scopes = ", ".join(agent.scopes)
         raise QueryError(f"{agent.title} has no settings of the scope {scope!r}", f"use {scopes}")
-    names = locations(agent, here)
+    names = ours.locations(agent, here)
     places: dict[str, Place] = {}
     for setting in agent.scopes[scope]:
         keys = tuple(str(key).format(**names) for key in setting.keys)

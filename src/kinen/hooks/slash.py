@@ -12,8 +12,8 @@ import os
 from typing import Any
 
 from kinen.errors import KinenError
-from kinen.hooks.entries import command_files
-from kinen.hooks.install import AGENTS, Done, backup_path, locations
+from kinen.hooks.entries import command_files, locations
+from kinen.hooks.install import AGENTS, Done, backup_path
 from kinen.model.tuples import NamedTuple
 from kinen.storage import inside, private
 from kinen.text import digest

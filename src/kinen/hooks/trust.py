@@ -1,7 +1,11 @@
-"""Codex runs a hook only after its user reviewed it: what it has on record, and how to add ours.
+"""Agents that run hooks only with their user's trust: what is on record, and how to add ours.
 
-The record is in `config.toml`: for each handler, by file, event, group and place in the group, a
-hash of what is run. Codex writes it when a user approves hooks with `/hooks`.
+Codex runs a hook only after its user reviewed it. The record is in its `config.toml`: for each
+handler, by file, event, group and place in the group, a hash of what is run. Codex writes it when a
+user approves hooks with `/hooks`.
+
+Others run the hooks of a project only in a folder that the user trusts. That record is not written:
+an agent asks its user when it is started in a folder for the first time.
 """
 
 from __future__ import annotations
@@ -12,23 +16,28 @@ import re
 from hashlib import sha256
 from typing import Any
 
+from kinen.agents.client import Client
 from kinen.errors import KinenError
-from kinen.hooks.entries import calls_kinen
+from kinen.hooks.entries import calls_kinen, locations
 from kinen.hooks.forms import FORMS, Keys, value_at, with_values, without_value
 from kinen.storage import atomic, regular
 
+TRUSTED = {"TRUST_FOLDER": True, "TRUST_PARENT": True, "DO_NOT_TRUST": False}
+"""What Gemini CLI and Qwen Code write for a folder; of several, the one with the longest path."""
+CHECK = "check the file"
 LARGEST = 16 << 20
 TIMEOUT = 600
 """Seconds that a handler has if it does not say."""
 
 
-def _read(path: str) -> str:
+def _read(path: str, hint: str = "nothing was written") -> str:
+    """The text of a file of settings; empty if there is none."""
     try:
         return regular.read(path, LARGEST).decode()
     except FileNotFoundError:
         return ""
     except (OSError, ValueError) as error:
-        raise KinenError(f"cannot read {path}: {error}", "nothing was written") from None
+        raise KinenError(f"cannot read {path}: {error}", hint) from None
 
 
 def records(folder: str) -> dict[str, str]:
@@ -60,7 +69,7 @@ def _hash(event: str, group: dict[str, Any], hook: dict[str, Any]) -> str:
     return f"sha256:{sha256(text.encode()).hexdigest()}"
 
 
-def waiting(folder: str) -> list[str]:
+def unreviewed(folder: str) -> list[str]:
     """The keys of our handlers that Codex does not run yet."""
     path = os.path.join(folder, "config.toml")
     state = value_at(FORMS["toml"].parse(_read(path), path), ("hooks", "state")) or {}
@@ -76,7 +85,7 @@ def grant(folder: str) -> int:
     """Record our handlers as reviewed; how many were not."""
     path = os.path.join(folder, "config.toml")
     form = FORMS["toml"]
-    keys = waiting(folder)
+    keys = unreviewed(folder)
     hashes = records(folder)
     new = text = _without(_read(path), path, keys)
     entries: dict[Keys, Any] = {
@@ -111,3 +120,44 @@ def _without(text: str, path: str, keys: list[str]) -> str:
         if places and value_at(settings, outer) == {} and value_at(left, outer) is None:
             settings = without_value(settings, outer)
     return form.check(text, path, settings)
+
+
+def waits(agent: Client, scopes: list[str], here: str) -> bool:
+    """Whether hooks of a project are all that an agent has, and do not run in this folder."""
+    return "project" in scopes and "user" not in scopes and not trusts(agent, here)
+
+
+def trusts(agent: Client, here: str) -> bool:
+    """Whether an agent runs the hooks of a project in a folder."""
+    trust = agent.trust
+    if trust is None:
+        return True
+    names = locations(agent, here)
+    if trust.switch:
+        path = trust.settings.format(**names)
+        settings = FORMS["jsonc"].parse(_read(path, CHECK), path)
+        enabled = value_at(settings, trust.switch)
+        if not (enabled if isinstance(enabled, bool) else trust.on):
+            return True
+    path = trust.file.format(**names)
+    record = FORMS["jsonc"].parse(_read(path, CHECK), path)
+    here = os.path.realpath(here)
+    if not trust.keys:
+        trusted = False
+        longest = -1
+        for folder, level in record.items():
+            place = os.path.dirname(folder) if level == "TRUST_PARENT" else folder
+            if level in TRUSTED and len(folder) > longest and _covers(place, here):
+                trusted = TRUSTED[level]
+                longest = len(folder)
+        return trusted
+    folders = [record[key] for key in trust.keys if isinstance(record.get(key), list)]
+    return any(_covers(folder, here) for listed in folders for folder in listed)
+
+
+def _covers(folder: Any, here: str) -> bool:
+    """Whether a path is that of a folder or of one above it."""
+    if not isinstance(folder, str) or not os.path.isabs(folder):
+        return False
+    real = os.path.realpath(folder)
+    return here == real or here.startswith(os.path.join(real, ""))
