@@ -52,10 +52,10 @@ class Session:
         at = payload.get("at")  # a plugin of ours says when it was, since it does not wait
         if isinstance(at, int) and self.now - LATE < at < self.now:
             self.now = at
-        budget, prompted, before_tools, self.asks = self.here.hooks.split(" ")
-        self.budget = int(budget)
-        self.prompted = prompted == "1"
-        self.before_tools = before_tools == "1"
+        self.budget = int(self.here.budget)
+        self.prompted = self.here.on_prompt == "1"
+        self.before_tools = self.here.before_tools == "1"
+        self.asks = self.here.asks
 
     def begin(self, db: sqlite3.Connection, *, again: bool = False, client: str = "") -> bool:
         """Open the capsule, or go on with it, in the process of a client."""

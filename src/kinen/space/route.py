@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _FIELDS = (
-    *("env", "root", "data", "spools", "repo", "git", "common", "tree", "exclude", "hooks"),
-    *("index", "trusted", "team"),
+    *("env", "root", "data", "spools", "repo", "git", "common", "tree", "exclude", "index"),
+    *("trusted", "team", "budget", "on_prompt", "before_tools", "asks"),
 )
-_VERSION = "route 10"
+_VERSION = "route 11"
 _END = "end"
 
 
@@ -50,15 +50,20 @@ class Route:
     """The space's root in the folder's own working tree; differs from `root` in a worktree."""
     exclude: str
     """Globs of paths that are never captured; tab-separated."""
-    hooks: str
-    """The section `hooks` of the configuration: the budget, then 0 or 1 for `inject_on_prompt` and
-    for `before_tools`; at last `memories.ask`."""
     index: str
     """The folder of the index of this clone or worktree."""
     trusted: str
     """`1` if the user trusts what the files of the space say, else `0`."""
     team: str
     """`1` if the space has a team, else empty."""
+    budget: str
+    """`hooks.budget`."""
+    on_prompt: str
+    """`1` if `hooks.inject_on_prompt` is set, else `0`."""
+    before_tools: str
+    """`1` if `hooks.before_tools` is set, else `0`."""
+    asks: str
+    """`memories.ask`."""
     early: Iterable[str]
     """Where early events of the space are; empty in a cached route."""
     fault: Exception | None
@@ -129,19 +134,26 @@ def _find(home: str, folder: str, start: str | None, env: str, *, register: bool
     settings = config.load(home, space.root)
     git = git_above(folder)
     ids = (space.id, *(alias for alias in space.aliases if len(alias) == 64))
-    spools = "\t".join(os.path.join(home, "spool", id_[:16]) for id_ in ids)
-    repo = space.origin or space.name
-    values = [env, space.root, space.data, spools, repo]
-    values += [git.folder, git.common] if git else ["", ""]
-    values.append(git.in_tree(space.root) if git else space.root)
-    section = settings.hooks
-    hooks = f"{section.budget} {section.inject_on_prompt:d} {section.before_tools:d}"
-    hooks += f" {settings.memories.ask}"
-    index = space.index_folder(settings.index.path)
     early = spaces.early_places(home, space.root)
-    trusted = f"{trusts_memory(home, space.root, (space.id, *space.aliases)):d}"
-    values += ["\t".join(settings.privacy.exclude), hooks, index, trusted]
-    route = Route([*values, "1" if settings.team.url else ""], early)
+    values = {
+        "env": env,
+        "root": space.root,
+        "data": space.data,
+        "spools": "\t".join(os.path.join(home, "spool", id_[:16]) for id_ in ids),
+        "repo": space.origin or space.name,
+        "git": git.folder if git else "",
+        "common": git.common if git else "",
+        "tree": git.in_tree(space.root) if git else space.root,
+        "exclude": "\t".join(settings.privacy.exclude),
+        "index": space.index_folder(settings.index.path),
+        "trusted": f"{trusts_memory(home, space.root, (space.id, *space.aliases)):d}",
+        "team": "1" if settings.team.url else "",
+        "budget": str(settings.hooks.budget),
+        "on_prompt": f"{settings.hooks.inject_on_prompt:d}",
+        "before_tools": f"{settings.hooks.before_tools:d}",
+        "asks": settings.memories.ask,
+    }
+    route = Route((values[name] for name in _FIELDS), early)
     if not space.registered or early:
         return route  # early events are looked for until all are taken in
     lines = [_VERSION, folder, *(getattr(route, name) for name in _FIELDS)]
@@ -170,8 +182,13 @@ def without_space(home: str, folder: str, fault: Exception) -> Route | None:
         settings = config.load(home, None)
     except KinenError:
         settings = Config()
-    values = {"root": folder, "tree": folder, "hooks": f"{settings.hooks.budget} 0 0 off"}
-    values["exclude"] = "\t".join(settings.privacy.exclude)
+    values = {
+        "root": folder,
+        "tree": folder,
+        "exclude": "\t".join(settings.privacy.exclude),
+        "budget": str(settings.hooks.budget),
+        "asks": "off",
+    }
     return Route((values.get(name, "") for name in _FIELDS), fault=fault)
 
 

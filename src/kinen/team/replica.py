@@ -481,7 +481,6 @@ class Replica:
 
         What may leave is decided now: the level may be lower than when they were noted.
         """
-        machine = self.state.machine
         versions: list[Version] = []
         while not versions:
             keys = self._db.execute(
@@ -492,11 +491,7 @@ class Replica:
             if not keys:
                 break
             after = (keys[-1][1], keys[-1][0])
-            for noun, id_ in keys:
-                trace = self._trace(noun, id_)
-                version = self._local(noun, id_, trace, self._row(noun, id_), machine)
-                if version.erased or self._policy.allows(noun, version.fields):
-                    versions.append(version)
+            versions += self.versions(f"{noun}:{id_}" for noun, id_ in keys)
         return versions
 
     def versions(self, refs: Iterable[str]) -> Iterator[Version]:
