@@ -196,21 +196,22 @@ class Account:
 
     def _left_before(self) -> list[Quote]:
         """What the answer to a request shortly before says is left, unless it came up again."""
-        later = {word for commit in self.commits for word in terms(commit.text)}
         saved = [*(commit.source for commit in self.commits[-1:]), self.pushed]
         last_saved = max((source.number for source in saved if source), default=-1)
+        since = [commit.text for commit in self.commits]
         for turn in self.answered[:LOOKED_BACK]:
             quote = turn.closings[0]
+            left = left_points(quote.text) if turn is not self.turns[-1] else []
+            later = {word for text in since for word in terms(text)} if left else set()
             points = [
                 Quote(point, quote.source)
-                for point in left_points(quote.text)
+                for point in left
                 if 2 * len(later.intersection(terms(point))) < len(set(terms(point)))
                 and not (is_uncommitted(point) and last_saved > quote.source.number)
             ]
-            if points and turn is not self.turns[-1]:
+            if points:
                 return points
-            later.update(terms(quote.text))
-            later.update(terms(turn.prompt.text if turn.prompt else ""))
+            since += [quote.text, turn.prompt.text if turn.prompt else ""]
         return []
 
     def stated(self, *kinds: str) -> list[Claim]:

@@ -13,7 +13,7 @@ from kinen.journal import capsules, queries, spool, write
 from kinen.journal.schema import COLUMNS, OF_CAPSULE, insert
 from kinen.journal.selection import TABLES
 from kinen.model.journal import Capsule, Observation, Pin, Scope, Summary
-from kinen.model.late import Any, json
+from kinen.model.late import Any, cache, json
 from kinen.privacy import entrance
 from kinen.storage import private
 from kinen.storage.database import integrity, path_of, translated, writing
@@ -385,7 +385,7 @@ _HELD = "CREATE TEMP TABLE IF NOT EXISTS held(id TEXT PRIMARY KEY, capsule TEXT)
 class Bulk:
     """Writes entries as cells, in the order of the columns of their table; the first is the key."""
 
-    def __init__(self, db: sqlite3.Connection, columns: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, db: sqlite3.Connection, columns: Mapping[str, tuple[str, ...]]) -> None:
         self._db = db
         self._last_seq = 0
         self._insert = {name: _insert(name, cells) for name, cells in columns.items()}
@@ -441,17 +441,20 @@ class Bulk:
         )
 
 
-def _insert(table: str, columns: Sequence[str]) -> str:
+@cache
+def _insert(table: str, columns: tuple[str, ...]) -> str:
     places = ", ".join("?" * len(columns))
     return f"INSERT OR IGNORE INTO {table}({', '.join(columns)}) VALUES ({places})"
 
 
-def _update(table: str, columns: Sequence[str]) -> str:
+@cache
+def _update(table: str, columns: tuple[str, ...]) -> str:
     cells = ", ".join(f"{column} = ?" for column in columns)
     return f"UPDATE {table} SET {cells} WHERE {columns[0]} = ?"
 
 
-def _upsert(table: str, columns: Sequence[str]) -> str:
+@cache
+def _upsert(table: str, columns: tuple[str, ...]) -> str:
     places = ", ".join("?" * len(columns))
     settings = [f"{column} = excluded.{column}" for column in columns[1:]]
     if TABLES[table].forgettable:
@@ -462,6 +465,7 @@ def _upsert(table: str, columns: Sequence[str]) -> str:
     )
 
 
+@cache
 def _state(table: str, key: str) -> str:
     conditions = TABLES[table]
     return (

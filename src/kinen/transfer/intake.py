@@ -35,10 +35,8 @@ _STEP = 250
 
 
 _COLUMNS = {section.table: section.columns for section in SECTIONS}
-_NAMES = {
-    section.table: {field.name for field in (*section.fields, *section.derived)}
-    for section in SECTIONS
-}
+_FIELDS = {section.table: (*section.fields, *section.derived) for section in SECTIONS}
+_NAMES = {table: {field.name for field in fields} for table, fields in _FIELDS.items()}
 _SECTION_OF = {
     key: section
     for section in SECTIONS
@@ -209,7 +207,7 @@ class Intake:
         masker.secrets = {}
         field = section.key
         try:
-            for field in (*section.fields, *section.derived):
+            for field in _FIELDS[section.table]:
                 value = field.value(item)
                 values[field.name] = value if self._sealed else field.form.mask(masker, value)
             if values.get("redacted"):

@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any
 
+from kinen.ids import is_ulid
 from kinen.journal.schema import LATEST
 from kinen.journal.selection import TABLES
 from kinen.model.kinds import CAPSULE_TYPES, EVENTS
@@ -63,8 +64,12 @@ class Masker:
     def names(self, values: list[str]) -> list[str]:
         return [self._name(value) for value in values]
 
+    def sources(self, values: list[str]) -> list[str]:
+        """Names of what something was drawn from; most are ids that were made here."""
+        return [value if is_ulid(value) else self._name(value) for value in values]
+
     def scope(self, scope: dict[str, str]) -> dict[str, str]:
-        return {key: self._name(scope[key]) for key in SCOPE if scope.get(key)}
+        return {key: self._name(text) for key, text in scope.items() if text and key in SCOPE}
 
     def text(self, value: str) -> str:
         text, counts = masked(value)
@@ -136,21 +141,23 @@ def _is_texts(value: Any) -> bool:
 def _is_scope(value: Any) -> bool:
     if type(value) is not dict:
         return False
-    return all(value.get(key) is None or type(value[key]) is str for key in SCOPE)
+    return all(type(text) is str or text is None for key, text in value.items() if key in SCOPE)
 
 
 def _is_evidence(value: Any) -> bool:
     if type(value) is not dict:
         return False
-    return type(value.get("count", 0)) is int and _is_texts(value.get("classes", []))
+    return not value or (
+        type(value.get("count", 0)) is int and _is_texts(value.get("classes", []))
+    )
 
 
 def _store_json(value: object) -> tuple[str]:
-    return ("{}" if value == {} else encode(value),)
+    return (encode(value) if value else "{}" if value == {} else "[]",)
 
 
 def _store_scope(scope: dict[str, str]) -> tuple[str, ...]:
-    return tuple(scope.get(key) or "" for key in SCOPE)
+    return tuple([scope.get(key) or "" for key in SCOPE])
 
 
 def _show_json(cell: str) -> str:
@@ -202,6 +209,7 @@ FLAG = Form(
 )
 RATIO = Form("a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1)
 LIST = Form("a list of texts", _is_texts, Masker.names, _store_json, _show_json)
+SOURCES = Form("a list of texts", _is_texts, Masker.sources, _store_json, _show_json)
 OBJECT = Form(
     "an object", lambda value: type(value) is dict, Masker.object, _store_json, _show_json
 )
@@ -324,7 +332,7 @@ SECTIONS = (
             Field("content", "content", TEXT),
             _CONFIDENCE,
             _CREATED,
-            Field("evidenceRefs", "evidence_refs", LIST, [], always=True),
+            Field("evidenceRefs", "evidence_refs", SOURCES, [], always=True),
             Field("written", "written", FLAG, True),
             _REDACTED,
         ),
