@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import calendar
+import re
 import time
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from kinen import text
 from kinen.errors import QueryError
+from kinen.text import SignedPattern, closing, statements
 
 NOON = calendar.timegm((2026, 3, 15, 12, 0, 0))
 
@@ -120,3 +122,21 @@ def test_an_estimate_is_never_more_than_the_sum_of_its_pieces(one: str, two: str
 def test_an_excerpt_has_no_full_stop_before_its_ellipsis() -> None:
     assert text.excerpt("The end of it. Then more words.", 18) == "The end of it…"
     assert text.excerpt("First, second", 9) == "First…"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "signs"),
+    [
+        (pattern.pattern, pattern.signs)
+        for module in (closing, statements)
+        for pattern in vars(module).values()
+        if isinstance(pattern, SignedPattern)
+    ],
+)
+@given(data=st.data())
+def test_what_an_expression_matches_has_one_of_its_signs(
+    pattern: str, signs: tuple[str, ...], data: st.DataObject
+) -> None:
+    text = data.draw(st.from_regex(pattern))
+    match = re.search(pattern, text.lower())
+    assert match is None or any(sign in text.lower() for sign in signs)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 
 from kinen.model.tuples import NamedTuple
-from kinen.text import QUESTION, estimate, excerpt, lazy_pattern
+from kinen.text import QUESTION, estimate, excerpt, lazy_pattern, signed_pattern
 from kinen.text.sentences import RULER, plain, sentences, size
 from kinen.text.shorten import LABELS
 from kinen.text.statements import goes_on, is_step, spoken
@@ -55,9 +55,15 @@ _TAG = lazy_pattern(r"</?[A-Za-z][\w-]*>")
 """A line that only opens or closes a part of a message."""
 _NAME_END = lazy_pattern(r"\*{0,2}(?::| [–—-]) ")
 """Ends the name that an item begins with."""
-_LEAD_IN = lazy_pattern(r"[*_`]*[^.!?。！？]{0,120}[:：][*_` ]*")
+_LEAD_IN = signed_pattern(r"[*_`]*[^.!?。！？]{0,120}[:：][*_` ]*", ":", "：")
 _OFFER = r"if you(?:'d)? (?:want|like|prefer)\b|want me to\b|should i\b|shall i\b"
-_OPEN = lazy_pattern(
+_OPEN_SIGNS = (
+    *("next ", "remain", "total ", "still ", "not ", "uncommitted", "to do", "follow", "pending"),
+    *("outstanding", "deferred", "out of scope", "you", "waiting", "blocked", "need", "ready for"),
+    *("want me", "should i", "shall i"),
+)
+"""Without one of these in small letters nothing says that work is left."""
+_OPEN = signed_pattern(
     r"\b(?:next (?:steps?|task|up|session|time)"
     r"|remain(?:s|ing)? (?:\w+ ){0,2}?"
     r"(?:to be|to do|open|work|tasks?|items?|steps?|issues?|gaps?|phases?)\b"
@@ -69,9 +75,10 @@ _OPEN = lazy_pattern(
     r"|you(?:'ll| will| should| may| might| can)? (?:need|want|have) to|once you"
     r"|(?:(?:'m|'re|am|is|are|still|now|just) |^)waiting (?:for|on)"
     r"|blocked (?:by|on)|needs? (?:manual|your|to be)|would you like|ready for (?:your )?review\b"
-    rf"|{_OFFER})"
+    rf"|{_OFFER})",
+    *_OPEN_SIGNS,
 )
-_UNDONE = lazy_pattern(
+_UNDONE = signed_pattern(
     r"\b(?:next (?:steps?|task|session|up) (?:is|are|would|will|could|should)\b"
     r"|remain(?:s|ing)? (?:\w+ ){0,2}?"
     r"(?:to be|to do|open|work|tasks?|items?|steps?|issues?|gaps?|phases?)\b"
@@ -88,7 +95,8 @@ _UNDONE = lazy_pattern(
     r"|once you (?:'ve |have |are )?(?:confirm|approv|merg|review|decid|provid|tell|happy|ready)"
     rf"|would you like\b|ready for (?:your )?review\b|{_OFFER})"
     r"|n't (?:\w+ ){0,3}yet\b|(?:(?:'m|'re|am|is|are|still|now|just) |^)waiting (?:for|on)\b"
-    r"|^next up\b"
+    r"|^next up\b",
+    *(*_OPEN_SIGNS, "n't "),
 )
 """Says in small letters that work is left, or offers it.
 

@@ -31,7 +31,7 @@ _TASK_DATE = lazy_pattern(
 )
 """A date of a task with the symbol that says what it is of, as Obsidian writes it."""
 _CODE_SPAN = lazy_pattern(r"(`[^`\n]{1,300}`)")
-_MARKUP = lazy_pattern("[\\\\`*\\[\\]<&~\0\ue000]")
+_MARKUP = frozenset("\\`*[]<&~\0\ue000")
 """Text without these characters has no inline markup."""
 _STOPS = lazy_pattern(
     r"\s(?:(?<=[^.][.!?]\s)\s*"
@@ -73,7 +73,7 @@ _FILLERS = frozenset(
 @lru_cache(1024)
 def plain(markdown: str) -> str:
     """Inline markdown as words on one line: no markup except of code, no link targets."""
-    if not _MARKUP.search(markdown):
+    if _MARKUP.isdisjoint(markdown):
         return " ".join(_TASK_DATE.sub(" ", markdown[:_MOST_INLINE]).split())
     parts = _CODE_SPAN.split(markdown[:_MOST_INLINE])
     markdown = "".join(part if n % 2 else show_wiki_links(part) for n, part in enumerate(parts))

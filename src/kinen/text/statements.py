@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from kinen.model.tuples import NamedTuple
-from kinen.text import QUESTION, STOP_WORDS, excerpt, lazy_pattern
+from kinen.text import QUESTION, STOP_WORDS, excerpt, lazy_pattern, signed_pattern
 from kinen.text.choices import CHOOSING, WHICH, Choice, words_of
 from kinen.text.sentences import (
     is_certain,
@@ -66,10 +66,11 @@ _STEP = lazy_pattern(
     r"|need to\b|(?:\w+ly )?\w+ing\b(?=[^.]{0,120}(?:\.\.\.|…)$)"
     r"|(?:add|update|write|implement|run|create|register|close|check)\b(?=[^.]{0,120}:$))"
 )
-_GOES_ON = lazy_pattern(
+_GOES_ON = signed_pattern(
     r"\b(?:let me\b(?! know)|i'll\b(?! (?:be|wait|leave|stop)\b)|so need to\b"
     r"|i'm (?:now |also |just |still )?(?!assuming|leaving)\w+ing\b|i (?:still |now )?need to\b)"
-    r"|[,;:–—] need to\b"
+    r"|[,;:–—] need to\b",
+    *("let me", "i'll", "i'm", "need to"),
 )
 """In a sentence in small letters: what its author does next, after the reason for it."""
 _WAITS = lazy_pattern(
@@ -95,7 +96,7 @@ _COURTESY = lazy_pattern(
     r"|glad (?:it|that|they|you|this)\b.{0,40}"
 )
 """An answer to the user as a person, which tells nothing."""
-_LESSON = lazy_pattern(
+_LESSON = signed_pattern(
     r"\b(?:root cause\b|(?:it )?turn(?:s|ed) out\b(?: that)?|(?:was|were|is|are) caused by\b"
     r"|the (?:(?:actual|real|underlying|main) )?(?:issue|problem|bug|cause|culprit|fix|solution"
     r"|reason|trick)(?: here)? (?:was|were)\b"
@@ -107,7 +108,11 @@ _LESSON = lazy_pattern(
     r"\b(?:because|since|due to|as soon as|unless|when|if)\b"
     r"|only works?\b|works? (?:only|because|around)\b|gotcha\b|workaround\b"
     r"|(?:has|have|needs?|must|requires?)\b.{0,80}\b(?:otherwise|or else|before it|first)\b)"
-    r"|^(?:the |one )?caveat\b(?=:| is)(?!: if)|^(?:note|important|warning|nb)\b ?(?:that|:)"
+    r"|^(?:the |one )?caveat\b(?=:| is)(?!: if)|^(?:note|important|warning|nb)\b ?(?:that|:)",
+    *("root cause", "turns out", "turned out", "caused by", " was", " were", "known ", "not "),
+    *("n't ", "fail", "broke", "crash", "hang", "hung", "error", "only", "because", " around"),
+    *("workaround", "gotcha", "otherwise", "or else", "before it", "first", "caveat", "note"),
+    *("important", "warning", "nb"),
 )
 """States in small letters a cause, a limit or a way around it; other languages begin with a lead.
 
@@ -201,7 +206,7 @@ def spoken(text: str) -> Sequence[str]:
         part.strip()
         for paragraph in paragraphs(text)
         for sentence in sentences(paragraph)
-        for part in _FULL_STOP.split(sentence)
+        for part in ((sentence,) if sentence.isascii() else _FULL_STOP.split(sentence))
     )
     return tuple(filter(None, parts))
 

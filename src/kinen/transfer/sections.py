@@ -147,9 +147,7 @@ def _is_scope(value: Any) -> bool:
 def _is_evidence(value: Any) -> bool:
     if type(value) is not dict:
         return False
-    return not value or (
-        type(value.get("count", 0)) is int and _is_texts(value.get("classes", []))
-    )
+    return not value or (type(value.get("count", 0)) is int and _is_texts(value.get("classes", [])))
 
 
 def _store_json(value: object) -> tuple[str]:
