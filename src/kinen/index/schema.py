@@ -41,6 +41,7 @@ DAMAGED = 1
 LATE = {
     "touches_path": "touches(path, commit_id)",
     "records_at": "records(at)",
+    "records_parent": "records(parent) WHERE parent != ''",
     "chunks_digest": "chunks(digest)",
 }
 """Indexes that a bulk load drops and builds again at its end."""
@@ -68,7 +69,6 @@ CREATE TABLE records(
   user TEXT NOT NULL, event TEXT NOT NULL, parent TEXT NOT NULL, whole AS
   (CASE source WHEN 'journal' THEN json_patch(metadata, json_object({_SCOPE}))
    ELSE metadata END));
-CREATE INDEX records_parent ON records(parent) WHERE parent != '';
 CREATE INDEX records_key ON records(source, key) WHERE key != '';
 CREATE INDEX records_path ON records(path) WHERE path != '';
 CREATE TABLE tags(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinen.index.schema import (
     CLEANED,
+    LATE,
     SCHEMA,
     SCOPE_COLUMNS,
     TABLES,
@@ -36,6 +37,8 @@ BATCH = 200
 """Changes per transaction: large enough to be fast, small enough that others get a turn."""
 BULK = 300
 """From this many changes on, full text is built once at the end instead of row by row."""
+LARGE = 50_000
+"""Chunks from which on a bulk load keeps all indexes."""
 HEAVY = 5_000
 """Chunks per transaction: a few large files are as much as many small ones."""
 BLOCK = 1_024
@@ -343,7 +346,10 @@ class Writer:
         self.set(STALE_TEXT, "")
 
     def triggers(self, *, on: bool) -> None:
-        """Drop the triggers of full text for a bulk load; with `on`, rebuild and create them."""
+        """Drop the triggers of full text for a bulk load; with `on`, rebuild and create them.
+
+        So it is with indexes in `LATE`: of a large index they take longer to build than to keep.
+        """
         if self._has_triggers() == on:
             return
         with writing(self.db):
@@ -351,9 +357,18 @@ class Writer:
                 self.rebuild_text()
                 for statement in statements(TRIGGERS):
                     self.db.execute(statement)
+                self.build_indexes()
             else:
                 self.db.execute("DROP TRIGGER chunks_added")
                 self.db.execute("DROP TRIGGER chunks_removed")
+                last = self.db.execute("SELECT IFNULL(MAX(id), 0) FROM chunks").fetchone()[0]
+                for name in LATE if last < LARGE else ():
+                    self.db.execute(f"DROP INDEX IF EXISTS {name}")
+
+    def build_indexes(self) -> None:
+        """Build what a bulk load had dropped."""
+        for name, what in LATE.items():
+            self.db.execute(f"CREATE INDEX IF NOT EXISTS {name} ON {what}")
 
     def pending(self, embedded: set[str]) -> list[str]:
         """Digests that have no vector yet: the newest first, in blocks sorted by length."""
@@ -584,7 +599,7 @@ def scope_columns(record: Record) -> list[str]:
 
     Empty for other records: frontmatter may use the same words with another meaning.
     """
-    is_entry = record.kind in (*JOURNAL_KINDS, "checkpoint")
+    is_entry = record.kind in JOURNAL_KINDS or record.kind == "checkpoint"
     metadata = (record.metadata if is_entry else None) or {}
     return [str(metadata.get(name) or "") for name in SCOPE_COLUMNS]
 

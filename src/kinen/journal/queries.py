@@ -218,6 +218,24 @@ def entry(db: sqlite3.Connection, kind: str, id_: str) -> Any:
 
 def decode(kind: str, row: Sequence[Any]) -> Any:
     """The value of a row with the columns of a kind."""
+    if kind == "observation":  # as `decode_cells` has it: a session has thousands
+        id_, kind, content, ts, *scope, capsule = row[:10]
+        provenance, branch, head, files, masked, redacted, forgotten_at = row[10:]
+        return Observation(
+            id_,
+            kind,
+            content,
+            ts,
+            Scope(*scope),
+            capsule,
+            _decode_json(provenance),
+            branch,
+            head,
+            _decode_json(files),
+            _decode_json(masked),
+            bool(redacted),
+            forgotten_at,
+        )
     return decode_cells(kind, dict(zip(_COLUMNS[kind], row, strict=True)))
 
 

@@ -83,7 +83,8 @@ def without_reminders(text: str) -> str:
 
 def without_wrappers(text: str) -> str:
     """The text without terminal colours, tags around results, and Codex' directives to its app."""
-    if not any(name in text for name in ("\x1b[", "::git-", *WRAPPERS)):
+    tagged = "<" in text and any(name in text for name in WRAPPERS)
+    if not (tagged or "\x1b[" in text or "::git-" in text):
         return text
     import re  # few texts have any of them
 

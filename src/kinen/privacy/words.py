@@ -235,6 +235,8 @@ OPTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 """Options of commands with a password. Most texts have few of them, and then no command is looked
 for."""
+SIGNS_OF_OPTIONS = (" -", " /", "pass", "sqlplus", "rabbitmqctl")
+"""Each option has one of these, and most texts have none."""
 
 
 def lower(text: str) -> str:
@@ -255,6 +257,8 @@ def has_word(low: str) -> bool:
 
 def commands_in(text: str) -> set[str]:
     """The commands of a text that may be called with a password."""
+    if not any(map(text.__contains__, SIGNS_OF_OPTIONS)):
+        return set()
     return {
         command
         for option, commands in OPTIONS

@@ -237,9 +237,7 @@ def _mixed(text: str) -> list[str]:
 
 def _defined(text: str) -> list[str]:
     """The names that code in a text defines."""
-    names: list[str] = []
-    if text.isascii() and not {*_DEFINING}.intersection(words(text)):
-        return names
+    names = []
     for keyword in _DEFINING:
         at = text.find(keyword)
         while at >= 0:

@@ -103,7 +103,7 @@ _UNDONE = signed_pattern(
 `_OPEN` is wider, for headings and for what is left out: without it, hand-overs of 13 sessions have
 9 of 25 decisions instead of 10.
 """
-_MARKED = lazy_pattern(r"\bTODO\b(?!\.)")
+_MARKED = signed_pattern(r"\bTODO\b(?!\.)", "TODO")
 _TODO = lazy_pattern(r"^TODO\b(?!\.)|\bTODO:")
 _EXPLAINS = lazy_pattern(
     r"(?i)\b(?:is|are|was|were|gets?) (?:then |already |now )?"

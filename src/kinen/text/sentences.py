@@ -74,7 +74,8 @@ _FILLERS = frozenset(
 def plain(markdown: str) -> str:
     """Inline markdown as words on one line: no markup except of code, no link targets."""
     if _MARKUP.isdisjoint(markdown):
-        return " ".join(_TASK_DATE.sub(" ", markdown[:_MOST_INLINE]).split())
+        words = markdown[:_MOST_INLINE]
+        return " ".join((words if words.isascii() else _TASK_DATE.sub(" ", words)).split())
     parts = _CODE_SPAN.split(markdown[:_MOST_INLINE])
     markdown = "".join(part if n % 2 else show_wiki_links(part) for n, part in enumerate(parts))
     # An underscore is part of a name far more often than it is emphasis.

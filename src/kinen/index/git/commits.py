@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from threading import Thread
 
 from kinen.index.git.lineage import Step, Touch, tag_operations
-from kinen.index.schema import LATE, TRIGGERS
+from kinen.index.schema import TRIGGERS
 from kinen.index.writer import STALE_TEXT, Writer, above, encode
 from kinen.model.documents import Commit
 from kinen.model.tuples import NamedTuple
@@ -15,8 +15,6 @@ from kinen.text import digest, identifier_parts
 
 SOURCE = "git"
 BATCH = 2000
-LARGE = 50_000
-"""Chunks of an index whose own indexes a first history does not drop."""
 MOST_TOUCHES = 200_000
 """Touched files after which a batch is written: huge commits must not add up in memory."""
 HIDDEN = -1
@@ -302,7 +300,6 @@ class Loading:
     def begin(self) -> None:
         db = self._writer.db
         self._writer.triggers(on=True)
-        self._indexed()  # a process that was killed while it loaded leaves some missing
         if self._bulk:
             # Pages are kept until they are full, and moved from the log a few times only.
             db.execute("PRAGMA cache_size=-65536")
@@ -311,9 +308,6 @@ class Loading:
             db.execute("PRAGMA synchronous=OFF")
             self._done = db.execute("SELECT IFNULL(MAX(id), 0) FROM chunks").fetchone()[0]
             self._writer.triggers(on=False)
-            # Of a large index they take longer to build again than to keep.
-            for name in LATE if self._done < LARGE else ():
-                db.execute(f"DROP INDEX IF EXISTS {name}")
 
     def text(self, *, last: bool = False) -> None:
         """Start to build the full text of what was added; `last` also restores the triggers."""
@@ -333,10 +327,6 @@ class Loading:
             self._failure = None
             raise failure
 
-    def _indexed(self) -> None:
-        for name, what in LATE.items():
-            self._writer.db.execute(f"CREATE INDEX IF NOT EXISTS {name} ON {what}")
-
     def _build(self, last: bool) -> None:
         db = self._writer.db
         try:
@@ -353,6 +343,6 @@ class Loading:
                 for statement in statements(TRIGGERS) if last else ():
                     db.execute(statement)
                 if last:
-                    self._indexed()
+                    self._writer.build_indexes()
         except BaseException as error:
             self._failure = error

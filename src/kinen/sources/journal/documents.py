@@ -290,7 +290,7 @@ def _record(ref: str, title: str, ms: int, session: str, metadata: dict[str, Any
 
 
 def _scope(scope: Scope) -> dict[str, str]:
-    return {name: value for name, value in scope._asdict().items() if name != "session"}
+    return {"repo": scope.repo, "agent": scope.agent, "user": scope.user, "task": scope.task}
 
 
 def _place(text: str) -> tuple[int, str]:
