@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import secrets_corpus as corpus
 from kinen.privacy import entrance
 from kinen.privacy.masking import evidence, mask, mask_values
-from kinen.privacy.words import lower
+from kinen.privacy.words import OPTIONS, SIGNS_OF_OPTIONS, lower
 from secret_shapes import (
     LOOK_ALIKES,
     SECRETS,
@@ -43,6 +43,11 @@ OLDER_MISSES = {
 def is_masked(row: Secret) -> bool:
     output, results = mask(row.whole)
     return bool(results) and row.secret not in output and row.secret[-12:] not in output
+
+
+def test_every_option_of_a_command_has_a_sign() -> None:
+    for option, _ in OPTIONS:
+        assert any(sign in option for sign in SIGNS_OF_OPTIONS), option
 
 
 @pytest.mark.parametrize("row", corpus.TOKENS, ids=lambda row: row[1][:12])
