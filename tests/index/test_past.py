@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kinen import Memory, Query
-from kinen.index.git import commits
+from kinen.index import writer
 from sources.repositories import Repository
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def test_a_path_filter_finds_the_commits_that_touched_it(tmp_path: Path) -> None
 def test_a_first_history_keeps_the_indexes_of_what_is_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commits, "LARGE", 1)
+    monkeypatch.setattr(writer, "LARGE", 1)
     root = tmp_path / "repo"
     (root / ".git/objects").mkdir(parents=True)
     (root / ".git/refs/heads").mkdir(parents=True)

@@ -547,7 +547,8 @@ class _Rows:
             for *_, id_, row in members:
                 anchor = first if id_ != first else 0
                 if row:
-                    row[-3], row[-1] = content, anchor
+                    row[-3] = content
+                    row[-1] = anchor
                 else:
                     moved.append((content, anchor, id_))
         self._db.executemany("UPDATE chunks SET digest = ?, anchor = ? WHERE id = ?", moved)
