@@ -406,10 +406,14 @@ def _whole_words(question: Iterable[str], known_terms: set[str]) -> list[str]:
 def has_all_words(hit: Hit, query_terms: Sequence[str]) -> bool:
     """Whether a hit has every word of a question, perhaps with another ending."""
     text = _text_of(hit)
+    beginnings = {word[:STEM] for word in query_terms}
+    plain = "".join(query_terms).isascii()
+    if plain and not all(map(text.lower().__contains__, beginnings)):
+        return False  # as most hits: their words need not be told apart
     stems = {word.lower()[:STEM] for word in words(text)}
-    if not "".join(query_terms).isascii():
+    if not plain:
         stems.update(pairs(text))
-    return bool(query_terms) and all(word[:STEM] in stems for word in query_terms)
+    return bool(query_terms) and beginnings <= stems
 
 
 def has_any_word(hit: Hit, query_terms: Sequence[str]) -> bool:

@@ -6,19 +6,21 @@ Time decides between entries that have the same words of the question.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence, Set
-from functools import lru_cache
 from itertools import chain, pairwise, zip_longest
 from math import log
 
 from kinen.distill.blocks import blocks, sentences, stems, word_stems
 from kinen.distill.relevance import stems_above
 from kinen.model.journal import Item
+from kinen.model.late import lru_cache
 from kinen.model.tuples import NamedTuple
 from kinen.recall.candidates import DERIVED
 from kinen.recall.tiers import priced
 from kinen.text import QUESTION, STOP_WORDS, lazy_pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence, Set
 
 ENOUGH = 0.5
 """The share of the question, by the rarity of its words, from which on an entry may move up."""
@@ -90,7 +92,10 @@ def arranged(question: str, items: Sequence[Item]) -> list[Item]:
     if not query or not items:
         return list(items)
     rows = [_row(entry, query) for entry in items]
-    counts = Counter(word for row in rows for word in row.words)
+    counts: dict[str, int] = {}
+    for row in rows:
+        for word in row.words:
+            counts[word] = counts.get(word, 0) + 1
     rarity = {
         word: log(1 + (len(rows) - count + 0.5) / (count + 0.5)) for word, count in counts.items()
     }
@@ -271,57 +276,65 @@ def _words(text: str) -> Sequence[Word]:
     read: list[Word] = []
     before = ""
     common = False
-    end = 0
-    for match in _WORD.finditer(text):
-        written = match[0]
-        gap = text[end : match.start()]
-        begins = end == 0
-        end = match.end()
-        joins = text[end : end + 1] in _JOINTS and text[end + 1 : end + 2].isalnum()
-        small = written.islower() and written.isalpha() and written.isascii() and len(written) > 1
-        if small and gap == " " and not (begins or joins):
+    start = end = 0
+    for token in text.split(" "):
+        stop = start + len(token)
+        plain = token.isalpha() and token.islower() and token.isascii() and len(token) > 1
+        if plain and 0 < end == start - 1:
             # As most words: a name has another sign around it or in it.
-            stem = "".join(word_stems(written))
+            stem = "".join(word_stems(token))
             if stem:
-                read.append(Word(stem, before, written))
+                read.append(Word(stem, before, token))
             before = stem
             common = True
-            continue
-        begins = begins or ". " in gap or bool(gap.strip(" `'\"*@#" + _JOINTS))
-        before = "" if begins else before
-        common = common and not begins
-        joined = not begins and not gap.strip(_JOINTS)
-        number = written[0].isdigit() or written[1:2].isdigit()
-        if number:
-            # The letter in `v2.1` says nothing, but `s3` is not `s4`.
-            letter = "" if written[0].isdigit() else written[0].lower()
-            own = [written[len(letter) :].lower()]
-            kind = letter or gap[-1:].strip(" -_/.`'\"*@")
-            before = before if joined and before else kind or before
-        elif not written[-1].isalpha():  # `C++`
-            own = [written.lower()]
+            end = stop
         else:
-            own = [*word_stems(written)] or _function_name(
-                written, joined or joins, begins, text[end : end + 2]
-            )
-        tells = number or joined or len(written) == 1
-        mixed = not (number or written[1:].islower() or written.islower() or written.isupper())
-        read += [
-            Word(
-                stem,
-                before,
-                name=number or (common and written[0].isupper()),
-                inside="/" in gap,
-                written=stem if n else written if mixed else written.lower(),
-                exact=not n and (joined or joins or mixed),
-                tells=tells and bool(before),
-                proper=gap.endswith(("`", "@")) or (not begins and written[0].isupper()),
-            )
-            for n, stem in enumerate(own)
-        ]
-        before = own[-1] if own else ""
-        common = written.islower()
+            for match in _WORD.finditer(text, start, stop):
+                gap = text[end : match.start()]
+                begins = end == 0 or ". " in gap or bool(gap.strip(" `'\"*@#" + _JOINTS))
+                end = match.end()
+                before = "" if begins else before
+                common = common and not begins
+                own = _own_words(match[0], gap, text[end : end + 2], before, begins, common)
+                read += own
+                before = own[-1].stem if own else ""
+                common = match[0].islower()
+        start = stop + 1
     return read
+
+
+def _own_words(
+    written: str, gap: str, rest: str, before: str, begins: bool, common: bool
+) -> list[Word]:
+    """A word, or its parts; `gap` is what stands before it, and `rest` begins behind it."""
+    joins = rest[:1] in _JOINTS and rest[1:].isalnum()
+    joined = not begins and not gap.strip(_JOINTS)
+    number = written[0].isdigit() or written[1:2].isdigit()
+    if number:
+        # The letter in `v2.1` says nothing, but `s3` is not `s4`.
+        letter = "" if written[0].isdigit() else written[0].lower()
+        own = [written[len(letter) :].lower()]
+        kind = letter or gap[-1:].strip(" -_/.`'\"*@")
+        before = before if joined and before else kind or before
+    elif not written[-1].isalpha():  # `C++`
+        own = [written.lower()]
+    else:
+        own = [*word_stems(written)] or _function_name(written, joined or joins, begins, rest)
+    tells = number or joined or len(written) == 1
+    mixed = not (number or written[1:].islower() or written.islower() or written.isupper())
+    return [
+        Word(
+            stem,
+            before,
+            name=number or (common and written[0].isupper()),
+            inside="/" in gap,
+            written=stem if n else written if mixed else written.lower(),
+            exact=not n and (joined or joins or mixed),
+            tells=tells and bool(before),
+            proper=gap.endswith(("`", "@")) or (not begins and written[0].isupper()),
+        )
+        for n, stem in enumerate(own)
+    ]
 
 
 def _function_name(word: str, joined: bool, begins: bool, rest: str) -> list[str]:

@@ -271,7 +271,8 @@ def _sections(own: Chunk, around: Sequence[Chunk]) -> tuple[list[tuple[Chunk, in
     for chunk in around:
         if not is_numbered(chunk):
             continue
-        if chunk.heading != heading or is_heading(chunk.text.partition("\n")[0]):
+        first = chunk.text.partition("\n")[0]
+        if chunk.heading != heading or (not first[:1].isalpha() and is_heading(first)):
             section += 1
         heading = chunk.heading
         if chunk.n == own.n:
@@ -288,7 +289,10 @@ def best_line(text: str, query_terms: Sequence[str]) -> int:
     for at, line in enumerate(text.split("\n")):
         if not line.strip():
             continue
-        score = len({word.lower()[:5] for word in words(line)} & stems)
+        small = line.lower()
+        score = 0
+        if any(stem in small for stem in stems):
+            score = len({word.lower()[:5] for word in words(line)} & stems)
         if score > most:
             best = at
             most = score
