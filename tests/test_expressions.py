@@ -39,7 +39,6 @@ COMPOSED = {
     ("journal/timeline.py", "re.compile"): "an escaped path between two looks around it",
     ("memory/why.py", "re.search"): "an escaped name between two ends of a word",
     ("verbs/requests.py", "re.split"): "the separator of a parameter, which its declaration has",
-    ("distill/relevance.py", "re.compile"): "an escaped name between two looks around it",
     ("worklog/plans.py", "re.sub"): "one class of characters",
     ("render/text.py", "re.sub"): "escaped words of a question, as alternatives",
     ("privacy/shapes.py", "re.compile"): "tests/test_linear_time.py has all that it is given",
@@ -48,7 +47,7 @@ COMPOSED = {
     ("text/frontmatter.py", "re.compile"): "the rules of YAML for plain scalars",
     ("sources/files/ignore.py", "re.compile"): "globs: tests/sources/test_ignore.py has the worst",
     ("text/__init__.py", "re.findall"): "one set of characters",
-    ("text/__init__.py", "re.compile"): "a lazy pattern, which its module has as a global",
+    ("text/expressions.py", "re.compile"): "a lazy pattern, which its module has as a global",
 }
 """Calls whose expression is put together when they run, and why it is harmless."""
 GROWTH = 2.6

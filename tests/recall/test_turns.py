@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kinen.recall.excerpts import Turn, turns
 from kinen.recall.fuse import evidence
-from kinen.recall.turns import Turn, turns
 from tools.tool import load
 
 if TYPE_CHECKING:

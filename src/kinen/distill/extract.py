@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from itertools import islice
 from math import inf, log
@@ -12,12 +10,16 @@ from kinen.distill.blocks import LARGEST, Block, blocks, stems
 from kinen.distill.relevance import RELATIVE, WHEN, Piece, Read, embedded, score, signals
 from kinen.errors import EmbedError, QueryError
 from kinen.model.journal import Digest, Passage
-from kinen.model.late import Any
+from kinen.model.late import Any, lru_cache
 from kinen.model.tuples import NamedTuple
-from kinen.privacy import entrance
 from kinen.text import QUARTERS, estimate, excerpt, squeezed, weight
 
-Embed = Callable[[list[str]], Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    Embed = Callable[[list[str]], Any]
+
 Heads = dict[str, list[str]]
 Place = tuple[int, int]
 
@@ -89,6 +91,8 @@ def extract(
         lines, notes = _distilled(question, texts, heads, budget, embed)
         text = _listed(heads, lines)
     refs = tuple(dict.fromkeys(ref for ref, _ in lines))
+    from kinen.privacy import entrance
+
     text = entrance.name(text)
     return Digest(text, "extract", refs, size, estimate(text), notes=tuple(notes))
 
@@ -194,7 +198,9 @@ def _units(read: Read, rows: Sequence[dict[str, float]]) -> list[Unit]:
         if len(members) > 1 and sum(read.pieces[n].weight for n in members) <= LARGEST:
             least = HALF * len(_stems(read, members))
             rest = REST
-            while len(_stems(read, order[:core])) < least:
+            quoted = {*read.pieces[order[0]].stems}
+            while len(quoted) < least:
+                quoted |= read.pieces[order[core]].stems
                 core += 1
         units.append((-scores[order[0]], tuple(order[:core])))
         units += [(rest - scores[n], (n,)) for n in order[core:]]

@@ -5,18 +5,18 @@ The weights were chosen on labelled sets: docs/decisions/0009-extract.md.
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence, Set
-from functools import lru_cache
 from math import inf, log
-from operator import mul
 
 from kinen.distill.blocks import Block, stems
 from kinen.model.journal import Passage
-from kinen.model.late import Any
+from kinen.model.late import Any, lru_cache
 from kinen.model.tuples import NamedTuple
-from kinen.text import estimate, lazy_pattern
+from kinen.text import estimate, lazy_pattern, timestamp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Callable, Iterable, Sequence, Set
 
 WEIGHTS = {
     "placed": 1.0,
@@ -132,6 +132,7 @@ _TELLING = lazy_pattern(
 _NAMED = lazy_pattern(
     r"(?<![\w~#./:-])[\w~#./:-]{0,100}[\d_./#][\w./:#-]{0,100}\w|\b\w*[a-z][A-Z]\w*|\b[A-Z]{3,}\b|\d+"
 )
+_CAPITAL = lazy_pattern(r"\b[A-Z]\w+")
 _FACT = lazy_pattern(r"[\d`A-Z_(/](?:(?<=[\d`])|(?<=[a-z][A-Z])|(?<=\w[_/])(?=\w)|(?<=\w\()(?=\)))")
 """A number, a name from code or a path, by a character that few words have."""
 
@@ -244,7 +245,7 @@ def _has_fact(text: str) -> bool:
 
 
 def score(row: dict[str, float]) -> float:
-    return float(sum(map(mul, map(WEIGHTS.__getitem__, row), row.values())))
+    return sum(WEIGHTS[name] * value for name, value in row.items())
 
 
 def embedded(
@@ -277,27 +278,32 @@ def embedded(
 
 def _features(question: str, pieces: Sequence[Piece]) -> tuple[Features, list[list[str]]]:
     """The features of a question, and which of its names each piece contains."""
-    exact = {
-        name: re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
-        for name in dict.fromkeys(map(str.lower, _NAMED.findall(question)))
-    }
-    names_by_piece = []
+    every = dict.fromkeys(map(str.lower, _NAMED.findall(question)))
+    names_by_piece: list[list[str]] = []
     for piece in pieces:
-        small = piece.text.lower() if exact else ""
-        names_by_piece.append(
-            [name for name, as_ in exact.items() if name in small and as_.search(small)]
-        )
-    terms = dict.fromkeys(stems(question))
-    had = Counter(term for piece in pieces for term in terms.keys() & piece.stems)
-    names = Counter(name for some in names_by_piece for name in some)
+        small = piece.text.lower() if every else ""
+        names_by_piece.append([name for name in every if _has_name(small, name)])
+    had = {term: sum(term in piece.stems for piece in pieces) for term in stems(question)}
+    names = {name: sum(name in some for some in names_by_piece) for name in every}
     features = Features(
-        {term: _rarity(had[term], len(pieces)) for term in terms if had[term]},
-        {name: _rarity(names[name], len(pieces)) for name in exact if names[name]},
-        {name for name in exact if 0 < names[name] <= FEW},
+        {term: _rarity(count, len(pieces)) for term, count in had.items() if count},
+        {name: _rarity(count, len(pieces)) for name, count in names.items() if count},
+        {name for name, count in names.items() if 0 < count <= FEW},
         _cues(question),
-        frozenset(stems(" ".join(re.findall(r"\b[A-Z]\w+", question)))),
+        frozenset(stems(" ".join(_CAPITAL.findall(question)))),
     )
     return features, names_by_piece
+
+
+def _has_name(text: str, name: str) -> bool:
+    """Does a text have a name that is no part of a longer word?"""
+    at = text.find(name)
+    while at >= 0:
+        around = text[at - 1 : at] + text[at + len(name) : at + len(name) + 1]
+        if not any(sign.isalnum() or sign == "_" for sign in around):
+            return True
+        at = text.find(name, at + 1)
+    return False
 
 
 def _cues(question: str) -> tuple[re.Pattern[str], ...]:
@@ -355,10 +361,8 @@ def _placed(question: str, passages: Sequence[Passage]) -> list[dict[str, float]
 
 
 def _minutes(at: str) -> float:
-    from datetime import datetime
-
     try:
-        return datetime.fromisoformat(at).timestamp() / 60
+        return timestamp(at) / 60 if at else float("nan")
     except (ValueError, OverflowError, OSError):
         return float("nan")
 

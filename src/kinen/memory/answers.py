@@ -23,9 +23,8 @@ from kinen.recall.answer import (
 )
 from kinen.recall.candidates import Candidate
 from kinen.recall.clip import compact
-from kinen.recall.excerpts import excerpts
+from kinen.recall.excerpts import excerpts, replies_of, said_by
 from kinen.recall.order import REPLY, fewest
-from kinen.recall.turns import replies_of, said_by
 from kinen.render.text import hit_title
 from kinen.text import estimate, excerpt
 

@@ -185,6 +185,11 @@ class Core:
         self.file("journal.db")
         return Journal(self.data, self.spools, on_write=self.register, history=self._made_commits)
 
+    def has_journal(self) -> bool:
+        """Whether the journal has anything, or will once it is opened."""
+        known = os.path.exists(self.file("journal.db")) or self.waiting() or self.early_places()
+        return bool(known)
+
     def _made_commits(
         self, before: str, heads: Sequence[str], since: int
     ) -> list[tuple[str, str]] | None:

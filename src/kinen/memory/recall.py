@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from itertools import zip_longest
 
 from kinen.errors import Busy
-from kinen.journal import queries
 from kinen.journal.authors import colleague, signature
 from kinen.memory.core import Core
 from kinen.model.journal import Digest, Item, Passage, Recall, Scope
 from kinen.model.kinds import DISTILLERS
+from kinen.model.late import contextlib
 from kinen.model.records import Hit, Hits, Query
 from kinen.model.tuples import NamedTuple
 from kinen.paths import inside
@@ -32,7 +29,7 @@ from kinen.recall.candidates import (
     without_routine,
 )
 from kinen.recall.clip import cut, cut_output, plan_text, readable_output, said_once
-from kinen.recall.excerpts import excerpts, left_out
+from kinen.recall.excerpts import acceptance, asks, excerpts, left_out, turns
 from kinen.recall.floor import (
     CLOSE,
     UNKNOWN,
@@ -47,21 +44,21 @@ from kinen.recall.order import shared_words
 from kinen.recall.passages import BARE_LABELS, shown_text
 from kinen.recall.search import recent
 from kinen.recall.tiers import item
-from kinen.recall.turns import acceptance, asks, turns
 from kinen.recall.wording import answers, informative, subject
 from kinen.text import iso, now
-from kinen.text.shorten import for_the_next, outcome_only, without_cut
-from kinen.times import milliseconds
+from kinen.text.expressions import EXPRESSIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
     from kinen.index.reader import Reader
     from kinen.memory.index import Index
     from kinen.memory.issues import Issues
     from kinen.memory.past import Moment, Past
     from kinen.memory.records import Records
     from kinen.memory.search import Searcher
-    from kinen.recall.turns import Turn
+    from kinen.recall.excerpts import Turn
 
 SHARE = 0.15
 """Maximum share of the budget for each of the plan, all pins and the summary."""
@@ -141,10 +138,12 @@ class Recaller:
         Without a question, the latest records. With `full`, whole records. With a distiller
         (`configured`, `auto`, `extract`, `claude`, ...), a digest replaces the hits.
         """
+        EXPRESSIONS.load(self._core.space.home)
         request = storable_query(Query(query) if isinstance(query, str) else query)
         budget = request.budget or self._core.config.recall.budget
         material = self.collect(request, budget, READS if distiller else 0)
         answer = self._answer(request, material, budget, full=full, distiller=distiller)
+        EXPRESSIONS.save(self._core.space.home)
         return answer._replace(search_method=_method(request, material.hits))
 
     def _answer(
@@ -200,6 +199,8 @@ class Recaller:
     def _readable(self, hit: Hit) -> str:
         """The text to show of a hit: a whole entry, or of a file the chunks around the hit."""
         if hit.record.kind == "summary":
+            from kinen.text.shorten import outcome_only
+
             return outcome_only(self._records.whole_text(hit.record.ref)[:LONGEST])
         if hit.record.kind == "commit":
             from kinen.sources.git.messages import readable_message
@@ -243,7 +244,7 @@ class Recaller:
             records = issues.concerning(self._core.reader, issue)
             wider = issues.narrowed(self._core.reader, wider, records)
         if query.text.strip():
-            hits = without_weak(self._search(wider), partial(may_answer, query.text))
+            hits = without_weak(self._search(wider), lambda hit: may_answer(query.text, hit))
         else:
             notes.extend(self._index.prepare())
             if past:
@@ -259,7 +260,11 @@ class Recaller:
         share = round(SHARE * budget) if query.text.strip() else round(2 * SHARE * budget)
         plan, nudge = self._past_plan(past, share) if past else self.current_plan(share)
         notes += [nudge] if nudge else []
-        at = milliseconds(past.at) if past else round(now() * 1000)
+        at = round(now() * 1000)
+        if past:
+            from kinen.times import milliseconds
+
+            at = milliseconds(past.at)
         always = [*plan, *self._pins(query, share, at)]
         if issue:
             tokens = round(2 * SHARE * budget)
@@ -368,8 +373,10 @@ class Recaller:
 
     def _pins(self, query: Query, tokens: int, at: int) -> list[Item]:
         """The pins that hold at a time, each cut to its share of the tokens."""
-        if not self._core.store.exists:
+        if not self._core.has_journal():
             return []
+        from kinen.journal import queries
+
         scope = Scope(query.session, query.repo, query.agent, query.user)
         pins = queries.pins_in(self._core.store.db, scope, at)
         if query.as_of:
@@ -391,6 +398,9 @@ class Recaller:
 
     def with_summary(self, query: Query | str) -> Recall:
         """A recall with the latest summary in scope, as in Kindling."""
+        from kinen.journal import queries
+        from kinen.text.shorten import for_the_next
+
         query = Query(query) if isinstance(query, str) else query
         budget = query.budget or self._core.config.recall.budget
         scope = Scope(query.session, query.repo, query.agent, query.user)
@@ -448,6 +458,8 @@ def candidates_of(
         if record.path and not query.text.strip():
             text = prose(text)
         if record.kind == "summary" and query.text.strip():
+            from kinen.text.shorten import without_cut
+
             text = without_cut(text)
         if text.strip():
             texts[record.ref] = replies.of(hit, text)

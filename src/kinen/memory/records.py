@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Sequence
-
 from kinen.characters import unescaped
 from kinen.errors import Ambiguous, EmbedError, NotFound, QueryError
 from kinen.ids import padded
 from kinen.index import names
-from kinen.journal.queries import LEAST, MOST
+from kinen.model.late import contextlib
 from kinen.model.records import (
     FILE_KINDS,
     GIT_KINDS,
@@ -28,6 +25,8 @@ from kinen.text import spelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from kinen.memory.core import Core
     from kinen.memory.index import Index
 
@@ -126,6 +125,8 @@ class Records:
 
     def _of_a_clone(self, name: str) -> Record | None:
         """An entry that only the index has, by the beginning of its id."""
+        from kinen.journal.queries import LEAST, MOST
+
         kind, _, id_ = spelled(name).upper().rpartition(":")
         if not kind and len(id_) < LEAST:
             return None

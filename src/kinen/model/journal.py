@@ -3,7 +3,7 @@
 Apart from `model.records` because a plain search does not need them.
 """
 
-from collections.abc import Mapping
+from _collections_abc import Mapping
 
 from kinen.model.late import Any
 from kinen.model.tuples import NamedTuple
@@ -30,11 +30,11 @@ class Observation(NamedTuple):
     scope: Scope = Scope()
     capsule: str = ""
     """The id of the capsule that it is part of, if any."""
-    provenance: Mapping[str, Any] = {}
+    provenance: Mapping[str, Any] = {}  # noqa: RUF012 - never changed
     branch: str = ""
     head: str = ""
     files: tuple[str, ...] = ()
-    masked: Mapping[str, Any] = {}
+    masked: Mapping[str, Any] = {}  # noqa: RUF012 - never changed
     """Evidence of masking, never the secret: `{"count": 2, "classes": ["github_token"]}`."""
     redacted: bool = False
     forgotten_at: int = 0

@@ -10,9 +10,9 @@ from kinen.distill.blocks import sentences, stems, unwrapped
 from kinen.model.journal import Item
 from kinen.model.records import Vote
 from kinen.recall.candidates import Candidate
+from kinen.recall.excerpts import asks, replies_of, said_by
 from kinen.recall.order import is_question
 from kinen.recall.tiers import also
-from kinen.recall.turns import asks, replies_of, said_by
 
 PROPOSED = "proposed: "
 """Begins what a message states that ended in a question, and that a reply settled."""

@@ -6,13 +6,15 @@ what was wrong. A recall is read instead of the session, so what a hit is worth 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-
 from kinen.distill.blocks import blocks, sentences
 from kinen.model.records import Hit, Hits, Record, Vote
 from kinen.model.tuples import NamedTuple
 from kinen.model.updates import BOT, dependency_of, updates_line
 from kinen.text import lazy_pattern, words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 WORTH = 0.1
 """The weight of what a hit is worth by itself, beside how well it fits the question."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from kinen.model.journal import Plan
-from kinen.text import estimate, excerpt, terms
+from kinen.text import estimate, excerpt, lazy_pattern, terms
 
 ESCAPED = 3
 """Escaped line breaks from which on a line is text inside JSON."""
-_ESCAPED = re.compile(r"(?<!\\)\\n")
+_ESCAPED = lazy_pattern(r"(?<!\\)\\n")
 
 ONE_LINE = 80
 """Characters of output up to which it is shown behind its command."""

@@ -7,7 +7,6 @@ of Chinese, Japanese and Korean, need none.
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
 from itertools import pairwise
 
 from kinen.text import lazy_pattern
@@ -15,6 +14,9 @@ from kinen.text import lazy_pattern
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from datetime import date, datetime, timedelta
+else:
+    from _datetime import date, datetime, timedelta  # what `datetime` has of it in C, in an eighth
 
 MONTHS = (
     "january januar janvier enero janeiro январ يناير كانون_الثاني",

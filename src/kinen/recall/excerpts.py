@@ -1,22 +1,28 @@
-"""What a recall shows of its candidates: the lines that answer, inside a number of tokens."""
+"""What a recall shows of its candidates: the lines that answer, inside a number of tokens.
+
+A prompt is shown with what came of it, and a proposal with the reply to it: see `turns`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import accumulate
 
 from kinen.distill.blocks import unwrapped
 from kinen.distill.extract import choose
 from kinen.ids import short_id
 from kinen.model.journal import Item, Passage
+from kinen.model.tuples import NamedTuple
 from kinen.recall.candidates import Candidate, is_output, worth
 from kinen.recall.order import REPLY as REPLY_MARK
-from kinen.recall.order import arranged, with_later
+from kinen.recall.order import arranged, is_question, with_later
 from kinen.recall.passages import TARGETS, event_title, without_labels
 from kinen.recall.tiers import author_of, cited, item, priced
-from kinen.recall.turns import replies_of, said_by
 from kinen.recall.wording import memories_first
-from kinen.text import breadth, estimate, excerpt
+from kinen.text import QUESTION, breadth, estimate, excerpt
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 COMPACT = 100
 """Tokens of a record in English where there is room for all: the rest is a `kinen show` away."""
@@ -28,6 +34,8 @@ REPLY = 60
 """Tokens of the reply that a record is shown with, if it was not chosen itself."""
 COMMAND = 50
 """Characters of a command above a part of its output."""
+ACCEPTED = "accepted by the user"
+"""Begins what a user's short reply decides."""
 TRIES = 4
 ROOMY = 900
 """Tokens from which on there is room to cite the session of each record, a third of a citation."""
@@ -209,3 +217,65 @@ def _place(candidate: Candidate) -> str:
     line = candidate.hit.chunk.start_line
     whole = record.kind in ("checkpoint", "plan", "commit")
     return f"{record.ref}:{line}" if record.path and line and not whole else record.ref
+
+
+class Turn(NamedTuple):
+    """Refs of the messages of a turn; empty where there is none."""
+
+    asked: str
+    """The agent's message before the prompt, which it may reply to."""
+    prompts: tuple[str, ...] = ()
+    """Several if the user went on before the agent had said anything."""
+    final: str = ""
+    """The agent's last message before the user speaks again."""
+    following: str = ""
+    """The prompt of the next turn."""
+
+
+def turns(messages: Iterable[tuple[str, str]]) -> dict[str, Turn]:
+    """The turn of each message of a session; `messages` are refs and roles in order."""
+    every = [Turn("")]
+    own: list[list[str]] = [[]]
+    for ref, role in messages:
+        last = every[-1]
+        if role != "user":
+            every[-1] = last._replace(final=ref)
+        elif last.final:
+            every[-1] = last._replace(following=ref)
+            every.append(Turn(last.final, (ref,)))
+            own.append([])
+        else:
+            every[-1] = last._replace(prompts=(*last.prompts, ref))
+        own[-1].append(ref)
+    return {ref: turn for turn, refs in zip(every, own, strict=True) for ref in refs}
+
+
+def asks(message: str) -> bool:
+    """Does a message end in a question, so that what it says is settled by the reply to it?"""
+    return is_question(message.strip())
+
+
+def acceptance(question: str, reply: str) -> str:
+    """What a reply such as "yes" or "the second one" decides; empty if it is no mere acceptance."""
+    from kinen.text.choices import accepted
+
+    choice = accepted(question, reply)
+    if choice is None:
+        return ""
+    what = choice.what.rstrip("".join(QUESTION) + " ")
+    return f"{ACCEPTED} (“{' '.join(reply.split())}”): {what}"
+
+
+def replies_of(candidate: Candidate) -> tuple[Candidate, ...]:
+    """The messages that a candidate is shown with, in the order in which they were said."""
+    chain: list[Candidate] = []
+    while candidate.reply is not None:
+        candidate = candidate.reply
+        chain.append(candidate)
+    return tuple(chain)
+
+
+def said_by(reply: Candidate) -> str:
+    """What stands before a reply: of a user who did not merely accept something, who says it."""
+    by_user = (reply.hit.record.metadata or {}).get("role") == "user"
+    return "the user: " if by_user and not reply.text.startswith(ACCEPTED) else ""

@@ -8,6 +8,7 @@ from math import log
 
 from kinen.model.records import Vote
 from kinen.model.tuples import NamedTuple
+from kinen.text import timestamp
 
 LEXICAL_WEIGHT = 0.5
 CODE_DISCOUNT = 0.75
@@ -25,6 +26,8 @@ NEIGHBOUR = 0.5
 MANY = 300
 """Chunks from which on an index has most of the words that are asked for."""
 RRF_K = 60
+DAY = 86_400
+"""Seconds."""
 HALF_LIFE = 90.0
 """Days after which something is half as fresh."""
 RECENCY_WEIGHT = 0.02
@@ -183,13 +186,13 @@ def freshness(at: Mapping[int, str], latest: str) -> dict[int, float]:
 
     It does not use the clock: the same state gives the same answer tomorrow.
     """
-    from datetime import datetime
-
-    def days(moment: str) -> float:
-        return datetime.fromisoformat(moment).timestamp() / 86_400
-
-    end = days(latest) if latest else 0.0
-    return {id_: 0.5 ** ((end - days(time)) / HALF_LIFE) for id_, time in at.items() if time}
+    end = timestamp(latest) if latest else 0.0
+    shares = {
+        time: 0.5 ** ((end / DAY - timestamp(time) / DAY) / HALF_LIFE)
+        for time in {*at.values()}
+        if time
+    }
+    return {id_: shares[time] for id_, time in at.items() if time}
 
 
 def with_recency(ranked: list[Ranked], fresh: Scores, weight: float) -> list[Ranked]:
@@ -198,7 +201,7 @@ def with_recency(ranked: list[Ranked], fresh: Scores, weight: float) -> list[Ran
     votes_by_id = {entry.id: entry.votes for entry in ranked} or dict.fromkeys(fresh, ())
     again = []
     for id_, votes in votes_by_id.items():
-        cast = [vote._replace(share=vote.share * (1 - weight)) for vote in votes]
+        cast = [Vote(*vote[:-1], vote.share * (1 - weight)) for vote in votes]
         if id_ in fresh:
             cast.append(Vote("recency", places[id_], fresh[id_], weight * fresh[id_]))
         again.append(Ranked(id_, sum(vote.share for vote in cast), tuple(cast)))

@@ -6,7 +6,6 @@ Headings and the line on omitted items count against the budget too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from kinen.characters import visible, visible_line
@@ -17,6 +16,10 @@ from kinen.model.journal import Digest, Dropped, Item, Recall
 from kinen.model.late import Any
 from kinen.model.records import Hit, Record
 from kinen.text import estimate, squeezed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 Key = tuple[str, str]
 

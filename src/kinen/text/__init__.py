@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
+WRITTEN = len("2026-03-01T12:00:00.000Z")
 FIRST = -62_135_596_800
 LAST = 253_402_300_799.999
 """The ends of the years 1 and 9999 in epoch seconds."""
@@ -28,9 +29,9 @@ class LazyPattern:
         self.flags = flags
 
     def __getattr__(self, name: str) -> Any:
-        import re
+        from kinen.text.expressions import EXPRESSIONS
 
-        method = getattr(re.compile(self.pattern, self.flags), name)
+        method = getattr(EXPRESSIONS.compiled(self.pattern, self.flags), name)
         setattr(self, name, method)  # found without `__getattr__` from now on
         return method
 
@@ -369,6 +370,15 @@ def epoch(at: str) -> int:
         return (day_number(at) - FIRST_DAY) * 86_400_000 + clock * 1000 + int(fraction)
     except ValueError:
         return 0
+
+
+def timestamp(at: str) -> float:
+    """Epoch seconds of an ISO time; of one as kinen writes it without `datetime`."""
+    if len(at) == WRITTEN and at.endswith("Z") and (known := epoch(at)):
+        return known / 1000
+    from datetime import datetime
+
+    return datetime.fromisoformat(at).timestamp()
 
 
 def day_number(at: str) -> int:

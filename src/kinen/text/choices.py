@@ -8,11 +8,12 @@ so that such a reply accepts nothing. The tables of words have eight languages.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-
 from kinen.model.tuples import NamedTuple
 from kinen.text import QUESTION, excerpt, lazy_pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 LONGEST_REPLY = 120
 """Characters of a reply that may be a mere acceptance; a longer one says something of its own."""
@@ -82,12 +83,11 @@ ORDINALS = {
 """Places in a list, -1 for its end."""
 
 _ITEM = lazy_pattern(
-    r"^[ \t]{0,6}(?:[-*+•][ \t]+)?(?:\[[ xX]\][ \t]+)?(?:#{1,6}[ \t]+)?[*_]{0,2}"
+    r"(?im)^[ \t]{0,6}(?:[-*+•][ \t]+)?(?:\[[ xX]\][ \t]+)?(?:#{1,6}[ \t]+)?[*_]{0,2}"
     r"(?:(?:option|variante?|opción|opção|вариант|选项|方案|案|選択肢|オプション)[ \t]*)?"
     r"[(（]?(?P<key>[A-Ha-h]|\d{1,2}|[①-⑧])"
     r"(?:[*_]{0,2}[ \t]*[.):：、）]|[*_]{0,2}[ \t]+[–—-]{1,2}(?=[ \t]))"
-    r"[*_]{0,2}[ \t]*(?P<text>\S.*)$",
-    re.IGNORECASE | re.MULTILINE,
+    r"[*_]{0,2}[ \t]*(?P<text>\S.*)$"
 )
 FENCE = lazy_pattern(r"(?ms)^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)")
 _KEY = lazy_pattern(r"[A-Ha-h]|\d{1,2}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 
 from kinen.model.tuples import NamedTuple
@@ -10,6 +9,10 @@ from kinen.text import QUESTION, estimate, excerpt, lazy_pattern, signed_pattern
 from kinen.text.sentences import RULER, plain, sentences, size
 from kinen.text.shorten import LABELS
 from kinen.text.statements import goes_on, is_step, spoken
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
 
 LENGTH = 400
 """Characters of a point that is left to do."""

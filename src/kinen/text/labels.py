@@ -7,7 +7,6 @@ text have no labels, and a value that is empty, templated or still open says not
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -149,13 +148,13 @@ LABELS: Mapping[str, str] = {
             | risultato, risultati, verifica, verificato | 결과, 테스트, 검증, 확인
             | النتيجة, النتائج, الاختبار, الاختبارات, التحقق, الفحص""",
     }.items()
-    for word in re.split(r"[,|]", " ".join(table.split()))
+    for word in " ".join(table.split()).replace("|", ",").split(",")
 }
 """Label words of eleven languages, with what they label: a type of memory, another part of a
 decision, or a part of a closing message. French `modèle` is missing: most often it names a model.
 """
 LEADS: Mapping[str, tuple[str, ...]] = {
-    type_: tuple(lead.strip() for lead in re.split(r"[,|]", " ".join(table.split())))
+    type_: tuple(lead.strip() for lead in " ".join(table.split()).replace("|", ",").split(","))
     for type_, table in {
         "decision": """
             we decided to, we decided that, we decided on, we decided against, we decided not to,
@@ -267,6 +266,7 @@ _ANY_LABEL = lazy_pattern(
     r"|[A-Z]\w{2,15}(?: \w{2,15})?: )"
 )
 _SUFFIX = lazy_pattern(r"(?:\s*[#№]?\d+(?:\.\d+)*|\s*[(（][^()（）]{1,40}[)）])+$")
+_DATED = lazy_pattern(r"\d{4}-\d\d|\d{1,2}[./ ]")
 _BOLD = lazy_pattern(r"(?:\*\*|__).+(?:\*\*|__):?")
 _TICK = lazy_pattern(r"^\[(?P<mark>[ xX])\]\s+")
 _CALLOUT = lazy_pattern(r"^\[!(?P<type>[^\]\n]{1,40})\][+-]?[ \t]*(?P<title>[^\n]*)(?:\n|$)")
@@ -647,13 +647,7 @@ class _Reader:
             text = value_of(choice)
             if first in _OPEN or not is_settled(text, heads[types[0]]):
                 continue
-            topic = (
-                ""
-                if topic.isdigit()
-                or not size(topic)
-                or bool(re.match(r"\d{4}-\d\d|\d{1,2}[./ ]", topic))
-                else topic
-            )
+            topic = "" if topic.isdigit() or not size(topic) or bool(_DATED.match(topic)) else topic
             text = f"{topic}: {text}" if topic else text
             if size(text) > 1 and not _NUMBER.fullmatch(text):
                 reason = plain(part.get("why", ""))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import cache, lru_cache
-
+from kinen.model.late import cache, lru_cache
 from kinen.text import STOP_WORDS, excerpt, lazy_pattern, terms, words
 from kinen.text.links import show_wiki_links
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 

@@ -7,9 +7,7 @@ before number: a wrong memory costs more than a missing one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
-
+from kinen.model.late import lru_cache
 from kinen.model.tuples import NamedTuple
 from kinen.text import QUESTION, STOP_WORDS, excerpt, lazy_pattern, signed_pattern
 from kinen.text.choices import CHOOSING, WHICH, Choice, words_of
@@ -22,6 +20,10 @@ from kinen.text.sentences import (
     stands_alone,
     weight,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 Role = str
 """`user` or `assistant`."""

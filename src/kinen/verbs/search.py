@@ -557,15 +557,22 @@ class Recall(Verb):
         )
 
     def output(self, recall: Recalled) -> Output:
-        from kinen.render.journal import recall_json, recall_text
+        from kinen.characters import visible
+        from kinen.recall.tiers import shown
 
-        text = recall_text(recall)
+        text = visible(shown(recall))
         notes = (*recall.notes, *(recall.digest.notes if recall.digest else ()))
         if not self.explain:
             items = (item._replace(votes=()) for item in recall.items)
             recall = recall._replace(items=tuple(items))
+
+        def data() -> dict[str, Any]:
+            from kinen.render.journal import recall_json
+
+            return recall_json(recall)
+
         return Output(
-            lambda: recall_json(recall),
+            data,
             text,
             bool(recall.items or recall.digest),
             [" ".join(note.split()) for note in notes],
