@@ -131,6 +131,9 @@ class Recaller:
         self._searcher = searcher
         self._past = past
         self._issues = issues
+        home = core.space.home
+        EXPRESSIONS.load(home)
+        core.closers.append(lambda: EXPRESSIONS.save(home))
 
     def recall(self, query: Query | str = "", *, full: bool = False, distiller: str = "") -> Recall:
         """The plan, the pins and the hits for a question, inside a token budget.
@@ -138,12 +141,10 @@ class Recaller:
         Without a question, the latest records. With `full`, whole records. With a distiller
         (`configured`, `auto`, `extract`, `claude`, ...), a digest replaces the hits.
         """
-        EXPRESSIONS.load(self._core.space.home)
         request = storable_query(Query(query) if isinstance(query, str) else query)
         budget = request.budget or self._core.config.recall.budget
         material = self.collect(request, budget, READS if distiller else 0)
         answer = self._answer(request, material, budget, full=full, distiller=distiller)
-        EXPRESSIONS.save(self._core.space.home)
         return answer._replace(search_method=_method(request, material.hits))
 
     def _answer(
