@@ -47,7 +47,7 @@ COMPOSED = {
     ("text/frontmatter.py", "re.compile"): "the rules of YAML for plain scalars",
     ("sources/files/ignore.py", "re.compile"): "globs: tests/sources/test_ignore.py has the worst",
     ("text/__init__.py", "re.findall"): "one set of characters",
-    ("text/expressions.py", "re.compile"): "a lazy pattern, which its module has as a global",
+    ("text/__init__.py", "re.compile"): "a lazy pattern, which its module has as a global",
 }
 """Calls whose expression is put together when they run, and why it is harmless."""
 GROWTH = 2.6

@@ -46,7 +46,6 @@ from kinen.recall.search import recent
 from kinen.recall.tiers import item
 from kinen.recall.wording import answers, informative, subject
 from kinen.text import iso, now
-from kinen.text.expressions import EXPRESSIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -131,9 +130,6 @@ class Recaller:
         self._searcher = searcher
         self._past = past
         self._issues = issues
-        home = core.space.home
-        EXPRESSIONS.load(home)
-        core.closers.append(lambda: EXPRESSIONS.save(home))
 
     def recall(self, query: Query | str = "", *, full: bool = False, distiller: str = "") -> Recall:
         """The plan, the pins and the hits for a question, inside a token budget.

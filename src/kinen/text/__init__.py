@@ -29,9 +29,9 @@ class LazyPattern:
         self.flags = flags
 
     def __getattr__(self, name: str) -> Any:
-        from kinen.text.expressions import EXPRESSIONS
+        import re
 
-        method = getattr(EXPRESSIONS.compiled(self.pattern, self.flags), name)
+        method = getattr(re.compile(self.pattern, self.flags), name)
         setattr(self, name, method)  # found without `__getattr__` from now on
         return method
 
