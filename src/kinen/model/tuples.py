@@ -1,11 +1,13 @@
 """Named tuples that cost a process little until it makes one.
 
 `typing.NamedTuple` compiles a constructor and checks every annotation when a class is defined, in
-.2 ms. A search defines 33 classes and makes few of them: these compile a constructor when it is
-called again. To a type checker they are those of `typing`.
+.2 ms. A search defines 33 classes and makes few instances of most: these compile a constructor when
+that costs less than to do without. To a type checker they are those of `typing`.
 """
 
 from __future__ import annotations
+
+import sys
 
 __all__ = ["NamedTuple"]
 
@@ -15,33 +17,42 @@ if TYPE_CHECKING:
 else:
     from _collections import _tuplegetter
 
+    PARTIAL = 12
+    """What a call by names or with defaults costs without a constructor, in other calls."""
+    COMPILED = 200
+    """What a constructor costs, in the same."""
+    _spent = {}
+    """What was spent on the calls of each class."""
+
     class Definition(type):
         """The class of named tuples; the annotations of one that is defined are its fields."""
 
-        unused = True
-
         def __new__(cls, name, bases, body):
-            return super().__new__(cls, name, bases, {**body, "__slots__": ()})
-
-        def __init__(cls, name, bases, body):
-            super().__init__(name, bases, body)
-            if bases[0] is tuple or hasattr(bases[0], "_fields"):
-                return  # NamedTuple itself, or a subclass of a named tuple
-            cls._fields = cls.__match_args__ = tuple(cls.__annotations__)
-            cls._field_defaults = {field: body[field] for field in cls._fields if field in body}
-            for position, field in enumerate(cls._fields):
-                setattr(cls, field, _tuplegetter(position, ""))
+            body = {**body, "__slots__": ()}
+            if bases[0] is not tuple and not hasattr(bases[0], "_fields"):
+                # Neither NamedTuple itself nor a subclass of a named tuple. What is in the body of
+                # a class costs a quarter of an attribute that the class gets afterwards.
+                fields = tuple(_annotations(body))
+                body["_field_defaults"] = {field: body[field] for field in fields if field in body}
+                body["_fields"] = body["__match_args__"] = fields
+                for position, field in enumerate(fields):
+                    body[field] = _tuplegetter(position, "")
+            return super().__new__(cls, name, bases, body)
 
     class NamedTuple(tuple, metaclass=Definition):
         def __new__(cls, /, *values, **keywords):
-            """The first instance of a class; the second compiles a constructor."""
+            """An instance of a class that has made few."""
+            fields = cls._fields
+            whole = len(values) == len(fields) and not keywords
+            _spent[cls] = spent = _spent.get(cls, 0) + (1 if whole else PARTIAL)
+            if spent < COMPILED:
+                if whole:
+                    return tuple.__new__(cls, values)
+                bound = dict(zip(fields, values, strict=False)) | keywords
+                entries = cls._field_defaults | bound
+                if len(bound) == len(values) + len(keywords) and entries.keys() == set(fields):
+                    return tuple.__new__(cls, map(entries.__getitem__, fields))
             defined = next(parent for parent in cls.__mro__ if "_fields" in parent.__dict__)
-            bound = dict(zip(defined._fields, values, strict=False)) | keywords
-            whole = defined._field_defaults | bound
-            doubled = len(bound) < len(values) + len(keywords)
-            if defined.unused and not doubled and whole.keys() == set(defined._fields):
-                defined.unused = False
-                return tuple.__new__(cls, map(whole.__getitem__, defined._fields))
             defined.__new__ = staticmethod(_constructor(defined))
             return defined.__new__(cls, *values, **keywords)
 
@@ -69,6 +80,15 @@ else:
         def __repr__(self):
             fields = (f"{field}={value!r}" for field, value in self._asdict().items())
             return f"{type(self).__name__}({', '.join(fields)})"
+
+    def _annotations(body):
+        """The annotations in the body of a class."""
+        if "__annotations__" in body or sys.version_info < (3, 14):
+            return body.get("__annotations__", ())
+        from annotationlib import Format, get_annotate_from_class_namespace
+
+        annotate = get_annotate_from_class_namespace(body)
+        return annotate(Format.VALUE) if annotate else ()
 
     def _constructor(defined):
         """The `__new__` of a class, compiled from its fields, as `collections` does."""
