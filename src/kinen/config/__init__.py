@@ -17,6 +17,7 @@ from kinen.config.keys import (
     Row,
     SpaceSection,
     clean_name,
+    variable_of,
 )
 from kinen.config.values import check_globs, misfit_glob, parse_value, to_raw, untrusted_value
 from kinen.errors import ConfigError
@@ -131,15 +132,13 @@ def _impersonal(own: Settings, file: str, user: str, warnings: list[str]) -> Set
 
 
 def _build(values: dict[str, Any], ignored: dict[str, object], sources: dict[str, str]) -> Config:
-    sections: dict[str, Any] = {}
-    for name in SECTIONS:
-        own = {
-            row.key: values[key]
-            for key, row in ROWS.items()
-            if row.section == name and key in values
-        }
-        sections[name] = getattr(Config(), name)._replace(**own)
-    config = Config(**sections, ignored=ignored, sources=sources)
+    sections: dict[str, dict[str, Any]] = {}
+    for dotted, value in values.items():
+        section, _, key = dotted.partition(".")
+        sections.setdefault(section, {})[key] = value
+    config = Config(ignored=ignored, sources=sources)
+    changed = {name: getattr(config, name)._replace(**own) for name, own in sections.items()}
+    config = config._replace(**changed)
     overlap = config.index.chunk_overlap
     size = config.index.chunk_size
     if overlap >= size:
@@ -154,7 +153,7 @@ def _from_variables(env: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     variables = sorted(name for name in env if name.startswith("KINEN_"))
     if not variables:
         return
-    keys = {row.variable: dotted for dotted, row in ROWS.items()}
+    keys = {variable_of(dotted): dotted for dotted in ROWS}
     sections = tuple(f"KINEN_{name.upper()}_" for name in SECTIONS)
     for variable in variables:
         if variable in keys:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from kinen.config.keys import ROWS
+from kinen.config.keys import ROWS, SECTIONS
 from kinen.errors import ConfigError, UnsafeFile
 from kinen.ids import milliseconds
 from kinen.model.late import json
@@ -41,11 +41,10 @@ def settings(home: Path, file: Path, warnings: list[str] | None = None) -> tuple
 
 def accepted(values: dict[str, Any], file: str, warnings: list[str] | None = None) -> Settings:
     """The keys of a file that are set. Unknown ones are left out: another version may read them."""
-    sections = {dotted.partition(".")[0] for dotted in ROWS}
     accepted: Settings = {}
     foreign: dict[str, int] = {}
     for dotted, (raw, line) in values.items():
-        if dotted in sections:
+        if dotted in SECTIONS:
             if raw is not None:
                 hint = "write its keys below it, indented"
                 raise ConfigError(f"{dotted} is a section: {file}:{line}", hint)
@@ -54,7 +53,7 @@ def accepted(values: dict[str, Any], file: str, warnings: list[str] | None = Non
                 continue
             section, _, key = dotted.partition(".")
             unknown = unknown_key(dotted, f"{file}:{line}", raw)
-            if key and section not in sections and unknown.hint == ALL_KEYS:
+            if key and section not in SECTIONS and unknown.hint == ALL_KEYS:
                 foreign.setdefault(section, line)
             else:
                 warnings.append(f"{unknown.message} is ignored · {unknown.hint}")

@@ -1,6 +1,6 @@
 """Every key of the configuration: its type, default, limits and help, each in one place."""
 
-# Annotations are evaluated: the rows stand in them.
+from __future__ import annotations
 
 from _collections_abc import Mapping
 
@@ -9,6 +9,7 @@ from kinen.model.tuples import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Annotated, Any
 else:
 
@@ -58,7 +59,7 @@ class Row(NamedTuple):
     """The environment variable: `KINEN_INDEX_PATH`."""
 
     @property
-    def default(self) -> "Any":
+    def default(self) -> Any:
         return getattr(getattr(Config(), self.section), self.key)
 
 
@@ -387,17 +388,44 @@ class Config(NamedTuple):
 SECTIONS = Config._fields[:-3]
 
 
-ROWS: dict[str, Row] = {
-    f"{section}.{key}": row._replace(
-        section=section,
-        key=key,
-        dotted=f"{section}.{key}",
-        variable=f"KINEN_{section}_{key}".upper(),
-    )
-    for section in SECTIONS
-    for key, row in Config.__annotations__[section].__annotations__.items()
-}
-"""Dotted key → row, from the annotations of the sections."""
+class Rows(Mapping[str, Row]):
+    """Dotted key → row. Each is read from its annotation by the first use: most runs need few."""
+
+    def __init__(self) -> None:
+        self._annotations = {
+            f"{section}.{key}": annotation
+            for section, defaults in Config._field_defaults.items()
+            if section in SECTIONS
+            for key, annotation in defaults.__annotations__.items()
+        }
+        self._rows: dict[str, Row] = {}
+
+    def __getitem__(self, dotted: str) -> Row:
+        row = self._rows.get(dotted)
+        if row is None:
+            plain: Row = eval(self._annotations[dotted], globals())  # noqa: S307 - from above
+            section, _, key = dotted.partition(".")
+            variable = variable_of(dotted)
+            row = plain._replace(section=section, key=key, dotted=dotted, variable=variable)
+            self._rows[dotted] = row
+        return row
+
+    def __contains__(self, dotted: object) -> bool:
+        return dotted in self._annotations
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._annotations)
+
+    def __len__(self) -> int:
+        return len(self._annotations)
+
+
+def variable_of(dotted: str) -> str:
+    """The environment variable of a key."""
+    return f"KINEN_{dotted.replace('.', '_')}".upper()
+
+
+ROWS = Rows()
 
 
 def clean_name(text: str) -> str:
