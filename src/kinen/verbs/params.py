@@ -90,8 +90,9 @@ class Param:
 
     def __init__(self, names: str, help: str, default: Any = "", **facts: Any) -> None:  # noqa: A002
         """A parameter by the names of its option, or for "" an argument."""
-        if not facts.keys() <= {"type", *vars(Param)}:
-            raise TypeError(f"a parameter has no {', '.join(facts.keys() - vars(Param).keys())}")
+        unknown = facts.keys() - vars(Param).keys() - {"type"}
+        if unknown:
+            raise TypeError(f"a parameter has no {', '.join(unknown)}")
         self.names = tuple(names.split())
         self.help = help
         self.default = default
