@@ -147,6 +147,8 @@ class Reader:
         """
         phrases = [" ".join(run) for run in runs]
         ids = [id_ for id_, _ in self.match(phrases, query, k)]
+        if not ids:
+            return {}
         marks = ", ".join("?" * len(ids))
         rows = self.db.execute(
             f"SELECT c.id, c.title || char(10) || c.heading || char(10) || c.body{_FROM}"
@@ -174,6 +176,8 @@ class Reader:
 
     def anchors(self, ids: Sequence[int]) -> dict[int, int]:
         """The anchor of each chunk that is embedded together with others before it."""
+        if not ids:
+            return {}
         marks = ", ".join("?" * len(ids))
         rows = self.db.execute(
             f"SELECT id, anchor FROM chunks WHERE id IN ({marks}) AND anchor != 0", tuple(ids)
@@ -579,17 +583,26 @@ class Reader:
         key = (self.version(), *words)
         if self._counts[0] == key:
             return self._counts[1]
+        # What the tokenizer may split is looked up by its first stem, which takes tables.
+        others = [word for word in words if not (word.isascii() and word.isalnum())]
+        stems = self.stems(others) if others else {}
+        counts = {}
+        for word in words:
+            if word in stems:
+                counts[word] = self._stem_count(stems[word])
+            elif word not in others:
+                counts[word] = self._count("SELECT COUNT(*) FROM search(?)", expression([word]))
+        self._counts = (key, counts)
+        return counts
+
+    def _stem_count(self, stem: str) -> int:
+        """How many chunks have a stem."""
         self.db.execute(
             "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, search, row)"
         )
-        counts = {}
-        for word, stem in self.stems(words).items():
-            row = self.db.execute(
-                "SELECT doc FROM temp.vocabulary WHERE term = ?", (stem,)
-            ).fetchone()
-            counts[word] = int(row[0]) if row else 0
-        self._counts = (key, counts)
-        return counts
+        sql = "SELECT doc FROM temp.vocabulary WHERE term = ?"
+        row = self.db.execute(sql, (stem,)).fetchone()
+        return int(row[0]) if row else 0
 
     def spelled(self, stem: str, like: str) -> str:
         """A word of the index that has this stem, the one most like what was typed.
@@ -615,8 +628,8 @@ class Reader:
         """What is wrong with the file, as SQLite says it; empty if nothing is."""
         return integrity(self.db)
 
-    def _count(self, sql: str) -> int:
-        return int(self.db.execute(sql).fetchone()[0])
+    def _count(self, sql: str, *values: object) -> int:
+        return int(self.db.execute(sql, values).fetchone()[0])
 
 
 _FROM = " FROM chunks c JOIN records r ON r.id = c.record"

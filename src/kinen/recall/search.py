@@ -282,7 +282,7 @@ def recent(reader: Index, query: Query) -> Hits:
 
 def by_unit(reader: Index, words: dict[int, float]) -> Units:
     """Gather the chunks that were found, best first, by what is shown together."""
-    anchors = reader.anchors(list(words)) if words else {}
+    anchors = reader.anchors(list(words))
     units = Units({}, {}, {})
     for id_, score in words.items():
         unit = anchors.get(id_, id_)
