@@ -110,7 +110,7 @@ def hit_text(
     style = screen.style
     name = hit_title(hit)
     line = snippet(hit, query_terms, screen.width - 2 if screen.terminal else 0)
-    hit = readable(hit)
+    hit = readable(hit if verbose else hit._replace(votes=(), before=(), after=(), also=()))
     rows = [style("bold", fit(name, screen.width) if screen.terminal else name)]
     rows.append(f"  {_facts(hit, screen, folder)}")
     if not verbose:
@@ -143,12 +143,12 @@ def _facts(hit: Hit, screen: Screen, folder: str) -> str:
         strength,
     ]
     facts = [fact for fact in facts if fact]
-    place_ = _location(hit, PLAIN, folder, screen)
     if screen.terminal:
-        while len(facts) > 1 and 2 + columns(" · ".join([place_, *facts])) > screen.width:
+        plain = _location(hit, PLAIN, folder, screen)
+        while len(facts) > 1 and 2 + columns(" · ".join([plain, *facts])) > screen.width:
             del facts[0]
-    place_ = _location(hit, screen.style, folder, screen)
-    return " · ".join([place_, screen.style("dim", " · ".join(facts))])
+    location = _location(hit, screen.style, folder, screen)
+    return " · ".join([location, screen.style("dim", " · ".join(facts))])
 
 
 def _location(hit: Hit, style: Style, folder: str, screen: Screen) -> str:
