@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
-    from types import TracebackType
+    from types import ModuleType, TracebackType
     from typing import Any
 
     from kinen.memory import Memory
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     Answer = tuple[int, str, list[str]]
     """The exit code, the text to print, and remarks."""
+else:
+    ModuleType = type(sys)  # without `types`
 
 
 def run(verb: type[Search | Recall], words: list[str], values: dict[str, Any]) -> int:
@@ -193,11 +195,39 @@ def _from_daemon(call: Search | Recall, *, as_json: bool) -> Answer | None:
     return code, text, notes.split("\n") if notes else []
 
 
+BLAS_THREADS = "OPENBLAS_DEFAULT_NUM_THREADS"
+"""How many threads numpy starts where nothing else says so; a daemon does not inherit it."""
+
+
+class Absent(ModuleType):
+    """Stands for a module that is imported by the first use of one of its names."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # asked by the import itself
+            raise AttributeError(name)
+        from importlib import import_module
+
+        sys.modules.pop(self.__name__, None)
+        return getattr(import_module(self.__name__), name)
+
+
+def _lighten_numpy() -> None:
+    """Have numpy, if it is imported, start no threads and leave out what nobody reads.
+
+    One question keeps one processor busy; threads that wait for it do so in a loop. The modules
+    with docstrings are a seventh of the import.
+    """
+    os.environ.setdefault(BLAS_THREADS, "1")
+    for name in ("numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars"):
+        sys.modules.setdefault(name, Absent(name))
+
+
 def _from_here(call: Search | Recall, *, as_json: bool) -> Answer:
     """The answer of this process, ready to print."""
     from kinen.index.match import WIDE, begun, depth
     from kinen.text import terms
 
+    _lighten_numpy()
     most = max(depth(vars(call)["limit"]), WIDE if call.route == "recall" else 0)
     with begun(_index_of(call), terms(call.query), most):
         output = _output(call)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from functools import cache
 
@@ -54,15 +55,21 @@ def _letters(text: str) -> tuple[int, int]:
     """
     words = {word.lower() for word in _WORD.findall(_PARTS.sub(" ", text))}
     words = {word for word in words if len(word) > 1 or not word.isascii()}
-    sizes = (sum(len(word.encode()) for word in some) for some in (words, words & dictionary()))
-    return next(sizes), next(sizes)
+    known = vocabulary()
+    english = (word for word in words if word in known and word.isalpha())
+    return sum(len(word.encode()) for word in words), sum(len(word.encode()) for word in english)
+
+
+@cache
+def vocabulary() -> dict[str, int]:
+    """The pieces that the English model's tokenizer knows, with their numbers."""
+    path = os.path.join(os.path.dirname(__file__), "model", ENGLISH, "tokenizer.json")
+    with open(path, "rb") as file:
+        pieces: dict[str, int] = json.loads(file.read())["model"]["vocab"]
+    return pieces
 
 
 @cache
 def dictionary() -> frozenset[str]:
-    """The whole words that the English model's tokenizer knows, some twenty thousand."""
-    from importlib import resources
-
-    file = resources.files("kinen").joinpath("embed", "model", ENGLISH, "tokenizer.json")
-    vocabulary = json.loads(file.read_text("utf-8"))["model"]["vocab"]
-    return frozenset(word for word in vocabulary if word.isalpha())
+    """The whole words among them, some twenty thousand."""
+    return frozenset(word for word in vocabulary() if word.isalpha())

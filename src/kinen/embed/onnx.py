@@ -20,6 +20,8 @@ from kinen.model.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from kinen.embed.question import QuestionModel
+
 SHIPPED = os.path.join(os.path.dirname(__file__), "model")
 SHIPPED_DIMENSIONS = 384
 
@@ -156,6 +158,7 @@ class OnnxEmbedder:
         self._lock = threading.Lock()
         self._loaded: Loaded | None = None
         self._spare: Tokenizer | None = None
+        self._question: QuestionModel | None = None
         self._fingerprint = ""
         self._characters = -1
 
@@ -201,6 +204,25 @@ class OnnxEmbedder:
         for n, owner in enumerate(windows.owner):
             total[owner] += vectors[n] * np.float32(len(windows.ids[n]))
         return self._units(total)
+
+    def embed_question(self, texts: Sequence[str]) -> Any:
+        """The vector of one short text without loading the model; None where it takes the model.
+
+        It may differ in the last digits from what `embed` gives.
+        """
+        if not self._shipped or len(texts) != 1:
+            return None
+        windows = self._tokens().windows(storable(texts[0]))
+        if len(windows) > 1:
+            return None
+        from kinen.embed.question import QuestionModel
+
+        with self._lock:
+            try:
+                self._question = self._question or QuestionModel(self._model)
+                return self._question.vector(windows[0])[None]
+            except (OSError, ValueError, LookupError, StopIteration):
+                return None  # the file is damaged: to load it says so
 
     def fluency(self, text: str) -> float:
         """How well the model knows the words of a text, from 0 to 1.
@@ -363,6 +385,8 @@ class WarmEmbedder:
         """One unit vector per text, in order."""
         if query and not self._own.loaded:
             vectors = self._by_daemon([*texts])
+            if vectors is None:
+                vectors = self._own.embed_question(texts)
             if vectors is not None:
                 return vectors
         return self._own.embed(texts, query=query)

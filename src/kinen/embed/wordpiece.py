@@ -5,10 +5,11 @@ They differ in marks that are younger than the library's tables, which are of 20
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Iterator
+
+from kinen.model.late import json
 
 LONGEST_WORD = 100
 """Letters from which on a word is unknown, as the models learned it."""
@@ -57,8 +58,8 @@ class WordPiece:
 
     def __init__(self, path: str, limit: int, overlap: int) -> None:
         """`limit` is the tokens of a window, of which neighbours share `overlap`."""
-        with open(path, encoding="utf-8") as file:
-            rules = json.load(file)
+        with open(path, "rb") as file:
+            rules = json.loads(file.read())
         self.vocabulary: dict[str, int] = rules["model"]["vocab"]
         self._letters = Letters(accents=rules["normalizer"]["strip_accents"] is False)
         self._longest = max(map(len, self.vocabulary))

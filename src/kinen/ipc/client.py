@@ -249,7 +249,8 @@ def spawn(home: str, options: Iterable[str] = ()) -> int:
     """Start a daemon process with standard error in the log; returns its pid."""
     # -P: files in the working folder must not be imported as modules.
     line = [sys.executable, "-P", "-m", "kinen", "daemon", "run", *options]
-    own = own_settings(os.environ)
+    # A command that asks one question has numpy start no threads (`kinen.cli.answer`).
+    own = [*own_settings(os.environ), "OPENBLAS_DEFAULT_NUM_THREADS"]
     env = {name: value for name, value in os.environ.items() if name not in own}
     env["KINEN_HOME"] = home
     log = os.path.join(home, LOG)
