@@ -170,6 +170,11 @@ class OnnxEmbedder:
         """Whether the model is in memory."""
         return self._loaded is not None
 
+    @property
+    def answers(self) -> bool:
+        """Whether it has embedded a question without the model."""
+        return self._question is not None
+
     def drop(self) -> None:
         """Free the model; the next text loads it again."""
         with self._lock:
@@ -378,8 +383,8 @@ class WarmEmbedder:
 
     @property
     def loaded(self) -> bool:
-        """Whether the model is in the memory of this process."""
-        return self._own.loaded
+        """Whether this process has loaded what the next question needs."""
+        return self._own.loaded or self._own.answers
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
         """One unit vector per text, in order."""
