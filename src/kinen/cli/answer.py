@@ -212,7 +212,7 @@ class Absent(ModuleType):
 
 
 def _lighten_numpy() -> None:
-    """Have numpy, if it is imported, start no threads and leave out what nobody reads.
+    """Have numpy start no threads and leave out what nobody reads, before it is imported.
 
     One question keeps one processor busy; threads that wait for it do so in a loop. The modules
     with docstrings are a seventh of the import.
@@ -227,7 +227,6 @@ def _from_here(call: Search | Recall, *, as_json: bool) -> Answer:
     from kinen.index.match import WIDE, begun, depth
     from kinen.text import terms
 
-    _lighten_numpy()
     most = max(depth(vars(call)["limit"]), WIDE if call.route == "recall" else 0)
     with begun(_index_of(call), terms(call.query), most):
         output = _output(call)
@@ -277,6 +276,7 @@ class daemon_started:  # noqa: N801
 
     def __enter__(self) -> None:
         self._memory.core.words_first = _load_later
+        self._memory.core.on_vectors = _lighten_numpy
 
     def __exit__(
         self, kind: type[BaseException] | None, _: object, __: TracebackType | None

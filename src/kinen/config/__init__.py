@@ -17,7 +17,6 @@ from kinen.config.keys import (
     Row,
     SpaceSection,
     clean_name,
-    variable_of,
 )
 from kinen.config.values import check_globs, misfit_glob, parse_value, to_raw, untrusted_value
 from kinen.errors import ConfigError
@@ -57,8 +56,9 @@ def load(
         return values[dotted] if dotted in values else ROWS[dotted].default
 
     def layered(dotted: str, raw: Raw, source: str, base: str = "") -> Any:
-        value = parse_value(ROWS[dotted], raw, source, base)
-        if ROWS[dotted].kind == "globs":
+        row = ROWS[dotted]
+        value = parse_value(row, raw, source, base)
+        if row.kind == "globs":
             warnings.extend(_unmatchable(dotted, value, source, space_root))
             # Each layer adds: a file that came by `git clone` must not open what was closed.
             value = tuple(dict.fromkeys((*before(dotted), *value)))
@@ -125,10 +125,11 @@ def _unmatchable(
 
 def _impersonal(own: Settings, file: str, user: str, warnings: list[str]) -> Settings:
     """What a space's own file sets, without the keys that only the user may set."""
+    personal = {dotted for dotted in own if ROWS[dotted].mark == PERSONAL}
     for dotted, (_, line) in own.items():
-        if ROWS[dotted].mark == PERSONAL:
+        if dotted in personal:
             warnings.append(f"{dotted} is ignored in {file}:{line}: set it in {user}")
-    return {key: setting for key, setting in own.items() if ROWS[key].mark != PERSONAL}
+    return {key: setting for key, setting in own.items() if key not in personal}
 
 
 def _build(values: dict[str, Any], ignored: dict[str, object], sources: dict[str, str]) -> Config:
@@ -153,7 +154,7 @@ def _from_variables(env: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     variables = sorted(name for name in env if name.startswith("KINEN_"))
     if not variables:
         return
-    keys = {variable_of(dotted): dotted for dotted in ROWS}
+    keys = ROWS.by_variable()
     sections = tuple(f"KINEN_{name.upper()}_" for name in SECTIONS)
     for variable in variables:
         if variable in keys:

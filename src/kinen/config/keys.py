@@ -405,7 +405,7 @@ class Rows(Mapping[str, Row]):
         if row is None:
             plain: Row = eval(self._annotations[dotted], globals())  # noqa: S307 - from above
             section, _, key = dotted.partition(".")
-            variable = variable_of(dotted)
+            variable = f"KINEN_{section}_{key}".upper()
             row = plain._replace(section=section, key=key, dotted=dotted, variable=variable)
             self._rows[dotted] = row
         return row
@@ -419,10 +419,9 @@ class Rows(Mapping[str, Row]):
     def __len__(self) -> int:
         return len(self._annotations)
 
-
-def variable_of(dotted: str) -> str:
-    """The environment variable of a key."""
-    return f"KINEN_{dotted.replace('.', '_')}".upper()
+    def by_variable(self) -> dict[str, str]:
+        """The key of each environment variable."""
+        return {f"KINEN_{key.replace('.', '_')}".upper(): key for key in self._annotations}
 
 
 ROWS = Rows()

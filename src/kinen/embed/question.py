@@ -26,10 +26,17 @@ GELU_ZERO = 32
 """The same in gelu's output."""
 KINDS = {1: "<f4", 2: "u1", 3: "i1"}
 """Types of numbers by their codes in ONNX; others are not needed."""
-GRAPH, CONSTANT, DIMENSIONS, KIND, NAME, BYTES = 7, 5, 1, 2, 8, 9
-"""Fields of the messages of ONNX: of a model, of a graph and of a tensor."""
-VARINT, LENGTH, WORD = 0, 2, 5
-"""How the value of a field is written: as a number, as bytes after their count, as four bytes."""
+# Fields of the messages of ONNX: of a model, of a graph, and of a tensor.
+GRAPH = 7
+CONSTANT = 5
+DIMENSIONS = 1
+KIND = 2
+NAME = 8
+BYTES = 9
+# How the value of a field is written: as a number, as bytes after their count, as four bytes.
+VARINT = 0
+LENGTH = 2
+WORD = 5
 
 
 class QuestionModel:

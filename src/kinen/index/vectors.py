@@ -14,7 +14,7 @@ from kinen.storage import atomic, private
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from kinen.index.cache import Cache
 
@@ -126,15 +126,27 @@ def _top(scores: Any, k: int) -> Any:
 
 
 def load(
-    path: str, db: sqlite3.Connection, cache: Cache, model: str, generation: str
+    path: str,
+    db: sqlite3.Connection,
+    cache: Cache,
+    model: str,
+    generation: str,
+    on_vectors: Callable[[], None] | None = None,
 ) -> Scan | None:
-    """The scan file of this generation, made now if it is not there; None without any vector."""
+    """The scan file of this generation, made now if it is not there; None without any vector.
+
+    `on_vectors` is called before a file with vectors is mapped.
+    """
     stamp = {"generation": generation, "model": model, "layout": LAYOUT}
     head = _head(path, stamp)
     if head is None:
         _write(path, db, cache, stamp)
         head = _head(path, stamp)
-    return _mapped(path, **head) if head and head["n"] else None
+    if not (head and head["n"]):
+        return None
+    if on_vectors:
+        on_vectors()
+    return _mapped(path, **head)
 
 
 def _head(path: str, stamp: dict[str, str]) -> dict[str, Any] | None:

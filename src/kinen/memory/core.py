@@ -79,6 +79,8 @@ class Core:
         self.words_first: Callable[[], None] | None = None
         """Called where words answer a question because the model is not loaded, to have it loaded
         for the next one; None if every question waits for the model."""
+        self.on_vectors: Callable[[], None] | None = None
+        """Called before vectors are put into memory, and with them numpy."""
         self.frozen = False
         """Whether questions are answered from the index as it is: nothing is indexed for them."""
         self.progress: Callable[[], AbstractContextManager[Progress]] | None = None
@@ -356,7 +358,9 @@ class Core:
         key = f"{model}:{generation}"
         if self.loaded_vectors[0] != key:
             file = self.file("vectors.bin")
-            scan = vectors.load(file, self.reader.db, self.cache, model, generation)
+            scan = vectors.load(
+                file, self.reader.db, self.cache, model, generation, self.on_vectors
+            )
             self.loaded_vectors = (key, scan)
         return self.loaded_vectors[1]
 
