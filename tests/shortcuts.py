@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx._transports.default as http
 
+from kinen.embed import onnx, question, wordpiece
 from kinen.embed.onnx import MODELS, Loaded, OnnxEmbedder
 from kinen.extract.child import Reader
 from kinen.storage.sqlite import sqlite3
@@ -54,6 +55,8 @@ def share() -> None:
     OnnxEmbedder._open = lambda self: (  # type: ignore[method-assign]
         shipped(names[self._shipped.file]) if self._shipped else opened(self)
     )
+    onnx.WordPiece = functools.cache(wordpiece.WordPiece)  # type: ignore[attr-defined]
+    question.QuestionModel = functools.cache(question.QuestionModel)  # type: ignore[assignment, misc]
     os.fsync = lambda fd: None  # type: ignore[assignment]
     sqlite3.connect = functools.partial(connect, factory=Unsynced)  # type: ignore[assignment]
 

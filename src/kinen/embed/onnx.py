@@ -167,18 +167,13 @@ class OnnxEmbedder:
 
     @property
     def loaded(self) -> bool:
-        """Whether the model is in memory."""
-        return self._loaded is not None
-
-    @property
-    def answers(self) -> bool:
-        """Whether it has embedded a question without the model."""
-        return self._question is not None
+        """Whether this process has loaded what the next question needs."""
+        return bool(self._loaded or self._question)
 
     def drop(self) -> None:
         """Free the model; the next text loads it again."""
         with self._lock:
-            self._loaded = None
+            self._loaded = self._question = None
 
     @property
     def name(self) -> str:
@@ -196,10 +191,16 @@ class OnnxEmbedder:
     def dimensions(self) -> int:
         return SHIPPED_DIMENSIONS if self._shipped else self._load().dimensions
 
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:  # noqa: ARG002
-        """One unit vector per text, in order; long texts are the mean of their windows."""
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
+        """One unit vector per text, in order; long texts are the mean of their windows.
+
+        One question does not load the model, whether a command asks it or a daemon: `QuestionModel`
+        answers it, and the same question has the same vector everywhere.
+        """
         import numpy as np
 
+        if query and len(texts) == 1 and (vector := self._question_vector(texts[0])) is not None:
+            return vector
         loaded = self._load()
         windows = self._windows(loaded.tokenizer, texts)
         total = np.zeros((len(texts), loaded.dimensions), dtype=np.float32)
@@ -210,24 +211,21 @@ class OnnxEmbedder:
             total[owner] += vectors[n] * np.float32(len(windows.ids[n]))
         return self._units(total)
 
-    def embed_question(self, texts: Sequence[str]) -> Any:
-        """The vector of one short text without loading the model; None where it takes the model.
-
-        It may differ in the last digits from what `embed` gives.
-        """
-        if not self._shipped or len(texts) != 1:
+    def _question_vector(self, text: str) -> Any:
+        """The vector of a question of one window by a built-in model; else None."""
+        if not self._shipped:
             return None
-        windows = self._tokens().windows(storable(texts[0]))
+        windows = self._tokens().windows(storable(text))
         if len(windows) > 1:
             return None
         from kinen.embed.question import QuestionModel
 
-        with self._lock:
-            try:
-                self._question = self._question or QuestionModel(self._model)
-                return self._question.vector(windows[0])[None]
-            except (OSError, ValueError, LookupError, StopIteration):
-                return None  # the file is damaged: to load it says so
+        try:
+            with self._lock:
+                question = self._question = self._question or QuestionModel(self._model)
+            return question.vector(windows[0])[None]
+        except (OSError, ValueError, LookupError, StopIteration):
+            return None  # the file is damaged: to load it says so
 
     def fluency(self, text: str) -> float:
         """How well the model knows the words of a text, from 0 to 1.
@@ -384,14 +382,12 @@ class WarmEmbedder:
     @property
     def loaded(self) -> bool:
         """Whether this process has loaded what the next question needs."""
-        return self._own.loaded or self._own.answers
+        return self._own.loaded
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
         """One unit vector per text, in order."""
-        if query and not self._own.loaded:
+        if query and not self.loaded:
             vectors = self._by_daemon([*texts])
-            if vectors is None:
-                vectors = self._own.embed_question(texts)
             if vectors is not None:
                 return vectors
         return self._own.embed(texts, query=query)
