@@ -136,6 +136,7 @@ class Core:
 
     @Opened
     def opened_reader(self) -> Reader:
+        """The index as it is; its texts may be of what was erased since."""
         from kinen.index.reader import Reader
 
         path = self.file("index.db")

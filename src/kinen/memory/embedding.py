@@ -22,8 +22,8 @@ FEW = 32
 
 def is_complete(core: Core, embedder: Embedder) -> bool:
     """Whether every chunk has a vector of this model."""
-    done = f"{embedder.fingerprint}:{core.reader.meta('generation')}"
-    return core.reader.meta("embedded") == done
+    done = f"{embedder.fingerprint}:{core.opened_reader.meta('generation')}"
+    return core.opened_reader.meta("embedded") == done
 
 
 def embeddable(core: Core, embedder: Embedder) -> int:

@@ -268,7 +268,7 @@ class Snapshots:
     def restore(self, name: str = "", *, embed: bool = True) -> Snapshot:
         """Put the index back to a copy and catch up from there; the newest if none is named."""
         chosen = snapshots.find(self._core.file("snapshots"), name)
-        self._core.reader.meta("synced")  # lays the tables of an index that is not there
+        self._core.opened_reader.meta("synced")  # lays the tables of an index that is not there
         with sync_lock(self._core.file("sync.lock"), LOCK_SECONDS):
             snapshots.restore(self._core.file("index.db"), self._core.file("snapshots"), chosen)
         self._index.sync(embed=embed)

@@ -117,7 +117,7 @@ class Index:
             self.clean(whole=not session)
             about = self._core.file("meta.json")
             if any(report[:4]) or report.embedded or not os.path.exists(about):
-                synced = self._core.reader.meta("synced")
+                synced = self._core.opened_reader.meta("synced")
                 model, dimensions = self._model()
                 model = model or self._core.config.index.embedding_provider
                 write_about(about, self._core.space, self.counts(), model, dimensions, synced)
@@ -175,7 +175,7 @@ class Index:
 
     def _follow(self) -> list[str]:
         """Index new commits and journal entries, so that they are searchable at once."""
-        last = self._core.reader.stamp("journal", "")
+        last = self._core.opened_reader.stamp("journal", "")
         notes = [] if self._core.frozen else self._follow_history()
         if not self._core.waiting() and self._core.erasures.mark() in ("", last):
             return notes
@@ -217,7 +217,7 @@ class Index:
         new = 0 if self._core.frozen else self.sources.new_files() or self._changed_files()
         if not new:
             return self._follow()
-        if new <= NEW_FILES and self._core.reader.state_count() <= MOST_FILES:
+        if new <= NEW_FILES and self._core.opened_reader.state_count() <= MOST_FILES:
             with contextlib.suppress(Busy):
                 # This reads commits and journal entries, too.
                 return list(self.sync(embed=False, wait=0.2).notes)
@@ -231,7 +231,7 @@ class Index:
         """
         top = os.path.join(self._core.space.root, "")
         stat = os.stat
-        for path, stamp in self._core.reader.latest_stamps(COMPARED_FILES):
+        for path, stamp in self._core.opened_reader.latest_stamps(COMPARED_FILES):
             try:
                 now = stat(top + path)
             except OSError:
@@ -242,7 +242,7 @@ class Index:
 
     def uncompared(self) -> list[str]:
         """A note if the space has more files than are compared."""
-        count = 0 if self._core.frozen else self._core.reader.state_count()
+        count = 0 if self._core.frozen else self._core.opened_reader.state_count()
         if count <= COMPARED_FILES:
             return []
         rest = count - COMPARED_FILES
@@ -252,7 +252,7 @@ class Index:
         """Index the commits since the last indexed commit."""
         from kinen.space import read_head
 
-        indexed = self._core.reader.stamp("git", "")
+        indexed = self._core.opened_reader.stamp("git", "")
         head = read_head(*self._core.git_folders)[1]
         if head in ("", indexed):
             return []
@@ -264,7 +264,7 @@ class Index:
         from kinen.index.sync import Job, sync_past
         from kinen.index.writer import Writer
 
-        indexed = self._core.reader.stamp("git", "")
+        indexed = self._core.opened_reader.stamp("git", "")
         past = self.sources.history(indexed)
         if past is None:
             return []
@@ -292,7 +292,7 @@ class Index:
 
         core = self._core
         excluded = "\n".join(core.excluded)
-        changed = whole and core.reader.meta(EXCLUDED) != excluded
+        changed = whole and core.opened_reader.meta(EXCLUDED) != excluded
         if not erasing.clean(core, held=core.folder, anyway=changed) and changed:
             with contextlib.closing(Writer(core.file("index.db"))) as writer:
                 writer.set(EXCLUDED, excluded)
@@ -348,7 +348,9 @@ class Index:
     @property
     def built(self) -> bool:
         """Whether the space was ever indexed."""
-        return bool(os.path.exists(self._core.index_file) and self._core.reader.meta("synced"))
+        return bool(
+            os.path.exists(self._core.index_file) and self._core.opened_reader.meta("synced")
+        )
 
     def prepare(self, *, new_files: bool = False) -> list[str]:
         """Index what is new before a question: commits, journal entries and perhaps files.
@@ -382,7 +384,7 @@ class Index:
         """
         if self._core.frozen or len(self._core.space.roots) < 2:
             return []
-        if self._core.reader.meta("root") == spelled(self._core.space.root):
+        if self._core.opened_reader.meta("root") == spelled(self._core.space.root):
             return []
         try:
             self.sync(embed=False, wait=NO_WAIT)
@@ -392,7 +394,7 @@ class Index:
 
     def status(self) -> Status:
         """The state of the index, counted from the databases."""
-        if self._core.reader.meta("synced"):
+        if self._core.opened_reader.meta("synced"):
             self._follow()
         from kinen.index.metafile import size_of
         from kinen.model.documents import Status
@@ -417,7 +419,7 @@ class Index:
             model=model,
             dimensions=dimensions,
             pending=counts.chunks - counts.vectors if provider != "none" else 0,
-            synced=core.reader.meta("synced"),
+            synced=core.opened_reader.meta("synced"),
             untrusted=tuple(core.config.ignored),
             bytes=sum(map(size_of, {core.space.data, core.folder})),
             epoch=clock.epoch,
