@@ -52,6 +52,7 @@ ALLOWED = {
     "daemon/watch.py": "names and times only, links not followed; limits in /proc",
     "embed/language.py": "part of the package",
     "embed/wordpiece.py": "the vocabulary of a built-in model, part of the package",
+    "embed/question.py": "a built-in model, part of the package",
     "embed/onnx.py": "the model, which only a trusted config chooses",
     "distill/clis.py": "settings of the user's own agents, for a run of them",
     "cli/__init__.py": "/dev/null",

@@ -76,8 +76,8 @@ def doctor(agent: str | None) -> Output:
         lines.append(f"{mark} {check.subject:<14} {check.detail}")
         if check.fix and not check.ok:
             lines.append(f"     {'':<14} {style('bold', check.fix)}")
-    found = all(check.ok for check in checks)
-    return Output({"findings": findings}, "\n".join(lines), found=found)
+    healthy = all(check.ok for check in checks)
+    return Output({"findings": findings}, "\n".join(lines), found=healthy)
 
 
 def run_checks() -> Iterator[Check]:

@@ -216,10 +216,10 @@ def _index(memory: Memory, options: Options) -> tuple[Output, str]:
                 on_wait=tell,
             )
     except KeyboardInterrupt:
-        kept = "what was indexed is"
+        rest = "what was indexed is"
         with contextlib.suppress(KinenError):
-            kept = f"{counts_line(memory.index.status().counts)} are"
-        note(f"stopped; {kept} kept: `kinen index` continues from there")
+            rest = f"{counts_line(memory.index.status().counts)} are"
+        note(f"stopped; {rest} kept: `kinen index` continues from there")
         raise
     counts = memory.index.counts()
     notes = list(report.notes)

@@ -55,8 +55,8 @@ def _letters(text: str) -> tuple[int, int]:
     """
     words = {word.lower() for word in _WORD.findall(_PARTS.sub(" ", text))}
     words = {word for word in words if len(word) > 1 or not word.isascii()}
-    known = vocabulary()
-    english = (word for word in words if word in known and word.isalpha())
+    pieces = vocabulary()
+    english = (word for word in words if word in pieces and word.isalpha())
     return sum(len(word.encode()) for word in words), sum(len(word.encode()) for word in english)
 
 

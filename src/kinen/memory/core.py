@@ -190,8 +190,8 @@ class Core:
 
     def has_journal(self) -> bool:
         """Whether the journal has anything, or will once it is opened."""
-        known = os.path.exists(self.file("journal.db")) or self.waiting() or self.early_places()
-        return bool(known)
+        there = os.path.exists(self.file("journal.db"))
+        return bool(there or self.waiting() or self.early_places())
 
     def _made_commits(
         self, before: str, heads: Sequence[str], since: int

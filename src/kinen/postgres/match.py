@@ -137,8 +137,8 @@ def _containing(phrase: str, stems: Stems) -> Clause:
     sequence = stems(phrase)
     if not sequence:
         return text, [folded, plain]
-    found = "c.id IN (SELECT m.id FROM kinen.matching(%s::tsquery, NULL) m)"
-    return f"({found} AND {text})", [phrase_query(sequence), folded, plain]
+    matches = "c.id IN (SELECT m.id FROM kinen.matching(%s::tsquery, NULL) m)"
+    return f"({matches} AND {text})", [phrase_query(sequence), folded, plain]
 
 
 def _about_file(path: str) -> Clause:
@@ -205,11 +205,11 @@ def counts(connection: Connection, spaces: list[int], stems: Sequence[str]) -> d
 def weigh(connection: Connection, corpus: Corpus, terms: Sequence[Sequence[str]]) -> list[Term]:
     """The terms that the corpus has, rarest first."""
     stems = sorted({stem for term in terms for stem in term})
-    known = counts(connection, corpus.spaces, stems)
+    totals = counts(connection, corpus.spaces, stems)
     weighed = {}
     for term in terms:
-        if term and all(known.get(stem, 0) > 0 for stem in term):
-            chunks = min(known[stem] for stem in term)
+        if term and all(totals.get(stem, 0) > 0 for stem in term):
+            chunks = min(totals[stem] for stem in term)
             weighed[tuple(term)] = Term(tuple(term), chunks, idf(corpus.chunks, chunks))
     return sorted(weighed.values(), key=lambda term: (term.chunks, term.stems))
 
