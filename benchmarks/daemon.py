@@ -44,7 +44,7 @@ class Bench:
         self.space = build_space(folder / "space", documents, 3, 60)
         self.home = folder / "kinen"
         os.environ.update(KINEN_HOME=str(self.home), HOME=str(folder))
-        os.environ["KINEN_DAEMON_AUTO_START"] = "false"
+        os.environ["KINEN_DAEMON_AUTO_START"] = "true"  # as it is answered where daemons may run
         (self.space / ".kinen").mkdir(exist_ok=True)
         (self.space / ".kinen" / "config.yml").write_text("hooks:\n  inject_on_prompt: true\n")
         with Memory.open(self.space) as memory:

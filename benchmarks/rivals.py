@@ -276,6 +276,8 @@ def search_rows(place: Place, times: int) -> Iterator[Figure]:
 def warm_rows(place: Place, times: int) -> Iterator[Figure]:
     """Searches that the daemon answers: the client, and both together."""
     home = str(place.folder / "kinen")
+    # As where daemons may run: elsewhere questions are embedded in another way.
+    place.env["KINEN_DAEMON_AUTO_START"] = "true"
     subprocess.run([place.kinen, "daemon", "start"], env=place.env, cwd=place.space, check=True)
     try:
         pid = daemon_pid(home)
@@ -296,6 +298,7 @@ def warm_rows(place: Place, times: int) -> Iterator[Figure]:
         yield Figure("warm search", "kinen, daemon", remark=remark)
     finally:
         subprocess.run([place.kinen, "daemon", "stop"], env=place.env, cwd=place.space, check=False)
+        place.env["KINEN_DAEMON_AUTO_START"] = "false"
 
 
 SETTLE = 15

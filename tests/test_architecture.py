@@ -133,7 +133,7 @@ MOST_VAGUE_PERCENT = 0.22
 MOST_PACKED_ASSIGNMENTS = 0
 MOST_LOOSE_MODULES = 7
 MOST_FILES = 452
-MOST_LINES = 103_110
+MOST_LINES = 103_129
 MOST_CHANGES_OF_MODULE = {"cold-search": 258, "hook-event": 80}
 DEEPEST_CLASS = 2
 """Of the errors, which are drawn as a tree in errors.py, one more: base, family, member."""
@@ -331,13 +331,13 @@ def test_a_full_text_search_loads_nothing_that_slows_its_start(tmp_path: Path) -
     search = ("search", "--fulltext", "kettle")
     log = ("log", "the pot is warm")
     loaded_by(tmp_path, *search)
-    assert not loaded_by(tmp_path, *search) & {*HEAVY, *RARELY_SEARCHED}
+    assert sorted(loaded_by(tmp_path, *search) & {*HEAVY, *RARELY_SEARCHED}) == []
     loaded_by(tmp_path, *log)
     loaded_by(tmp_path, *search)  # begins to follow the journal
     loaded_by(tmp_path, *log)
     needed = {"typing", "kinen.journal.write", "kinen.model.documents", "kinen.model.journal"}
     needed |= {"re", "json"}
-    assert not loaded_by(tmp_path, *search) & ({*HEAVY, *RARELY_SEARCHED} - needed)
+    assert sorted(loaded_by(tmp_path, *search) & ({*HEAVY, *RARELY_SEARCHED} - needed)) == []
 
 
 def test_a_recall_of_notes_without_vectors_loads_nothing_heavy(

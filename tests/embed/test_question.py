@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kinen import Memory
 from kinen.embed.onnx import MODELS, SHIPPED, OnnxEmbedder
 from kinen.embed.question import QuestionModel
 
@@ -34,7 +35,7 @@ QUESTIONS = [
 @pytest.fixture(scope="module", params=MODELS)
 def both(request: pytest.FixtureRequest) -> tuple[Any, Any, Any]:
     """Vectors of the questions by both ways, and of notes in many languages."""
-    embedder = OnnxEmbedder(model=request.param)
+    embedder = OnnxEmbedder(model=request.param, light=True)
     alone = np.vstack([embedder.embed([text], query=True) for text in QUESTIONS])
     return alone, embedder.embed(QUESTIONS), embedder.embed(NOTES)
 
@@ -69,7 +70,7 @@ def test_a_question_without_a_daemon_loads_no_onnxruntime() -> None:
     code = """
 import sys
 from kinen.embed.onnx import OnnxEmbedder, WarmEmbedder
-embedder = WarmEmbedder(OnnxEmbedder(), "/nowhere", "/nowhere")
+embedder = WarmEmbedder(OnnxEmbedder(light=True), "/nowhere", "/nowhere")
 assert embedder.embed(["why did we drop redis"], query=True).shape == (1, 384)
 assert "onnxruntime" not in sys.modules
 """
@@ -78,15 +79,29 @@ assert "onnxruntime" not in sys.modules
 
 def test_long_and_several_texts_take_the_model() -> None:
     for texts in (["word " * 600], ["one", "two"]):
-        embedder = OnnxEmbedder()
+        embedder = OnnxEmbedder(light=True)
         assert embedder.embed(texts, query=True).tobytes() == embedder.embed(texts).tobytes()
 
 
 @pytest.mark.parametrize("keep", [0, 100, 20_000])
 def test_a_damaged_file_is_left_to_onnxruntime(tmp_path: Path, keep: int) -> None:
-    embedder = OnnxEmbedder()
+    embedder = OnnxEmbedder(light=True)
     broken = tmp_path / "model.onnx"
     broken.write_bytes(Path(embedder._model).read_bytes()[:keep])
     embedder._model = str(broken)
     text = ["why did we drop redis"]
     assert embedder.embed(text, query=True).tobytes() == embedder.embed(text).tobytes()
+
+
+@pytest.mark.parametrize("auto_start", [True, False])
+def test_onnxruntime_is_left_out_where_no_daemon_may_run(
+    space: Path, monkeypatch: pytest.MonkeyPatch, auto_start: bool
+) -> None:
+    monkeypatch.setenv("KINEN_DAEMON_AUTO_START", str(auto_start).lower())
+    (space / "tea.md").write_text("# Tea\n\nThe kettle whistles.\n")
+    with Memory.open(space) as memory:
+        memory.sync()
+        vector = memory.core.embedder.embed(["boiling water"], query=True)
+    whole = OnnxEmbedder().embed(["boiling water"])
+    assert (vector.tobytes() == whole.tobytes()) == auto_start
+    assert vector[0] @ whole[0] > 0.997

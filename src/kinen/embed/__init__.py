@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def load_configured(
-    settings: IndexSection, daemon: tuple[str, str] | None = None
+    settings: IndexSection, daemon: tuple[str, str] | None = None, *, light: bool = False
 ) -> Embedder | None:
-    """The embedder that the settings name; `daemon` as in `load`.
+    """The embedder that the settings name; `daemon` and `light` as in `load`.
 
     Of the built-in models that is the English one, unless `embedding_model` names another.
     """
@@ -28,6 +28,7 @@ def load_configured(
         path=settings.embedding_path,
         timeout=settings.embedding_timeout,
         daemon=daemon,
+        light=light,
     )
 
 
@@ -40,10 +41,12 @@ def load(
     path: str = "",
     timeout: float = 30.0,
     daemon: tuple[str, str] | None = None,
+    light: bool = False,
 ) -> Embedder | None:
     """The embedder of a provider, or None for `none`; a model is loaded when it is first used.
 
-    `daemon` is kinen's home and the root of a space: if the daemon runs, it embeds queries.
+    `daemon` is kinen's home and the root of a space: if the daemon runs, it embeds queries. With
+    `light` a built-in model embeds a question without onnxruntime.
     """
     if provider == "none":
         return None
@@ -55,7 +58,7 @@ def load(
                 f"no built-in model {model!r}",
                 f"index.embedding_model is {' or '.join(BUILT_IN)}; if empty, the text decides",
             )
-        own = OnnxEmbedder(path, model=model or "english")
+        own = OnnxEmbedder(path, model=model or "english", light=light)
         return WarmEmbedder(own, *daemon) if daemon else own
     if provider == "ollama":
         from kinen.embed.openai import OllamaEmbedder

@@ -131,11 +131,21 @@ class OnnxEmbedder:
     """Unit vectors from a local model; a vector does not depend on the other texts of a batch."""
 
     def __init__(
-        self, path: str = "", *, model: str = "english", threads: int = 0, batch_tokens: int = 0
+        self,
+        path: str = "",
+        *,
+        model: str = "english",
+        threads: int = 0,
+        batch_tokens: int = 0,
+        light: bool = False,
     ) -> None:
-        """`path` is a folder of the user's; without one, `model` is one of `MODELS`."""
+        """`path` is a folder of the user's; without one, `model` is one of `MODELS`.
+
+        With `light` a built-in model embeds one question without onnxruntime.
+        """
         self._shipped = None if path else MODELS[model]
         self._folder = os.path.expanduser(path) if path else os.path.join(SHIPPED, model)
+        self._light = light and not path
         self._threads = threads or default_threads()
         # One window at a time for graphs we did not build: dynamic quantisation scales its
         # activations over the whole batch, so that neighbours change one another's vectors.
@@ -192,15 +202,13 @@ class OnnxEmbedder:
         return SHIPPED_DIMENSIONS if self._shipped else self._load().dimensions
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
-        """One unit vector per text, in order; long texts are the mean of their windows.
-
-        One question does not load the model, whether a command asks it or a daemon: `QuestionModel`
-        answers it, and the same question has the same vector everywhere.
-        """
+        """One unit vector per text, in order; long texts are the mean of their windows."""
         import numpy as np
 
-        if query and len(texts) == 1 and (vector := self._question_vector(texts[0])) is not None:
-            return vector
+        if query and self._light and len(texts) == 1:
+            vector = self._question_vector(texts[0])
+            if vector is not None:
+                return vector
         loaded = self._load()
         windows = self._windows(loaded.tokenizer, texts)
         total = np.zeros((len(texts), loaded.dimensions), dtype=np.float32)
@@ -212,9 +220,7 @@ class OnnxEmbedder:
         return self._units(total)
 
     def _question_vector(self, text: str) -> Any:
-        """The vector of a question of one window by a built-in model; else None."""
-        if not self._shipped:
-            return None
+        """The vector of a question without onnxruntime; None if it has more than one window."""
         windows = self._tokens().windows(storable(text))
         if len(windows) > 1:
             return None

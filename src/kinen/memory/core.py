@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from kinen.errors import KinenError, NotFound
+from kinen.ipc import extras
 from kinen.model.kinds import BUILT_IN
 from kinen.space import find as spaces
 from kinen.storage import private
@@ -311,12 +312,21 @@ class Core:
     def load_model(self, name: str) -> Embedder | None:
         """The embedding model of the settings; `name` is a built-in one, if they name none."""
         settings = self._model_settings(name)
-        key = tuple(settings)
+        key = self._model_key(settings)
         if key not in self._models:
             from kinen.embed import load_configured
 
-            self._models[key] = load_configured(settings, self._daemon)
+            self._models[key] = load_configured(settings, self._daemon, light=bool(key[0]))
         return self._models[key]
+
+    def _model_key(self, settings: IndexSection) -> tuple[object, ...]:
+        """Whether questions are embedded without onnxruntime, and the settings of a model.
+
+        Where no daemon may answer the next question the runtime is not worth loading for this one.
+        The settings of the space decide it, so that a question has one vector in all processes.
+        """
+        may_start = self.config.daemon.auto_start and extras.installed("http")
+        return (not may_start, *settings)
 
     @property
     def chooses_model(self) -> bool:
@@ -347,7 +357,7 @@ class Core:
             return False
         if not self._models:
             return True
-        embedder = self._models.get(tuple(self._model_settings(self._answering_model())))
+        embedder = self._models.get(self._model_key(self._model_settings(self._answering_model())))
         return embedder is None or not getattr(embedder, "loaded", True)
 
     def scan(self, embedder: Embedder) -> Scan | None:
