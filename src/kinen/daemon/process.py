@@ -452,7 +452,7 @@ class Daemon:
                 drop()
         await asyncio.to_thread(return_memory)
         log.info("at rest: %d MB", resident() / 1e6)
-        if "onnxruntime" not in sys.modules or self._port or os.name == "nt":
+        if "numpy" not in sys.modules or self._port or os.name == "nt":
             return
         if self._server.server_state.connections or self._scheduler.busy:
             self._await_rest()
