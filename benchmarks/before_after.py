@@ -6,7 +6,8 @@
 Both run from their sources with the same interpreter and packages, over the same notes, each with a
 home of its own. The ratio of a row is this tree's median to the earlier one's, in CPU time.
 --sessions imports transcripts, --notes indexes a folder with vectors. With --instructions it is
-what `perf stat` counts of the process itself, which does not depend on how fast the machine is just
+what `perf stat` counts of the process itself, or valgrind's cachegrind where the machine has no
+counters (thirty times slower: --times 3), which does not depend on how fast the machine is just
 then: of the one that a hook leaves behind, more or less would be done when the hook ends.
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import re
 import resource
 import shutil
 import statistics
@@ -141,16 +143,22 @@ def milliseconds() -> float:
 def counted(program: str, counts: Path) -> str:
     """A command that appends how many instructions a program took, without its children."""
     path = counts.with_name("counted")
-    event = f"perf stat -x, -i -e instructions:u --append -o {counts}"
-    path.write_text(f'#!/bin/sh\nexec {event} -- {program} "$@"\n')
+    count = f"perf stat -x, -i -e instructions:u --append -o {counts} --"
+    tried = subprocess.run([*count.split(), "true"], capture_output=True, check=False)
+    if tried.returncode or not millions(counts):
+        log = f"--cachegrind-out-file=/dev/null --log-file={counts}.%p"
+        count = f"valgrind --tool=cachegrind --cache-sim=no {log}"
+    path.write_text(f'#!/bin/sh\nexec {count} {program} "$@"\n')
     path.chmod(0o755)
     return str(path)
 
 
 def millions(counts: Path) -> float:
-    """All instructions so far, in millions."""
-    lines = (line.split(",") for line in counts.read_text().splitlines() if "instructions" in line)
-    return sum(int(line[0]) for line in lines) / 1e6
+    """All instructions so far, in millions, as perf writes them or valgrind."""
+    numbers = re.compile(r"(?m)^(\d+),,instructions|^==\d+== I +refs: +([\d,]+)")
+    texts = (path.read_text() for path in counts.parent.glob(f"{counts.name}*"))
+    found = (match for text in texts for match in numbers.finditer(text))
+    return sum(int((match[1] or match[2]).replace(",", "")) for match in found) / 1e6
 
 
 def compare(
@@ -185,7 +193,9 @@ def main() -> None:
     parser.add_argument("--sessions", type=Path, help="a folder with transcripts to import")
     parser.add_argument("--notes", type=Path, help="a folder of notes to index with vectors")
     parser.add_argument("--only", default="", help="rows whose name has this text")
-    parser.add_argument("--instructions", action="store_true", help="count them, with perf")
+    parser.add_argument(
+        "--instructions", action="store_true", help="count them, with perf or valgrind"
+    )
     words = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
