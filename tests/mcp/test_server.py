@@ -17,9 +17,11 @@ import pytest
 
 import forked
 import kinen.cli
+import kinen.mcp.calls
 from kinen.journal.brief import HEAD
 from kinen.mcp.calls import TOOLS, definitions
 from kinen.mcp.protocol import ASK, DATA, MAIN, TABLE, TELL, Catalogue
+from kinen.mcp.tools import report_progress
 from kinen.mcp.transports import by_folder
 from kinen.memory import Memory
 from kinen.model.kinds import MEMORY_CLOSE, MEMORY_OPEN
@@ -28,7 +30,10 @@ from kinen.text import estimate
 from mcp import Client
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import AsyncIterator, Callable, Iterator
+
+    from kinen.mcp.tools import Progress
 
     Serve = Callable[..., Any]
 
@@ -594,6 +599,25 @@ async def test_a_rebuild_tells_how_far_it_is_and_ends_when_cancelled(
     output: list[float] = []
     meanwhile: list[Any] = []
 
+    def held(send: Callable[[float, float, str], object], cancelled: threading.Event) -> Progress:
+        """Progress that is in the middle until the client has cancelled, on a quick machine too."""
+        sent: list[float] = []
+
+        def counted(done: float, total: float, message: str) -> None:
+            sent.append(done)
+            send(done, total, message)
+
+        report = report_progress(counted, cancelled)
+
+        def hold(phase: str, done: int, total: int) -> None:
+            report(phase, done, total)
+            if len(sent) == 2:
+                cancelled.wait()
+                report(phase, done, total)
+
+        return hold
+
+    monkeypatch.setattr(kinen.mcp.calls, "report_progress", held)
     async with opened(serve, mode) as client:
 
         async def progress(done: float, total: float | None, message: str | None) -> None:
@@ -608,6 +632,7 @@ async def test_a_rebuild_tells_how_far_it_is_and_ends_when_cancelled(
             await client.call_tool("kinen_index_rebuild", {}, progress_callback=progress)
         assert scope.cancelled_caught
         assert meanwhile
+        monkeypatch.setattr(kinen.mcp.calls, "report_progress", report_progress)
         # ended in the middle: nothing says that it is complete, and nobody holds the lock
         assert "synced" not in await ask(client, "kinen_index_status")
         done = await ask(client, "kinen_index_rebuild", embed=False)

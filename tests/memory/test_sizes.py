@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kinen import Memory, Query
+from kinen.index.metafile import size_of
 from kinen.index.schema import SCHEMA
 from kinen.memory import garbage
 
@@ -37,6 +39,27 @@ def test_a_file_that_vanishes_while_a_space_is_measured_is_no_error(
     monkeypatch.setattr(os, "stat", vanish)
     assert garbage.usage(data).bytes > 0
     assert not os.path.lexists(draft)
+
+
+def test_the_state_of_an_index_is_told_while_files_beside_it_come_and_go(space: Path) -> None:
+    ended = threading.Event()
+    with Memory.open(space, settings={"index.embedding_provider": "none"}) as memory:
+        memory.sync()
+        passing = Path(memory.core.file("sync.lock-journal"))
+
+        def come_and_go() -> None:
+            while not ended.is_set():
+                passing.write_text("x")
+                passing.unlink()
+
+        other = threading.Thread(target=come_and_go)
+        other.start()
+        try:
+            assert all(size_of(str(passing.parent)) for _ in range(5000))
+            assert memory.index.status().bytes
+        finally:
+            ended.set()
+            other.join()
 
 
 def test_what_a_column_of_the_journal_has_is_stored_once_and_found(space: Path) -> None:

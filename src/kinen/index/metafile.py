@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 
 from kinen.model.documents import Counts
 from kinen.space.registry import Space
@@ -35,9 +36,13 @@ def write_about(
 
 
 def size_of(folder: str) -> int:
-    """The bytes of the files in a folder."""
+    """The bytes of the files in a folder; one that another process took away meanwhile has none."""
+    size = 0
     with os.scandir(folder) as entries:
-        return sum(entry.stat().st_size for entry in entries if entry.is_file())
+        for entry in entries:
+            with suppress(FileNotFoundError):
+                size += entry.stat().st_size if entry.is_file() else 0
+    return size
 
 
 def subfolders(folder: str) -> list[str]:

@@ -55,14 +55,17 @@ def create(index: str, folder: str, at: float, *, automatic: bool = False) -> Sn
 def list_all(folder: str) -> list[Snapshot]:
     """All snapshots, the newest first."""
     snapshots = []
+    names: list[str] = []
     with contextlib.suppress(FileNotFoundError):
-        for file in os.listdir(folder):
-            name, dot, end = file.rpartition(".")
-            moment, _, rest = name.partition("-")
-            if end == "db" and dot and len(moment) == 19:
-                head = rest.removesuffix("-auto").replace("none", "")
-                at = f"{moment[:4]}-{moment[4:6]}-{moment[6:8]}T{moment[9:11]}:{moment[11:13]}"
-                at += f":{moment[13:15]}.{moment[15:18]}Z"
+        names = os.listdir(folder)
+    for file in names:
+        name, dot, end = file.rpartition(".")
+        moment, _, rest = name.partition("-")
+        if end == "db" and dot and len(moment) == 19:
+            head = rest.removesuffix("-auto").replace("none", "")
+            at = f"{moment[:4]}-{moment[4:6]}-{moment[6:8]}T{moment[9:11]}:{moment[11:13]}"
+            at += f":{moment[13:15]}.{moment[15:18]}Z"
+            with contextlib.suppress(FileNotFoundError):  # deleted meanwhile by another process
                 size = os.path.getsize(os.path.join(folder, file))
                 snapshots.append(Snapshot(name, head, at, size, rest.endswith("-auto")))
     return sorted(snapshots, reverse=True)
