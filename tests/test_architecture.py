@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -289,6 +290,8 @@ def loaded_by(tmp_path: Path, *words: str) -> set[str]:
     note = space / "a.md"
     if not note.exists():
         note.write_text("# Tea\n\n- The kettle — “Old Faithful” — is on.\n")
+        for path in (note, space / ".kinen", space):  # what changed just now is read once more
+            os.utime(path, (1_700_000_000, 1_700_000_000))
     return loaded(
         "import contextlib, io, os\n"
         f"os.environ['KINEN_HOME'] = {str(tmp_path / 'home')!r}\n"

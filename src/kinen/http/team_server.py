@@ -25,6 +25,7 @@ from kinen.http.team_app import TeamServer
 from kinen.http.team_gate import LIMITS, Limits
 from kinen.http.team_metrics import Metrics, forget_worker
 from kinen.http.team_mirror import Mirrors
+from kinen.journal.recent import process_exists
 from kinen.postgres.connection import Database
 from kinen.team.audit import forget_before
 from kinen.team.schema import prepare
@@ -79,7 +80,7 @@ def run(options: Options) -> None:
     above = tempfile.gettempdir()
     for name in os.listdir(above):
         pid = name.removeprefix(prefix).partition("-")[0]
-        if name.startswith(prefix) and pid.isdecimal() and not _runs(int(pid)):
+        if name.startswith(prefix) and pid.isdecimal() and not process_exists(int(pid)):
             shutil.rmtree(os.path.join(above, name), ignore_errors=True)
     folder = tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-")
     try:
@@ -113,16 +114,6 @@ def _listen(options: Options) -> socket.socket:
         ) from error
     server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # or a body waits 40 ms for an ACK
     return server
-
-
-def _runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass
-    return True
 
 
 class Supervisor:

@@ -223,19 +223,20 @@ def _runs(process: str) -> bool | None:
     if not pid.isdecimal():
         return None
     if began == "-":
-        return _exists(int(pid)) if hasattr(os, "fork") else None
+        return process_exists(int(pid)) if hasattr(os, "fork") else None
     if namespace != _namespace():
         return None  # in another container: its numbers mean nothing here
     return _stat(int(pid))[2] == began
 
 
-def _exists(pid: int) -> bool:
+def process_exists(pid: int) -> bool:
+    """Whether a process of this machine runs, whoever started it."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except OSError:
-        return True  # somebody else's
+        pass  # somebody else's
     return True
 
 
