@@ -10,6 +10,7 @@ from kinen.cli.output import (
     NOTHING,
     coloured,
     file_name,
+    note,
     print_rendered,
     terminal_width,
     write_raw,
@@ -51,8 +52,6 @@ def run(verb: type[Search | Recall], words: list[str], values: dict[str, Any]) -
     elif code:
         notes = [*notes, *filter(None, [call.nothing(notes)])]
     if notes:
-        from kinen.cli.run import note, with_options
-
         for remark in notes:
             note(with_options(remark))
     if text and paths_only and not as_json:
@@ -107,15 +106,13 @@ def rendered(output: Output, memory: Memory) -> Output:
 
 def warn(memory: Memory) -> None:
     """Print what is wrong with the configuration of a space but stops nothing; once."""
-    from kinen.cli.run import note
-
     for warning in memory.core.untold("config", memory.config.warnings):
         note(warning)
 
 
 def emit(output: Output, as_json: bool) -> int:
     """Print the result of a command and return the exit code."""
-    from kinen.cli.run import note, screen
+    from kinen.cli.run import screen
 
     if as_json:
         from kinen.render.json import to_json
@@ -134,12 +131,17 @@ def emit(output: Output, as_json: bool) -> int:
     return FOUND if output.found else NOTHING
 
 
+def with_options(remark: str) -> str:
+    """A remark on hits with the option of the command line in place of its description."""
+    remark = remark.replace("a minimum score of 0", "--min-score 0")
+    return remark.replace("mode hybrid", "--hybrid")
+
+
 def _print_lines(answer: str, code: int, *, files: bool) -> int:
     """Print an answer in JSON as a line for each hit, or with `files` as paths that end in NUL."""
     import json
 
     from kinen.characters import visible_json
-    from kinen.cli.run import note, with_options
     from kinen.paths import openable
 
     data = json.loads(answer)
@@ -296,8 +298,6 @@ def show_work(memory: Memory) -> None:
         return bar()
 
     def on_wait(who: str) -> None:
-        from kinen.cli.run import note
-
         note(f"{who}; waiting for it")
 
     memory.core.progress = progress

@@ -20,8 +20,8 @@ from kinen.cli import answer
 from kinen.cli.answer import daemon_started, emit, opened, rendered
 from kinen.cli.complete import FileName
 from kinen.cli.editor import rewrite
-from kinen.cli.output import file_name, write_raw
-from kinen.cli.run import note, piped, working
+from kinen.cli.output import file_name, note, write_raw
+from kinen.cli.run import piped, working
 from kinen.errors import QueryError
 from kinen.memory import Memory
 from kinen.render.text import counted

@@ -12,8 +12,8 @@ import click
 from kinen import config as configuration
 from kinen import paths
 from kinen.cli.command import group, json_command, space_option
-from kinen.cli.output import NOTHING
-from kinen.cli.run import colours, note, wrapped
+from kinen.cli.output import NOTHING, note, wrapped
+from kinen.cli.run import colours
 from kinen.config import former
 from kinen.config.keys import ADDED, HARMLESS, ROWS, Config
 from kinen.config.trust import is_trusted, trust

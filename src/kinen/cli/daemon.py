@@ -11,7 +11,8 @@ import click
 
 from kinen import paths
 from kinen.cli.command import group, json_command, options
-from kinen.cli.run import colours, note, working
+from kinen.cli.output import note
+from kinen.cli.run import colours, working
 from kinen.errors import Busy, KinenError
 from kinen.ipc import client, extras
 from kinen.ipc.loopback import USUAL_PORT

@@ -64,8 +64,8 @@ def index_engine(
     as_json: bool,
 ) -> int:
     """Index repositories one after the other; other workers with the same list take the rest."""
-    from kinen.cli.output import ERROR
-    from kinen.cli.run import bar, colours, fail, note
+    from kinen.cli.output import ERROR, note
+    from kinen.cli.run import bar, colours, fail
     from kinen.postgres.work import Worker
 
     results: list[dict[str, Any]] = []

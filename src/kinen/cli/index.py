@@ -21,8 +21,8 @@ from kinen.cli.command import (
     space_option,
     spaces_option,
 )
-from kinen.cli.output import ERROR
-from kinen.cli.run import bar, colours, fail, note, working
+from kinen.cli.output import ERROR, note
+from kinen.cli.run import bar, colours, fail, working
 from kinen.errors import Busy, KinenError
 from kinen.memory import Memory
 from kinen.memory.garbage import collect, garbage

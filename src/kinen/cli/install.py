@@ -14,7 +14,8 @@ import click
 
 from kinen.agents.client import Client
 from kinen.cli.command import dry_run_option, json_command, options
-from kinen.cli.run import note, screen
+from kinen.cli.output import note
+from kinen.cli.run import screen
 from kinen.errors import KinenError, QueryError
 from kinen.hooks import slash
 from kinen.hooks.install import AGENTS, Done, folder_of, plugin_folder

@@ -58,7 +58,7 @@ def log(text: str, **options: Any) -> int:
 
 
 def _note(text: str) -> None:
-    from kinen.cli.run import note
+    from kinen.cli.output import note
 
     note(text)
 

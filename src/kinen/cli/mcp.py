@@ -40,7 +40,7 @@ def mcp(_: str = "", http: bool = False, port: int = PORT, **options: Any) -> in
 
         extras.require("kinen mcp --http", "mcp")
     elif sys.stdin.isatty():
-        from kinen.cli.run import note
+        from kinen.cli.output import note
 
         note("waiting for an MCP client on standard input; Ctrl-D exits")
     serve(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from kinen.characters import visible, visible_styled
+from kinen.characters import STYLES, visible, visible_styled
 from kinen.privacy.quote import open_end, quoted
 
 TYPE_CHECKING = False
@@ -93,6 +93,31 @@ def terminal_width() -> int:
         )
     except OSError:
         return 80
+
+
+def wrapped(message: str, stream: TextIO) -> str:
+    """A message on one line, or on a terminal wrapped at its width between words."""
+    line = " ".join(message.split())
+    if not stream.isatty():
+        return line
+    import shutil
+    import textwrap
+
+    return textwrap.fill(
+        line,
+        max(20, shutil.get_terminal_size().columns),
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def note(text: str) -> None:
+    """Print a remark on standard error."""
+    message = wrapped(f"note: {text}", sys.stderr)
+    if coloured(sys.stderr):
+        message = f"{MARK}{STYLES['dim']}m{message}{MARK}0m"
+    print(message, file=sys.stderr)
 
 
 def print_rendered(text: str) -> None:

@@ -9,7 +9,7 @@ import threading
 import time
 
 from kinen import paths
-from kinen.cli.output import ERROR, MARK, coloured, raw, terminal_width
+from kinen.cli.output import ERROR, MARK, coloured, note, raw, terminal_width, wrapped
 from kinen.errors import KinenError
 from kinen.ids import LATEST_CLOCK, milliseconds
 from kinen.render.screen import Style, fit
@@ -75,12 +75,6 @@ def report(error: Exception) -> int:
     return fail(f"unexpected {name}: {error} · this is a bug; KINEN_DEBUG=1 shows the traceback")
 
 
-def with_options(remark: str) -> str:
-    """A remark on hits with the option of the command line in place of its description."""
-    remark = remark.replace("a minimum score of 0", "--min-score 0")
-    return remark.replace("mode hybrid", "--hybrid")
-
-
 def option(parameter: str) -> str:
     """The option of a parameter, such as `--min-similarity`; `files` is `--file`."""
     name = REPEATABLE.get(parameter, parameter)
@@ -90,23 +84,6 @@ def option(parameter: str) -> str:
 def fail(message: str) -> int:
     print(wrapped(f"kinen: {message}", sys.stderr), file=sys.stderr)
     return ERROR
-
-
-def wrapped(message: str, stream: TextIO) -> str:
-    """A message on one line, or on a terminal wrapped at its width between words."""
-    line = " ".join(message.split())
-    if not stream.isatty():
-        return line
-    import shutil
-    import textwrap
-
-    return textwrap.fill(
-        line,
-        max(20, shutil.get_terminal_size().columns),
-        subsequent_indent="  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 def colours(stream: TextIO | None = None) -> Style:
@@ -130,12 +107,6 @@ def synced_text(at: str) -> str:
 def piped() -> str:
     """The text of standard input; bytes that are not UTF-8 are escaped."""
     return sys.stdin.buffer.read().decode("utf-8", "backslashreplace")
-
-
-def note(text: str) -> None:
-    """Print a remark on standard error."""
-    message = wrapped(f"note: {text}", sys.stderr)
-    print(colours(sys.stderr)("dim", message), file=sys.stderr)
 
 
 def overview(*, everything: bool = False) -> str:

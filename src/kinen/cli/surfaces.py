@@ -13,8 +13,7 @@ import click
 from kinen import paths
 from kinen.cli.command import json_command, options, space_option
 from kinen.cli.daemon import root_to_serve
-from kinen.cli.output import FOUND, NOTHING
-from kinen.cli.run import note
+from kinen.cli.output import FOUND, NOTHING, note
 from kinen.errors import KinenError
 from kinen.ipc import client, extras
 from kinen.verbs.params import option

@@ -19,7 +19,7 @@ from kinen.cli.command import (
     options,
     space_option,
 )
-from kinen.cli.run import note
+from kinen.cli.output import note
 from kinen.errors import KinenError, QueryError, SpaceError
 from kinen.ipc.extras import require
 from kinen.memory import Memory

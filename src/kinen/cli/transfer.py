@@ -9,8 +9,8 @@ import click
 
 from kinen.characters import visible_json
 from kinen.cli.command import CommandGroup, dry_run_option, memory_command, options
-from kinen.cli.output import raw
-from kinen.cli.run import bar, note
+from kinen.cli.output import note, raw
+from kinen.cli.run import bar
 from kinen.memory import Memory
 from kinen.render.journal import loaded_json, loaded_notes, loaded_text
 from kinen.render.text import counts_text
