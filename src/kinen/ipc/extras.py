@@ -42,6 +42,8 @@ def importable(module: str) -> bool:
 
     A folder without `__init__.py` is not a module of an extra, so a spec has to have a loader.
     """
+    if sys.modules.get(module):  # a daemon asks with every search
+        return True
     try:
         specs = (finder.find_spec(module, None) for finder in sys.meta_path)
         return any(spec is not None and spec.loader is not None for spec in specs)

@@ -257,8 +257,10 @@ def _in_language(
     asked = yardstick.fluency(question) if yardstick.fluency else 0.0
     by_word: Mapping[str, int] = {}
     for hit in hits:
-        known = yardstick.fluency and asked + yardstick.fluency(hit.chunk.text) >= 2 * fluent
-        if known or (hit.strength < CLOSE and not yardstick.by_words):
+        if hit.strength < CLOSE and not yardstick.by_words:
+            yield hit
+            continue
+        if yardstick.fluency and asked + yardstick.fluency(hit.chunk.text) >= 2 * fluent:
             yield hit
             continue
         by_word = by_word or counts()
