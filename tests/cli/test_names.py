@@ -60,6 +60,21 @@ def test_both_names_are_the_same_command(ask: Callable[..., Ran], name: str, hom
 
 
 @pytest.mark.parametrize(
+    ("group", "whole"), [("session", "list"), ("plan", "list"), ("config", "show")]
+)
+def test_a_group_without_a_word_shows_what_there_is(
+    kinen: Callable[..., Ran], group: str, whole: str
+) -> None:
+    kinen("plan", "save", "Tea", "1. Boil water")
+    kinen("session", "new", "Tea")
+    for options in ([], ["--json"]):
+        short, long = kinen(group, *options), kinen(group, whole, *options)
+        assert (short.code, short.out) == (long.code, long.out)
+        assert short.out
+    assert kinen(group, "--no-such").code == 2
+
+
+@pytest.mark.parametrize(
     "text", ["log rotation was fixed", "list the open ports", "show stopper", "pin", "edit config"]
 )
 def test_no_word_of_a_saved_text_is_taken_for_a_command(

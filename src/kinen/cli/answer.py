@@ -227,10 +227,13 @@ def _lighten_numpy() -> None:
 def _from_here(call: Search | Recall, *, as_json: bool) -> Answer:
     """The answer of this process, ready to print."""
     from kinen.index.match import WIDE, begun, depth
+    from kinen.space import route
     from kinen.text import terms
 
+    here = route.here() if call.plain else None
+    index = os.path.join(here.index, "index.db") if here else ""
     most = max(depth(vars(call)["limit"]), WIDE if call.route == "recall" else 0)
-    with begun(_index_of(call), terms(call.query), most):
+    with begun(index, terms(call.query), most):
         output = _output(call)
         if as_json:
             from kinen.render.json import to_json
@@ -256,20 +259,6 @@ def _output(call: Search | Recall) -> Output:
         return call.answer(memory)
 
 
-def _index_of(call: Search | Recall) -> str:
-    """The index that a plain search will ask; empty for others."""
-    if not call.plain:
-        return ""
-    from kinen.space import route
-
-    here = route.here()
-    return os.path.join(here.index, "index.db") if here else ""
-
-
-def _load_later() -> None:
-    """The daemon loads the model, as soon as it runs."""
-
-
 class daemon_started:  # noqa: N801
     """Starts the daemon at the end of the block, for the next command; words answer this one."""
 
@@ -277,7 +266,7 @@ class daemon_started:  # noqa: N801
         self._memory = memory
 
     def __enter__(self) -> None:
-        self._memory.core.words_first = _load_later
+        self._memory.core.words_first = lambda: None  # the daemon loads the model
         self._memory.core.on_vectors = _lighten_numpy
 
     def __exit__(
