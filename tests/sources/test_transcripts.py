@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import subprocess
 import tracemalloc
@@ -191,6 +192,38 @@ def test_importing_again_adds_nothing_and_a_session_that_grew_only_what_is_new(
     assert capsule.closed_at == seen[-1].ts
     assert len(summaries) == 1
     assert "12 events" in summaries[0].content
+
+
+def test_a_transcript_in_a_folder_is_read_again_only_if_it_changed(
+    memory, space, tmp_path, monkeypatch
+) -> None:
+    session = shop()
+    path = session.write(tmp_path / "a")
+    folder = path.parent
+
+    def read() -> int:
+        """How many observations an import of the folder read, new or not."""
+        loaded = memory.transfer.import_transcripts(folder)
+        unchanged = "transcripts unchanged since they were imported: 1" in loaded.notes
+        count = loaded.added["observations"] + loaded.skipped["observations"]
+        assert unchanged == (count == 0)
+        return count
+
+    assert memory.transfer.import_transcripts(folder, dry_run=True).added["observations"] == 10
+    assert [read(), read(), read()] == [10, 0, 0]
+    assert memory.transfer.import_transcripts(path).skipped["observations"] == 10  # it is named
+    session.ask("and the voucher?").write(tmp_path / "a")
+    assert [read(), read()] == [11, 0]
+    about = path.stat()
+    os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns + 1))
+    assert [read(), read()] == [11, 0]
+    path.write_text(f"{path.read_text()}broken")  # or just now being written
+    assert [read(), read()] == [11, 11]
+    session.write(tmp_path / "a")
+    assert [read(), read()] == [11, 0]
+    monkeypatch.setenv("KINEN_PRIVACY_EXCLUDE", "[secret]")
+    with Memory.open(space) as other:
+        assert other.transfer.import_transcripts(folder).skipped["observations"] == 11
 
 
 def test_a_dry_run_counts_and_leaves_the_journal_as_it_was(memory, tmp_path) -> None:

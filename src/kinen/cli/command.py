@@ -154,8 +154,8 @@ class PartsGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Without a word a group shows what there is: `kinen session` is `kinen session list`."""
-        asked = args and (args[0][:1] != "-" or args[0] in {*ctx.help_option_names, "--"})
-        if ctx.parent and not (asked or self.invoke_without_command or ctx.resilient_parsing):
+        explicit = args and (args[0][:1] != "-" or args[0] in {*ctx.help_option_names, "--"})
+        if ctx.parent and not (explicit or self.invoke_without_command or ctx.resilient_parsing):
             names = self.list_commands(ctx)
             args = [*[name for name in ("list", "show", "status") if name in names][:1], *args]
         return super().parse_args(ctx, args)

@@ -78,7 +78,7 @@ def transcripts(memory: Memory, paths: tuple[str, ...], dry_run: bool) -> Output
     Droid, Continue and Crush. Without PATH, imports the sessions that ran in this space, from where
     each client stores them; with PATHs, all sessions in those files or folders. A session is
     imported once; if it continued since, only the new part is. Sessions recorded by hooks are not
-    changed.
+    changed. A file that is as it was when it was imported is not read again, unless you name it.
 
     \b
     Examples:

@@ -130,10 +130,10 @@ class Journal:
         row = self.db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return str(row[0]) if row else ""
 
-    def note(self, key: str, value: str) -> None:
-        """Store a value beside the entries."""
+    def note(self, texts: Mapping[str, str]) -> None:
+        """Store texts beside the entries, by their keys."""
         with self.writing() as db:
-            db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+            db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", texts.items())
 
     def check(self) -> str:
         return integrity(self.db) if self.exists else ""

@@ -206,7 +206,7 @@ class Corrections:
         self._write([*self._corrections(), [action, ref, other, *sources]][-REMEMBERED:])
 
     def _write(self, corrections: list[list[str]]) -> None:
-        self._core.store.note("corrections", json.dumps(corrections))
+        self._core.store.note({"corrections": json.dumps(corrections)})
 
 
 EVENTS = 5000
@@ -518,4 +518,4 @@ class Consolidation(Corrections):
 
     def _note_consolidation(self, at: str) -> None:
         if self._core.store.exists:
-            self._core.store.note("consolidated", at)
+            self._core.store.note({"consolidated": at})

@@ -73,7 +73,7 @@ def clean(core: Core, *, held: str = "", wait: float = 0.0, anyway: bool = False
             if refs:
                 with store.translated():
                     scrub(store.db, store.path)
-                store.note(SCRUBBED, last)
+                store.note({SCRUBBED: last})
     except Busy as busy:
         return busy.message
     return ""

@@ -1,6 +1,7 @@
 """Export of the journal; import of bundles, older formats and past sessions of agents.
 
-A past session is imported once; a later import adds only its new entries.
+A past session is imported once; a later import adds only its new entries, and does not read a
+transcript again that is as it was.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from functools import cache, partial
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeGuard
 
-from kinen import paths
+from kinen import __version__, paths
 from kinen.errors import KinenError, NotFound
 from kinen.ids import timed_id
 from kinen.index.lock import announced
@@ -24,6 +25,7 @@ from kinen.privacy.masking import evidence
 from kinen.render.text import counts_text
 from kinen.space import find as spaces
 from kinen.space.repository import git_above, main_folder, parents
+from kinen.text import digest
 from kinen.transfer import bundle, goldfish
 from kinen.transfer.intake import Conflict, Intake, Loaded
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from kinen.agents.transcripts.session import Event, Past
+    from kinen.journal.store import Journal as Store
     from kinen.memory.bundles import Bundles
     from kinen.memory.consolidation import Consolidation
     from kinen.memory.core import Core
@@ -142,6 +145,7 @@ class Transfer:
         from kinen.agents.transcripts.find import Tally, places, sessions_in
 
         tally = Tally()
+        read = _Read(self._core.store, repr(self._core.config.privacy))
         folders = {self._core.space.root, *self._core.space.roots}
         looked = sources or places(os.environ, folders)
         here = cache(self._is_here)
@@ -154,20 +158,24 @@ class Transfer:
                     progress(read)
 
             count = _Count(advance)
-            for past in chain.from_iterable(sessions_in(place, tally) for place in looked):
+            places_read = (sessions_in(place, tally, read.unchanged) for place in looked)
+            for past in chain.from_iterable(places_read):
+                stored = False
                 if sources or here(past.cwd, past.project, past.origin):
                     with contextlib.suppress(_Undone), self._core.store.writing() as db:
-                        self._take(db, past, count)
+                        stored = self._take(db, past, count)
                         if dry_run:
                             raise _Undone
                 else:
                     count.leave(OTHERS)
+                read.note(past.path, stored and not dry_run)
+        read.save({*tally.broken, *tally.strange})
         nowhere = (
             []
             if looked
             else ["no sessions of agents on this machine: give the path of a transcript"]
         )
-        loaded = count.loaded(tally.unknown, [*nowhere, *tally.notes()])
+        loaded = count.loaded(tally.unknown, [*read.remarks(), *nowhere, *tally.notes()])
         if not dry_run and any(loaded.added.values()):
             self._consolidation.start_over()
         return loaded
@@ -183,17 +191,19 @@ class Transfer:
         root = spaces.locate(folder, home=self._core.space.home) if folder else ""
         return bool(root) and main_folder(root) in roots
 
-    def _take(self, db: sqlite3.Connection, past: Past, count: _Count) -> None:
+    def _take(self, db: sqlite3.Connection, past: Past, count: _Count) -> bool:
         """Store the new entries of a session, unless it was recorded live or forgotten."""
         chosen = queries.EntryFilter(scope=Scope(session=past.id), audit=True)
         capsules = queries.entries(db, "capsules", chosen)[0]
         earlier = [capsule for capsule in capsules if capsule.scope.session == past.id]
         if not all(past.made(capsule.id) for capsule in earlier):
             count.leave(LIVE)
-        elif any(capsule.forgotten_at for capsule in earlier):
+            return False
+        if any(capsule.forgotten_at for capsule in earlier):
             count.leave(FORGOTTEN)
-        else:
-            self._store(db, past, earlier[0] if earlier else None, count)
+            return False
+        self._store(db, past, earlier[0] if earlier else None, count)
+        return True
 
     def _store(
         self, db: sqlite3.Connection, past: Past, capsule: Capsule | None, count: _Count
@@ -296,6 +306,44 @@ def _project_names(root: str) -> tuple[str, str]:
 
 class _Undone(Exception):
     """Ends a dry run."""
+
+
+class _Read:
+    """Transcripts that are in the journal as they are, known by their size and time.
+
+    After an update of kinen, or with other rules of privacy, they are read once more.
+    """
+
+    def __init__(self, store: Store, privacy: str) -> None:
+        self._store = store
+        self._rules = digest(f"{__version__} {privacy}")[:16]
+        self._stamps: dict[str, str] = {}
+        self._whole: dict[str, bool] = {}
+        self._unchanged = 0
+
+    def unchanged(self, path: str) -> bool:
+        about = os.stat(path)
+        self._stamps[path] = f"{self._rules}:{about.st_size}:{about.st_mtime_ns}"
+        same = self._store.noted(_read_key(path)) == self._stamps[path]
+        self._unchanged += same
+        return same
+
+    def note(self, path: str, stored: bool) -> None:
+        """A session of a transcript was read; `stored` if all of it is in the journal."""
+        self._whole[path] = stored and self._whole.get(path, True)
+
+    def save(self, damaged: set[str]) -> None:
+        whole = {path for path, stored in self._whole.items() if stored}
+        if stored := (whole & self._stamps.keys()) - damaged:
+            self._store.note({_read_key(path): self._stamps[path] for path in stored})
+
+    def remarks(self) -> list[str]:
+        unchanged = f"transcripts unchanged since they were imported: {self._unchanged:,}"
+        return [unchanged] * bool(self._unchanged)
+
+
+def _read_key(path: str) -> str:
+    return f"read {digest(os.fsencode(os.path.abspath(path)))}"
 
 
 class _Count:

@@ -194,7 +194,7 @@ class Worklog:
     def _note_own(self, path: str) -> None:
         """Note in the journal that kinen wrote a file here, so that session starts tell of it."""
         with contextlib.suppress(StoreError, OSError, UnsafeFile):
-            self._core.store.note(own_key(self._bytes(path)), path)
+            self._core.store.note({own_key(self._bytes(path)): path})
 
     def _bytes(self, path: str) -> bytes:
         return inside.read(self._core.space.root, path, LONGEST, cut=True)

@@ -7,7 +7,7 @@ import os
 import re
 import sqlite3
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from glob import escape, glob
 from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any
@@ -160,11 +160,18 @@ def _is_store(path: str) -> bool:
     return any(knows(path) for knows in (*stores, *others))
 
 
-def sessions_in(path: str, tally: Tally | None = None) -> Iterator[Past]:
-    """The sessions in a file or folder, each to be read before the next is asked for."""
+def sessions_in(
+    path: str, tally: Tally | None = None, unchanged: Callable[[str], bool] = lambda _: False
+) -> Iterator[Past]:
+    """The sessions in a file or folder, each to be read before the next is asked for.
+
+    A file of a folder that has all of its sessions in itself is left out if it is unchanged.
+    """
     tally = tally or Tally()
     for file in _files(path):
         try:
+            if file != path and not _is_store(file) and unchanged(file):
+                continue
             yield from _sessions(file, tally, explicit=file == path)
         except (UnsafeFile, StoreError) as error:
             tally.strange[file] = error.message
