@@ -38,7 +38,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -236,7 +236,7 @@ def steady(text: str, folder: Path) -> str:
         (r'(?<="seconds": )\d+\.\d{3,}', "N"),
         (r'(?<="used": ")[\d:.TZ-]+', "TIME"),  # of a file, here and in the next line
         (r"(?<= MB  )\d{4}-\d\d-\d\d", "DATE"),
-        (rf"(?<= · ){datetime.now(UTC):%Y-%m-%d}", "DATE"),  # of a file that was just written
+        (rf"(?<= · )(?:{'|'.join(_file_dates())})", "DATE"),
         (r"kinen-demo-\w{8}", "kinen-demo"),
         # Digests of paths:
         (r"(?<=/spaces/)[0-9a-f]{16}", "SPACE"),
@@ -244,6 +244,14 @@ def steady(text: str, folder: Path) -> str:
     ):
         text = re.sub(pattern, name, text)
     return text
+
+
+def _file_dates() -> set[str]:
+    """The days of files just written, perhaps before midnight, and of the demo's document."""
+    now = datetime.now(UTC)  # `time` has the clock of the golden machine
+    demo = Path(kinen.__file__).parent / "cli" / "demo_space" / "resources"
+    written = [datetime.fromtimestamp(path.stat().st_mtime, UTC) for path in demo.rglob("*.md")]
+    return {f"{at:%Y-%m-%d}" for at in (now, now - timedelta(hours=1), *written)}
 
 
 def transcript(machine: Machine, text: str) -> str:

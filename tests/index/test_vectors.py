@@ -1,11 +1,18 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
 from kinen.index import vectors
 from kinen.index.cache import Cache
+from kinen.index.reader import Reader
 from kinen.index.schema import SCHEMA, TABLES, open_database
+from kinen.model.records import Query
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DIMS = 64
 
@@ -37,6 +44,52 @@ def test_filters_hold_before_the_nearest_are_taken() -> None:
     assert {id_ for id_, _ in nearest_hit} <= set(allowed)
     best = sorted(allowed, key=lambda id_: -float(matrix[id_ - 10] @ query))[:10]
     assert [id_ for id_, _ in nearest_hit] == best
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.3, 1.0])
+def test_what_passes_a_filter_is_the_same_listed_and_asked_of_the_nearest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: float
+) -> None:
+    monkeypatch.setattr(vectors, "MANY", 0)
+    monkeypatch.setattr(vectors, "NEAR", 120)
+    monkeypatch.setattr(vectors, "SAMPLE", 20)
+    rng = np.random.default_rng(6)
+    count = 600
+    reader = Reader(str(tmp_path / "index.db"))
+    for at in range(3, count):
+        event = "message" if rng.random() < share else "command"
+        reader.db.execute(
+            "INSERT INTO records(id, ref, kind, title, path, at, session, tags, metadata, aliases,"
+            " dated, source, key, repo, agent, user, event, parent)"
+            " VALUES (?, ?, 'observation', '', '', '', '', '', '{}', '[]', 0, '', '', '', '', '',"
+            " ?, '')",
+            (at, f"observation:{at}", event),
+        )
+        first = at - at % 3  # every third chunk begins a segment, two follow it
+        reader.db.execute(
+            "INSERT INTO chunks VALUES (?, ?, 0, '', '', '', '', '', 0, 0, 0, ?, ?, ?)",
+            (at, at, f"d{at}", f"s{first}", first if at % 3 else 0),
+        )
+    ids = np.arange(3, count, 3)
+    scan = vectors.Scan(ids, unit(rng, len(ids)), None)
+    for _ in range(20):
+        query = unit(rng, 1)[0]
+        allowed = reader.allowed(Query("", events=("message",)))
+        assert allowed is not None
+        near = scan.nearest(query, 10, allowed)
+        listed = {**dict.fromkeys(allowed)}
+        other = scan.nearest(query, 10, [*listed])
+        assert [id_ for id_, _ in near] == [id_ for id_, _ in other]
+        assert dict(near) == pytest.approx(dict(other), abs=1e-6)
+        assert [allowed[id_] for id_, _ in near] == [
+            min(at for at in (id_, id_ + 1, id_ + 2) if passes(reader, at)) for id_, _ in near
+        ]
+    reader.close()
+
+
+def passes(reader: Reader, chunk: int) -> bool:
+    row = "SELECT event FROM records WHERE id = ?"
+    return reader.db.execute(row, (chunk,)).fetchone() == ("message",)
 
 
 def test_codes_choose_well_on_clustered_vectors(monkeypatch: pytest.MonkeyPatch) -> None:

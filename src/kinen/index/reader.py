@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
+    from kinen.index.vectors import Allowed
     from kinen.model.documents import Counts
     from kinen.model.records import Query
 
@@ -158,21 +159,12 @@ class Reader:
         )
         return dict(rows.fetchall())
 
-    def allowed(self, query: Query) -> dict[int, int] | None:
-        """The units that pass the query's filters, each with its first chunk that does.
+    def allowed(self, query: Query) -> Allowed | None:
+        """The units that pass the query's filters; None when it has no filter."""
+        from kinen.index.vectors import Allowed
 
-        None when it has no filter. A unit is a segment, known by its anchor, or a chunk alone.
-        """
         where, values = conditions(query)
-        if not where:
-            return None
-        unit = "CASE c.anchor WHEN 0 THEN c.id ELSE c.anchor END"
-        return dict(
-            self.db.execute(
-                f"SELECT {unit} AS unit, MIN(c.id){_FROM}{where} GROUP BY unit ORDER BY unit",
-                values,
-            )
-        )
+        return Allowed(self.db, f"{_FROM}{where}", values) if where else None
 
     def anchors(self, ids: Sequence[int]) -> dict[int, int]:
         """The anchor of each chunk that is embedded together with others before it."""

@@ -14,7 +14,7 @@ from kinen.storage import atomic, private
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from kinen.index.cache import Cache
 
@@ -26,9 +26,50 @@ RESCORED = 50
 LEAST = 1000
 LAYOUT = "planes"
 """Of the file: another one is written anew."""
+MANY = 10_000
+"""Up to here all units that pass a filter are listed; above, the nearest are asked for first."""
+NEAR = 2000
+SAMPLE = 200
+"""Units that say whether a filter lets enough of the nearest pass."""
 _STRIPE = 16_384
 _COPIED = 512
 """Rows that are copied at once: they stay in the processor's cache."""
+
+
+class Allowed:
+    """The units that pass a filter, and the first chunk of each that does.
+
+    A unit is a segment, known by its anchor, or a chunk alone. To list them all takes as long as
+    the index is large, so the nearest units are asked for first.
+    """
+
+    def __init__(self, db: sqlite3.Connection, passing: str, values: Sequence[Any]) -> None:
+        self._db = db
+        self._passing = passing
+        self._values = values
+        self._first: dict[int, int] = {}
+
+    def among(self, units: Sequence[int]) -> dict[int, int]:
+        """Those of some units that pass, each with its chunk."""
+        near = (
+            " AND c.id IN (SELECT value FROM json_each(?) UNION SELECT o.id FROM json_each(?)"
+            " JOIN chunks s ON s.id = value AND s.segment != ''"
+            " JOIN chunks o ON o.segment = s.segment AND o.segment != '')"
+        )
+        numbers = str([*units])  # is JSON, too
+        return self._ask(near, numbers, numbers)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._ask())
+
+    def __getitem__(self, unit: int) -> int:
+        return self._first[unit]
+
+    def _ask(self, near: str = "", *numbers: str) -> dict[int, int]:
+        unit = "CASE c.anchor WHEN 0 THEN c.id ELSE c.anchor END"
+        sql = f"SELECT {unit} AS unit, MIN(c.id){self._passing}{near} GROUP BY unit ORDER BY unit"
+        self._first = dict(self._db.execute(sql, (*self._values, *numbers)))
+        return self._first
 
 
 class Scan(NamedTuple):
@@ -48,11 +89,20 @@ class Scan(NamedTuple):
         """The k nearest chunks among the allowed ids, nearest first."""
         import numpy as np
 
-        rows = (
-            None
-            if allowed is None
-            else np.flatnonzero(np.isin(self.ids, list(allowed), assume_unique=True))
-        )
+        if allowed is None:
+            return self._nearest(vector, k)
+        if isinstance(allowed, Allowed) and len(self.ids) > MANY:
+            sample = self.ids[:: len(self.ids) // SAMPLE].tolist()
+            if len(allowed.among(sample)) * NEAR >= 2 * k * len(sample):
+                near = self._nearest(vector, NEAR)
+                passing = allowed.among([id_ for id_, _ in near])
+                if len(passing) >= k:
+                    return [(id_, cosine) for id_, cosine in near if id_ in passing][:k]
+        rows = np.flatnonzero(np.isin(self.ids, list(allowed), assume_unique=True))
+        return self._nearest(vector, k, rows)
+
+    def _nearest(self, vector: Any, k: int, rows: Any = None) -> list[tuple[int, float]]:
+        """The same among some rows, or all."""
         if self.codes is not None and (rows is None or len(rows) > EXACT):
             among = len(self.ids) if rows is None else len(rows)
             rows = self._by_code(vector, max(LEAST, k, among // RESCORED), rows)

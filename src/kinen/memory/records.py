@@ -341,7 +341,7 @@ class Relations:
         if scan is None or not len(rows):
             return "it has no vectors yet, run `kinen index`"
         mean = np.mean(rows, axis=0)
-        allowed = self._core.reader.allowed(Query("", kinds=tuple(kinds))) or {}
+        allowed = self._core.reader.allowed(Query("", kinds=tuple(kinds))) or ()
         ids = np.fromiter(allowed, dtype=np.int64)
         vector = (mean / (np.linalg.norm(mean) or 1.0)).astype(np.float32)
         nearest = dict(scan.nearest(vector, NEAREST, ids))

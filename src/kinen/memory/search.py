@@ -16,6 +16,7 @@ from kinen.text import iso, now, terms
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from kinen.memory.core import Core
     from kinen.memory.index import Index
@@ -52,6 +53,7 @@ class Searcher:
         self._core = core
         self._index = index
         self._past = past
+        self._last_question: tuple[tuple[str, str], Any] = (("", ""), None)
 
     def search(self, query: Query | str) -> Hits:
         """Answer a query; a space that was never indexed is indexed first.
@@ -235,7 +237,11 @@ class Searcher:
             chunks = embeddable(self._core, embedder)
             vector = query.vector
             if vector is None:
-                vector = embedder.embed([query.text], query=True)[0]
+                question = (embedder.fingerprint, query.text)
+                last, vector = self._last_question
+                if question != last:  # a recall asks for messages with the same words
+                    vector = embedder.embed([query.text], query=True)[0]
+                    self._last_question = (question, vector)
             if fluency and fluency(query.text) >= FLUENT_ENOUGH:
                 fluency = None
         except EmbedError as error:
