@@ -234,20 +234,20 @@ class Turn(NamedTuple):
 
 def turns(messages: Iterable[tuple[str, str]]) -> dict[str, Turn]:
     """The turn of each message of a session; `messages` are refs and roles in order."""
-    every = [Turn("")]
-    own: list[list[str]] = [[]]
+    by_ref: dict[str, Turn] = {}
+    asked = final = ""
+    prompts: list[str] = []
+    refs: list[str] = []
     for ref, role in messages:
-        last = every[-1]
-        if role != "user":
-            every[-1] = last._replace(final=ref)
-        elif last.final:
-            every[-1] = last._replace(following=ref)
-            every.append(Turn(last.final, (ref,)))
-            own.append([])
+        if role == "user" and final:
+            by_ref |= dict.fromkeys(refs, Turn(asked, tuple(prompts), final, ref))
+            asked, final, prompts, refs = final, "", [], []
+        if role == "user":
+            prompts.append(ref)
         else:
-            every[-1] = last._replace(prompts=(*last.prompts, ref))
-        own[-1].append(ref)
-    return {ref: turn for turn, refs in zip(every, own, strict=True) for ref in refs}
+            final = ref
+        refs.append(ref)
+    return by_ref | dict.fromkeys(refs, Turn(asked, tuple(prompts), final))
 
 
 def asks(message: str) -> bool:
