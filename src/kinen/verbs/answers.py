@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from kinen.render.graph import related_text
 from kinen.render.json import hit_json, hits_json, record_json
 from kinen.text import estimate
 from kinen.verbs.params import limit, param, words
-from kinen.verbs.verb import PartialResult, Result, Verb, View
+from kinen.verbs.verb import Output, PartialResult, Result, View, verb
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
@@ -365,7 +365,26 @@ class Reasons(Result):
     notes: list[str] = field(default_factory=list)
 
 
-class Ask(Verb):
+@verb(result=Answer, route="ask", embeds=True, slow=True)
+def ask(
+    memory: Memory,
+    question: str = words("what you want to know", longest=10_000, example="why did we drop redis"),
+    budget: int = param(
+        "--budget",
+        "token limit of the answer (default: distill.budget)",
+        0,
+        metavar="N",
+        least=0,
+        most=1_000_000,
+    ),
+    distiller: str = param(
+        "--distiller",
+        "which engine answers (default: distill.order)",
+        choices=("auto", *DISTILLERS),
+    ),
+    *,
+    on_line: Callable[[str], None] | None,
+) -> Output:
     """Answer a question from memory, with sources.
 
     By default the relevant lines are quoted, locally and without a model (`extract`). A model
@@ -379,72 +398,49 @@ class Ask(Verb):
       kinen ask --distiller claude 'how do tokens expire?'
       kinen ask 'what broke the deploy?' --json | jq -r '.citations[].ref'
     """
+    streamed: list[str] = []
 
-    result = Answer
-    route = "ask"
-    embeds = True
-    slow = True
+    def pass_on(line: str) -> None:
+        streamed.append(line)
+        if on_line:
+            on_line(line)
 
-    question: str = words("what you want to know", longest=10_000, example="why did we drop redis")
-    budget: int = param(
-        "--budget",
-        "token limit of the answer (default: distill.budget)",
-        0,
-        metavar="N",
-        least=0,
-        most=1_000_000,
+    answer = memory.answers.ask(
+        question,
+        budget=budget,
+        distiller=distiller or "configured",
+        on_line=pass_on if on_line else None,
     )
-    distiller: str = param(
-        "--distiller",
-        "which engine answers (default: distill.order)",
-        choices=("auto", *DISTILLERS),
-    )
-    streamed: str = ""
+    citations = [Citation(**asdict(row), id=short_id(row.ref)) for row in answer.citations]
 
-    def run(self, memory: Memory) -> Answer:
-        lines: list[str] = []
+    def text(view: View) -> str:
+        if not answer.text:
+            return ""
+        lines = [] if "\n".join(streamed).strip() == answer.text.strip() else [answer.text]
+        lines.append("")
+        for citation in citations:
+            about = "  ".join(filter(None, (citation.at[:10], citation.title)))
+            place = view.style("path", visible_line(citation.id))
+            lines.append(f"[{citation.number}] {place}  {view.style('dim', visible_line(about))}")
+        return "\n".join(lines)
 
-        def pass_on(line: str) -> None:
-            lines.append(line)
-            if self.on_line:
-                self.on_line(line)
-
-        answer = memory.answers.ask(
-            self.question,
-            budget=self.budget,
-            distiller=self.distiller or "configured",
-            on_line=pass_on if self.on_line else None,
-        )
-        self.streamed = "\n".join(lines)
-        return Answer(
+    notes = list(answer.notes)
+    unknown = [f"{UNKNOWN}: `kinen search` shows the nearest hits"]
+    return Output(
+        Answer(
             answer.question,
             answer.text,
-            [Citation(**asdict(row), id=short_id(row.ref)) for row in answer.citations],
+            citations,
             answer.distiller,
             {"in": answer.tokens_in, "out": answer.tokens_out},
             answer.cached,
             [Omission(row.ref, row.reason) for row in answer.dropped],
-            list(answer.notes),
-        )
-
-    def text(self, result: Answer, view: View) -> str:
-        if not result.answer:
-            return ""
-        is_streamed = self.streamed.strip() == result.answer.strip()
-        lines = []
-        for citation in result.citations:
-            about = "  ".join(filter(None, (citation.at[:10], citation.title)))
-            place = view.style("path", visible_line(citation.id))
-            lines.append(f"[{citation.number}] {place}  {view.style('dim', visible_line(about))}")
-        return "\n".join([*([] if is_streamed else [result.answer]), "", *lines])
-
-    def empty(self, result: Answer) -> bool:
-        return not result.answer
-
-    def notes(self, result: Answer) -> Iterable[str]:
-        yield from result.notes
-        if not result.answer and EMPTY_SPACE not in result.notes:
-            yield f"{UNKNOWN}: `kinen search` shows the nearest hits"
+            notes,
+        ),
+        text,
+        bool(answer.text),
+        notes if answer.text or EMPTY_SPACE in notes else [*notes, *unknown],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -460,6 +456,10 @@ class Relation(Result):
     score: float = 0.0
     reasons: list[str] = field(default_factory=list)
 
+    @classmethod
+    def of(cls, item: RelatedRecord) -> Relation:
+        return cls(**record_json(item.record), score=item.score, reasons=list(item.reasons))
+
 
 @dataclass(frozen=True, slots=True)
 class Relations(Result):
@@ -468,19 +468,9 @@ class Relations(Result):
     notes: list[str]
 
 
-class Related(Verb):
-    """Show what is related to a file: by links, by meaning and by tags. Exit 1 if nothing is.
-
-    \b
-    Examples:
-      kinen related docs/auth.md
-      kinen related docs/auth.md --type memories --type commits
-    """
-
-    result = Relations
-    route = "related"
-    lists_files = True
-
+@verb(result=Relations, route="related", lists_files=True)
+def related(
+    memory: Memory,
     ref: str = param(
         "",
         "a path or a ref",
@@ -489,40 +479,37 @@ class Related(Verb):
         path=True,
         ref=True,
         example="note:docs/sessions.md",
-    )
-    limit: int = limit(10, "records", least=1)
+    ),
+    limit: int = limit(10, "records", least=1),
     types: tuple[str, ...] = param(
         "--type -t", "only records of this type, as in `kinen search`", many=True, metavar="TYPE"
-    )
-    items: list[RelatedRecord]
+    ),
+) -> Output:
+    """Show what is related to a file: by links, by meaning and by tags. Exit 1 if nothing is.
 
-    def run(self, memory: Memory) -> Relations:
-        record, self.items, notes = memory.relations.related(
-            self.ref, self.limit, kinds_of(self.types)
-        )
-        if not self.items:
-            hint = "`kinen search` finds what is close to a question"
-            notes = [*notes, f"nothing is related to {record.path or record.ref}: {hint}"]
-        rows = [
-            Relation(**record_json(item.record), score=item.score, reasons=list(item.reasons))
-            for item in self.items
-        ]
-        return Relations(record.ref, rows, notes)
+    \b
+    Examples:
+      kinen related docs/auth.md
+      kinen related docs/auth.md --type memories --type commits
+    """
+    record, items, notes = memory.relations.related(ref, limit, kinds_of(types))
+    if not items:
+        hint = "`kinen search` finds what is close to a question"
+        notes = [*notes, f"nothing is related to {record.path or record.ref}: {hint}"]
 
-    def text(self, result: Relations, view: View) -> str:  # noqa: ARG002
+    def text(view: View) -> str:
         rows = [
             item._replace(record=item.record._replace(path=view.place(item.record.path)))
             if item.record.path
             else item
-            for item in self.items
+            for item in items
         ]
         return related_text(rows, view.style)
 
-    def empty(self, result: Relations) -> bool:
-        return not result.related
-
-    def notes(self, result: Relations) -> Iterable[str]:
-        return result.notes
-
-    def files_in(self, result: Relations) -> Iterable[str]:
-        return [row.path for row in result.related if row.path]
+    return Output(
+        Relations(record.ref, list(map(Relation.of, items)), notes),
+        text,
+        bool(items),
+        notes,
+        [item.record.path for item in items if item.record.path],
+    )

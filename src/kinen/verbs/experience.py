@@ -14,7 +14,7 @@ from kinen.render.json import hits_json
 from kinen.render.text import counted, hits_text
 from kinen.text import excerpt, iso
 from kinen.verbs.params import limit, param, words
-from kinen.verbs.verb import Result, Verb, View
+from kinen.verbs.verb import Output, Result, Verb, View, verb
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
@@ -324,7 +324,20 @@ class Recurrences(Result):
     """failures that were looked at, the newest"""
 
 
-class Friction(Verb):
+@verb(result=Recurrences, route="friction")
+def friction(
+    memory: Memory,
+    sessions: int = param(
+        "--sessions",
+        "fewest sessions that had it",
+        3,
+        least=2,
+        most=1000,
+        metavar="N",
+        example=3,
+    ),
+    limit: int = limit(10, "errors, and of corrections"),
+) -> Output:
     """List errors and corrections that came back in several sessions, with what helped.
 
     Errors that differ in numbers, folders, times and addresses only are one. A correction is a
@@ -337,37 +350,18 @@ class Friction(Verb):
       kinen friction
       kinen friction --sessions 2 --json | jq -r '.errors[].error'
     """
+    recurrences, read = memory.experience.friction(sessions, limit)
+    errors = [Recurring.of(entry) for entry in recurrences]
+    corrections = [
+        Correction(
+            **{**row._asdict(), "first": iso(row.first / 1000), "last": iso(row.last / 1000)}
+        )
+        for row in memory.experience.corrections(sessions, limit)
+    ]
 
-    result = Recurrences
-    route = "friction"
-
-    sessions: int = param(
-        "--sessions",
-        "fewest sessions that had it",
-        3,
-        least=2,
-        most=1000,
-        metavar="N",
-        example=3,
-    )
-    limit: int = limit(10, "errors, and of corrections")
-
-    def run(self, memory: Memory) -> Recurrences:
-        recurrences, read = memory.experience.friction(self.sessions, self.limit)
-        corrections = [
-            Correction(
-                **{**row._asdict(), "first": iso(row.first / 1000), "last": iso(row.last / 1000)}
-            )
-            for row in memory.experience.corrections(self.sessions, self.limit)
-        ]
-        return Recurrences([Recurring.of(entry) for entry in recurrences], corrections, read)
-
-    def empty(self, result: Recurrences) -> bool:
-        return not (result.errors or result.corrections)
-
-    def text(self, result: Recurrences, view: View) -> str:
-        texts = [_recurring_text(entry, view) for entry in result.errors]
-        for row in result.corrections:
+    def text(view: View) -> str:
+        texts = [_recurring_text(entry, view) for entry in errors]
+        for row in corrections:
             period = f"{row.first[:10]} to {row.last[:10]}"
             about = f"  given in {row.sessions} sessions, {period} [{row.ref}]"
             kept = "no memory says it"
@@ -377,15 +371,11 @@ class Friction(Verb):
             texts.append("\n".join([_line(row.rule), view.style("dim", about), f"  {kept}"]))
         return "\n\n".join(texts)
 
-    def notes(self, result: Recurrences) -> Iterable[str]:
-        if result.corrections:
-            return
-        if not result.read:
-            yield NOT_RECORDED
-        elif not result.errors:
-            failures = counted(result.read, "failures")
-            hint = ": --sessions 2 shows errors of two" if self.sessions > 2 else ""
-            yield f"no error of {failures} is in {self.sessions} or more sessions{hint}"
+    hint = ": --sessions 2 shows errors of two" if sessions > 2 else ""
+    nothing = f"no error of {counted(read, 'failures')} is in {sessions} or more sessions{hint}"
+    rows = [*errors, *corrections]
+    notes = [] if rows else [nothing if read else NOT_RECORDED]
+    return Output(Recurrences(errors, corrections, read), text, bool(rows), notes)
 
 
 def _recurring_text(entry: Recurring, view: View) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kinen.characters import visible_line
 from kinen.errors import QueryError
@@ -12,7 +12,7 @@ from kinen.ids import short_id
 from kinen.journal.authors import signature
 from kinen.render import history as render
 from kinen.verbs.params import limit, offset, param
-from kinen.verbs.verb import Result, Verb, View, next_offset
+from kinen.verbs.verb import Output, Result, Verb, View, next_offset, verb
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
@@ -142,12 +142,7 @@ class CommitOfFile(Result):
 
     @classmethod
     def of(cls, revision: Revision, patch: str = "") -> CommitOfFile:
-        fields: dict[str, Any] = {
-            **revision._asdict(),
-            "tags": list(revision.tags),
-            "before": revision.before or None,
-        }
-        return cls(**fields, commit=revision.ref.partition(":")[2], patch=patch)
+        return cls(**render.revision_json(revision), patch=patch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,7 +348,13 @@ class FileBlame(Result):
     """of the next page; 0 on the last"""
 
 
-class Blame(Verb):
+@verb(result=FileBlame, route="blame")
+def blame(
+    memory: Memory,
+    path: str = param("", "the file", required=True, path=True, example="src/auth.py"),
+    limit: int = limit(0, "lines"),
+    offset: int = offset("lines"),
+) -> Output:
     """Show each line of a file with its commit, person, agent and session.
 
     A line has a session where one is known to have written it; `kinen why PATH:LINE` says how.
@@ -364,45 +365,30 @@ class Blame(Verb):
       kinen files blame src/auth.py
       kinen files blame src/auth.py --json | jq '.agent_lines / .total'
     """
+    name, rows = memory.reasons.line_origins(path)
+    total = len(rows)
+    by_agents = sum(bool(row.session) for row in rows)
+    lines = [LineOrigin(**row._asdict()) for row in rows[offset:][: limit or None]]
+    count = f"{by_agents:,} of {total:,} lines ({by_agents / max(1, total):.0%})"
 
-    result = FileBlame
-    route = "blame"
-
-    path: str = param("", "the file", required=True, path=True, example="src/auth.py")
-    limit: int = limit(0, "lines")
-    offset: int = offset("lines")
-
-    def run(self, memory: Memory) -> FileBlame:
-        path, rows = memory.reasons.line_origins(self.path)
-        lines = [LineOrigin(**row._asdict()) for row in rows]
-        end = self.offset + self.limit if self.limit else None
-        return FileBlame(
-            path,
-            lines[self.offset : end],
-            sum(bool(row.session) for row in lines),
-            len(lines),
-            next_offset(len(lines), self.offset, self.limit),
-        )
-
-    def text(self, result: FileBlame, view: View) -> str:
-        rows = []
-        width = len(str(result.total))
-        for row in result.lines:
+    def text(view: View) -> str:
+        texts = []
+        width = len(str(total))
+        for row in lines:
             commit = short_id(row.commit).partition(":")[2] if row.commit else "not committed"
             doubt = "" if row.certain or not row.session else "?"
             who = row.agent + doubt if row.session else row.author
             about = f"{commit[:10]:10} {row.at[:10]:10} {visible_line(who)[:16]:16}"
-            text = visible_line(row.text.expandtabs(4))
-            rows.append(f"{view.style('dim', about)} {row.line:{width}}  {text}")
-        return "\n".join(rows)
+            code = visible_line(row.text.expandtabs(4))
+            texts.append(f"{view.style('dim', about)} {row.line:{width}}  {code}")
+        return "\n".join(texts)
 
-    def empty(self, result: FileBlame) -> bool:
-        return not result.lines
-
-    def notes(self, result: FileBlame) -> Iterable[str]:
-        if result.total:
-            lines = f"{result.agent_lines:,} of {result.total:,} lines"
-            yield f"{lines} ({result.agent_lines / result.total:.0%}) known to be by agents"
+    return Output(
+        FileBlame(name, lines, by_agents, total, next_offset(total, offset, limit)),
+        text,
+        bool(lines),
+        [f"{count} known to be by agents"] if total else [],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,7 +430,18 @@ class FileVersions(Result):
     """of the next page; 0 on the last"""
 
 
-class Restore(Verb):
+@verb(result=FileVersions, route="versions")
+def restore(
+    memory: Memory,
+    path: str = param("", "the file", required=True, path=True, example="src/auth.py"),
+    show: str = param("--show", "compare version N with the file as it is", metavar="N"),
+    write: str = param("--write", "write version N", metavar="N", only="command"),
+    force: bool = param(
+        "--force", "write over changes that are not committed", default=False, only="command"
+    ),
+    limit: int = limit(20, "versions"),
+    offset: int = offset("versions"),
+) -> Output:
     """Show versions of a file that edits in sessions replaced, and write one back.
 
     The versions are rebuilt from the edits of sessions, recorded here or found in the repository,
@@ -458,75 +455,52 @@ class Restore(Verb):
       kinen restore src/auth.py --show 2
       kinen restore src/auth.py --write 2
     """
+    from kinen.memory.versions import chosen
 
-    result = FileVersions
-    route = "versions"
+    if show and write:
+        raise QueryError("a version is shown or written", "look first, then write")
+    if force and not write:
+        raise QueryError("force is for writing", "name the version to write")
+    name, versions = memory.versions.versions(path)
+    total = len(versions)
+    following = next_offset(total, offset, limit)
+    rows = versions[offset:][: limit or None]
+    diff = backup = ""
+    notes = [] if rows else [f"no recorded edit replaced a version of {name}"]
+    if show or write:
+        version = chosen(versions, show or write)
+        rows = [version]
+        notes = []
+        following = 0
+        diff = _diff(name, memory.versions.current(name), version)
+    if write:
+        backup = memory.versions.write(name, version, force=force)
+    if backup:
+        notes.append(f"what it was is kept in {backup}")
+    if show and not version.whole:
+        notes.append("only these lines of the version are known: it cannot be written")
+    elif show and not diff:
+        notes.append("the file is the same now")
+    replaced = [ReplacedVersion.of(row) for row in rows]
 
-    path: str = param("", "the file", required=True, path=True, example="src/auth.py")
-    show: str = param("--show", "compare version N with the file as it is", metavar="N")
-    write: str = param("--write", "write version N", metavar="N", only="command")
-    force: bool = param(
-        "--force", "write over changes that are not committed", default=False, only="command"
-    )
-    limit: int = limit(20, "versions")
-    offset: int = offset("versions")
-
-    def run(self, memory: Memory) -> FileVersions:
-        from kinen.memory.versions import chosen
-
-        if self.show and self.write:
-            raise QueryError("a version is shown or written", "look first, then write")
-        if self.force and not self.write:
-            raise QueryError("force is for writing", "name the version to write")
-        path, versions = memory.versions.versions(self.path)
-        end = self.offset + self.limit if self.limit else None
-        rows = versions[self.offset : end]
-        diff = backup = ""
-        name = self.show or self.write
-        if name:
-            version = chosen(versions, name)
-            rows = [version]
-            diff = _diff(path, memory.versions.current(path), version)
-        if self.write:
-            backup = memory.versions.write(path, version, force=self.force)
-        return FileVersions(
-            path,
-            [ReplacedVersion.of(row) for row in rows],
-            len(versions),
-            diff,
-            bool(self.write),
-            backup,
-            0 if name else next_offset(len(versions), self.offset, self.limit),
-        )
-
-    def empty(self, result: FileVersions) -> bool:
-        return not result.versions
-
-    def text(self, result: FileVersions, view: View) -> str:
-        if result.written:
-            return f"wrote {visible_line(view.place(result.path))}"
-        if self.show:
-            return "\n".join(map(visible_line, result.diff.splitlines()))
-        rows = []
-        for number, row in enumerate(result.versions, self.offset + 1):
+    def text(view: View) -> str:
+        if write:
+            return f"wrote {visible_line(view.place(name))}"
+        if show:
+            return "\n".join(map(visible_line, diff.splitlines()))
+        lines = []
+        for number, row in enumerate(replaced, offset + 1):
             who = ", ".join(filter(None, (row.agent, signature(row.by).strip(), row.origin)))
             size = f"{row.lines:,} {'line' if row.lines == 1 else 'lines'}"
             extent = size if row.whole else f"partial: {size}"
             same = f", as in {short_id(row.commit)}" if row.commit else ""
             about = f"{row.at[:16]}  {short_id(row.ref)}  {visible_line(who)}"
             session = f"session {visible_line(row.session[:12])}" if row.session else ""
-            rows.append(f"{number:3}  {about}  {view.style('dim', session)}  {extent}{same}")
-        return "\n".join(rows)
+            lines.append(f"{number:3}  {about}  {view.style('dim', session)}  {extent}{same}")
+        return "\n".join(lines)
 
-    def notes(self, result: FileVersions) -> Iterable[str]:
-        if not result.versions:
-            yield f"no recorded edit replaced a version of {result.path}"
-        if self.show and not result.versions[0].whole:
-            yield "only these lines of the version are known: it cannot be written"
-        if self.show and result.versions[0].whole and not result.diff:
-            yield "the file is the same now"
-        if result.backup:
-            yield f"what it was is kept in {result.backup}"
+    result = FileVersions(name, replaced, total, diff, bool(write), backup, following)
+    return Output(result, text, bool(rows), notes)
 
 
 def _diff(path: str, now: str | None, version: FileVersion) -> str:

@@ -122,16 +122,6 @@ def observe(
     return Output({**entry_json(observation), "deduplicated": duplicate}, observation.ref)
 
 
-def _entries(name: str) -> str:
-    """The entries to list, also by their singular; for other things the error has the command."""
-    many = name if name in EMPTY or name in ELSEWHERE else plural_of(name)
-    if many in EMPTY:
-        return many
-    if many in ELSEWHERE:
-        raise QueryError(f"{many} are not in the journal", f"run `kinen {ELSEWHERE[many]}`")
-    raise QueryError(f"no entries called {name!r}", choice_hint(name, [*EMPTY]))
-
-
 @verb(several=True)
 def list_(
     memory: Memory,
@@ -156,7 +146,13 @@ def list_(
       kinen list capsules --session s1 --json | jq -r '.capsules[].ref'
       kinen list pins --audit
     """
-    plural = _entries(plural)
+    name = plural
+    if name not in EMPTY and name not in ELSEWHERE:
+        plural = plural_of(name)
+    if plural in ELSEWHERE:
+        raise QueryError(f"{plural} are not in the journal", f"run `kinen {ELSEWHERE[plural]}`")
+    if plural not in EMPTY:
+        raise QueryError(f"no entries called {name!r}", choice_hint(name, [*EMPTY]))
     if kind and plural in ("summaries", "pins"):
         raise QueryError(f"{plural} have no kind", "omit the kind")
     scope = {"repo": repo, "agent": agent, "user": user, "session": session}

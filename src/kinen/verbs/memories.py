@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from kinen.render.journal import (
     origin_text,
 )
 from kinen.verbs.params import DRY_RUN, SINCE, limit, option, param
-from kinen.verbs.verb import Output, PartialResult, Result, Verb, View, moment, verb
+from kinen.verbs.verb import Output, PartialResult, Result, Verb, View, group, moment, verb
 
 if TYPE_CHECKING:
     from kinen.journal.memories import Origin
@@ -172,23 +172,20 @@ class AddMemory(Verb):
         return learned_text(self.record)
 
 
-class ShowMemory(Verb):
+@verb(result=MemoryDetails, route="memories/{name}", methods=("GET",))
+def show_memory(
+    memory: Memory,
+    name: str = param("", "an id, or the beginning of one", required=True, metavar="ID"),
+) -> Output:
     """Show a memory with all its sources."""
-
-    result = MemoryDetails
-    route = "memories/{name}"
-    methods = ("GET",)
-
-    name: str = param("", "an id, or the beginning of one", required=True, metavar="ID")
-
-    def run(self, memory: Memory) -> dict[str, Any]:
-        self.record = memory.consolidation.get(self.name)
-        self.origin = memory.consolidation.origin(self.record)
-        return memory_json(self.record, self.origin)
-
-    def text(self, result: Any, view: View) -> str:  # noqa: ARG002
-        lines = (learned_text(self.record, view.style, sources=True), origin_text(self.origin))
-        return "\n".join(filter(None, lines))
+    record = memory.consolidation.get(name)
+    origin = memory.consolidation.origin(record)
+    return Output(
+        memory_json(record, origin),
+        lambda view: "\n".join(
+            filter(None, (learned_text(record, view.style, sources=True), origin_text(origin)))
+        ),
+    )
 
 
 class CorrectMemory(Verb):
@@ -219,18 +216,15 @@ class CorrectMemory(Verb):
         part = memory.consolidation
         if self.action != "undo" and not self.id:
             raise QueryError("no id", "give the id of a memory", parameter="id")
-        if self.action == "undo":
-            self.record = part.undo()[1]
-        elif self.action == "merge":
-            self.record = part.merge(self.id, self.other)
-        elif self.action == "supersede":
-            self.record = part.supersede(self.id, self.other)
-        elif self.action == "edit":
-            self.record = part.edit(self.id, self.content)
-        elif self.action == "forget":
-            self.record = part.hide(self.id)
-        else:
-            self.record = part.restore(self.id)
+        changes: dict[str, Callable[[], Learned]] = {
+            "edit": lambda: part.edit(self.id, self.content),
+            "merge": lambda: part.merge(self.id, self.other),
+            "supersede": lambda: part.supersede(self.id, self.other),
+            "forget": lambda: part.hide(self.id),
+            "restore": lambda: part.restore(self.id),
+            "undo": lambda: part.undo()[1],
+        }
+        self.record = changes[self.action]()
         row: Any = memory_json(self.record, memory.consolidation.origin(self.record))
         return MemoryList([row])
 
@@ -326,17 +320,15 @@ def consolidate(
     )
 
 
-class Memories(Verb):
-    """Decisions, lessons, patterns and insights, each with its sources."""
-
-    parts = {  # noqa: RUF012
-        "list": ListMemories,
-        "add": AddMemory,
-        "show": ShowMemory,
-        "forget": forget,
-        "restore": restore,
-        "edit": "kinen.cli.editor:edit_memory",
-        "merge": merge,
-        "supersede": supersede,
-        "undo": undo,
-    }
+memories = group(
+    "Decisions, lessons, patterns and insights, each with its sources.",
+    list=ListMemories,
+    add=AddMemory,
+    show=show_memory,
+    forget=forget,
+    restore=restore,
+    edit="kinen.cli.editor:edit_memory",
+    merge=merge,
+    supersede=supersede,
+    undo=undo,
+)

@@ -19,20 +19,28 @@ from kinen.recall.clip import cut
 from kinen.recall.passages import is_metadata
 from kinen.render.graph import (
     broken_text,
-    edges_json,
     graph_dot,
     graph_mermaid,
     links_text,
-    related_json,
     related_text,
 )
 from kinen.render.history import revision_json, revisions_text
-from kinen.render.json import record_json, tag_json, to_json
+from kinen.render.json import record_json, to_json
 from kinen.render.text import record_text, records_text
 from kinen.text import QUARTERS, estimate, weight
 from kinen.verbs.answers import Relation
 from kinen.verbs.params import limit, offset, param
-from kinen.verbs.verb import PartialResult, Result, Verb, View, next_offset
+from kinen.verbs.verb import (
+    Output,
+    PartialResult,
+    Result,
+    Verb,
+    View,
+    group,
+    next_offset,
+    plain,
+    verb,
+)
 
 if TYPE_CHECKING:
     from kinen.memory import Memory
@@ -70,6 +78,7 @@ class ChunkOfRecord(Result):
 
 @dataclass(frozen=True, slots=True)
 class Link(Result):
+    # The fields of an `Edge`, in their order.
     source: str
     target: str
     """empty if the link is broken"""
@@ -163,10 +172,10 @@ class Show(Verb):
             raise QueryError(f"invalid line {max(line, number)}", "use a smaller number")
         line = self.line if self.line >= 0 else line
         self.record, self.chunks = memory.records.show(name, line, number)
-        data = {**record_json(self.record), "chunks": [chunk._asdict() for chunk in self.chunks]}
+        data = {**record_json(self.record), "chunks": self.chunks}
         if self.record.kind in GIT_KINDS:
             self.edges = memory.records.links(self.record.ref)
-            data["edges"] = edges_json(self.edges)
+            data["edges"] = self.edges
         if self.record.kind == "file":
             self.revisions = memory.git.history(self.record.path)[-LATEST_COMMITS:]
         return data
@@ -449,7 +458,7 @@ class Tags(Verb):
             rows = sorted((row for row in rows if row.total), key=lambda row: (-row.total, row.tag))
         self.rows = rows[self.offset :][: self.limit or None]
         following = next_offset(len(rows), self.offset, self.limit)
-        tags = [TagRow(**tag_json(row)) for row in self.rows]
+        tags = [TagRow(row.tag, row.total, row.files, row.notes) for row in self.rows]
         return TagList(tags, len(rows), following, str(following) if following else None)
 
     def text(self, result: Any, view: View) -> str:
@@ -489,19 +498,10 @@ class TagsOfFile(Result):
     tags: list[str]
 
 
-class Tag(Verb):
-    """Add or remove tags of a file. They survive commits, renames and rebuilds.
-
-    \b
-    Examples:
-      kinen files tag src/auth/session.py +security -wip
-    """
-
-    result = TagsOfFile
-    route = "tag"
-    writes = True
-
-    path: str = param("", "the file", required=True, path=True, example="src/auth.py")
+@verb(result=TagsOfFile, route="tag", writes=True)
+def tag(
+    memory: Memory,
+    path: str = param("", "the file", required=True, path=True, example="src/auth.py"),
     ops: tuple[str, ...] = param(
         "",
         "tags to add (+TAG) and to remove (-TAG)",
@@ -510,15 +510,17 @@ class Tag(Verb):
         metavar="+TAG|-TAG...",
         dashed=True,
         example=["+security", "-wip"],
-    )
+    ),
+) -> Output:
+    """Add or remove tags of a file. They survive commits, renames and rebuilds.
 
-    def run(self, memory: Memory) -> TagsOfFile:
-        names = memory.git.tag(self.path, self.ops)
-        name = memory.git.current_name(self.path)
-        return TagsOfFile(f"file:{name}", name, list(names))
-
-    def text(self, result: TagsOfFile, view: View) -> str:  # noqa: ARG002
-        return ", ".join(result.tags) or "no tags"
+    \b
+    Examples:
+      kinen files tag src/auth/session.py +security -wip
+    """
+    tags = memory.git.tag(path, ops)
+    name = memory.git.current_name(path)
+    return Output(TagsOfFile(f"file:{name}", name, list(tags)), ", ".join(tags) or "no tags")
 
 
 @dataclass(frozen=True, slots=True)
@@ -527,19 +529,9 @@ class Links(Result):
     edges: list[Link]
 
 
-class ShowLinks(Verb):
-    """Show what a file links to and what links to it. Exit 1 if there are no links.
-
-    \b
-    Examples:
-      kinen files graph show docs/auth.md
-      kinen files graph show -l docs/auth.md | xargs less
-    """
-
-    result = Links
-    route = "links"
-    lists_files = True
-
+@verb(result=Links, route="links", lists_files=True)
+def show_links(
+    memory: Memory,
     ref: str = param(
         "",
         "a path or a ref",
@@ -548,36 +540,34 @@ class ShowLinks(Verb):
         path=True,
         ref=True,
         example="note:docs/sessions.md",
+    ),
+    depth: int = param("--depth", "number of links to follow", 1, least=1, most=6, metavar="N"),
+) -> Output:
+    """Show what a file links to and what links to it. Exit 1 if there are no links.
+
+    \b
+    Examples:
+      kinen files graph show docs/auth.md
+      kinen files graph show -l docs/auth.md | xargs less
+    """
+    own = memory.records.get(ref).ref
+    edges = memory.records.links(own, depth)
+    ends = dict.fromkeys(end for edge in edges for end in edge[:2] if end)
+    names = {end: end.partition(":")[2] for end in ends}
+    files = {end: name for end, name in names.items() if lexists(join(memory.space.root, name))}
+
+    def text(view: View) -> str:
+        places = {end: view.place(name) for end, name in files.items()}
+        return links_text(own, edges, view.style, places)
+
+    nothing = f"no links from or to {ref}: [[{ref}]] in another file makes one"
+    return Output(
+        Links(own, [Link(*edge) for edge in edges]),
+        text,
+        bool(edges),
+        [] if edges else [nothing],
+        [name for end, name in files.items() if end != own],
     )
-    depth: int = param("--depth", "number of links to follow", 1, least=1, most=6, metavar="N")
-    edges: Sequence[Edge]
-    root: str
-
-    def run(self, memory: Memory) -> Links:
-        record = memory.records.get(self.ref)
-        self.root = memory.space.root
-        self.edges = memory.records.links(record.ref, self.depth)
-        return Links(record.ref, [Link(**row) for row in edges_json(self.edges)])
-
-    def text(self, result: Links, view: View) -> str:
-        places = {ref: view.place(name) for ref, name in self._files().items()}
-        return links_text(result.ref, self.edges, view.style, places)
-
-    def empty(self, result: Links) -> bool:
-        return not result.edges
-
-    def notes(self, result: Links) -> Iterable[str]:
-        if not result.edges:
-            yield f"no links from or to {self.ref}: [[{self.ref}]] in another file makes one"
-
-    def files_in(self, result: Links) -> Iterable[str]:
-        return [name for ref, name in self._files().items() if ref != result.ref]
-
-    def _files(self) -> dict[str, str]:
-        """The refs at the ends of links that are files, each with its path."""
-        refs = dict.fromkeys(ref for edge in self.edges for ref in edge[:2] if ref)
-        names = {ref: ref.partition(":")[2] for ref in refs}
-        return {ref: name for ref, name in names.items() if lexists(join(self.root, name))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -628,8 +618,7 @@ class BrowseLinks(Verb):
             most = min(self.offset + self.limit, MOST["limit"])
             related = self._page(memory.relations.related(record.ref, most)[1])
             self.shown = related_text(related) or f"nothing is related to {record.ref}"
-            rows = related_json(record, related)["related"]
-            return self._answer(ref=record.ref, related=[Relation(**row) for row in rows])
+            return self._answer(ref=record.ref, related=list(map(Relation.of, related)))
         edges = memory.records.links(record.ref, self.depth)
         if self.direction != "both":
             end = "target" if self.direction == "incoming" else "source"
@@ -640,7 +629,7 @@ class BrowseLinks(Verb):
         """A page of edges around a record, or of all."""
         page = self._page(edges)
         self.shown = (links_text(ref, page) if ref else broken_text(page)) or empty
-        return self._answer(ref=ref, edges=[Link(**row) for row in edges_json(page)])
+        return self._answer(ref=ref, edges=[Link(*edge) for edge in page])
 
     def _page(self, rows: Sequence[Any]) -> Sequence[Any]:
         self.total = len(rows)
@@ -658,26 +647,16 @@ class LinkList(Result):
     edges: list[Link]
 
 
-class BrokenLinks(Verb):
+@verb(result=LinkList, route="broken-links")
+def list_broken_links(memory: Memory) -> Output:
     """List broken links as `path:line: target`. Exit 0 if there are none, 1 if there are some."""
-
-    result = LinkList
-    route = "broken-links"
-    links: Sequence[Edge]
-
-    def run(self, memory: Memory) -> LinkList:
-        self.links = memory.records.broken_links()
-        return LinkList([Link(**row) for row in edges_json(self.links)])
-
-    def text(self, result: LinkList, view: View) -> str:  # noqa: ARG002
-        return broken_text(self.links, view.place)
-
-    def empty(self, result: LinkList) -> bool:
-        return bool(result.edges)
-
-    def notes(self, result: LinkList) -> Iterable[str]:
-        if not result.edges:
-            yield "no broken links: every link between files leads somewhere"
+    edges = memory.records.broken_links()
+    return Output(
+        LinkList([Link(*edge) for edge in edges]),
+        lambda view: broken_text(edges, view.place),
+        not edges,
+        [] if edges else ["no broken links: every link between files leads somewhere"],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -685,7 +664,8 @@ class Orphans(Result):
     orphans: list[RecordRow]
 
 
-class ListOrphans(Verb):
+@verb(result=Orphans, route="orphans", lists_files=True)
+def list_orphans(memory: Memory) -> Output:
     """List markdown files without a link to another one, in either direction. Exit 1 if none.
 
     \b
@@ -693,66 +673,48 @@ class ListOrphans(Verb):
       kinen files graph orphans
       kinen files graph orphans --json | jq -r '.orphans[].path'
     """
-
-    result = Orphans
-    route = "orphans"
-    lists_files = True
-    records: list[Record]
-
-    def run(self, memory: Memory) -> Orphans:
-        self.records = memory.records.orphans()
-        return Orphans([RecordRow(**record_json(record)) for record in self.records])
-
-    def text(self, result: Orphans, view: View) -> str:  # noqa: ARG002
-        return records_text(openable(self.records, view), view.style)
-
-    def notes(self, result: Orphans) -> Iterable[str]:
-        if not result.orphans:
-            yield "no orphans: every markdown file is linked"
-
-    def files_in(self, result: Orphans) -> Iterable[str]:
-        return [row.path for row in result.orphans]
+    records = memory.records.orphans()
+    return Output(
+        Orphans([RecordRow(**record_json(record)) for record in records]),
+        lambda view: records_text(openable(records, view), view.style),
+        bool(records),
+        [] if records else ["no orphans: every markdown file is linked"],
+        [record.path for record in records],
+    )
 
 
-class ExportGraph(Verb):
-    """Print all links as Graphviz, Mermaid or JSON.
-
-    \b
-    Examples:
-      kinen files graph export | dot -Tsvg > graph.svg
-    """
-
-    result = LinkList
-    route = "graph"
-
+@verb(result=LinkList, route="graph")
+def export_graph(
+    memory: Memory,
     form: str = param(
         "--format",
         "output format",
         "dot",
         choices=("dot", "mermaid", "json"),
         only="command",
-    )
-    links: Sequence[Edge]
+    ),
+) -> Output:
+    """Print all links as Graphviz, Mermaid or JSON.
 
-    def run(self, memory: Memory) -> LinkList:
-        self.links = memory.records.graph()
-        return LinkList([Link(**row) for row in edges_json(self.links)])
+    \b
+    Examples:
+      kinen files graph export | dot -Tsvg > graph.svg
+    """
+    edges = memory.records.graph()
+    links = LinkList([Link(*edge) for edge in edges])
 
-    def text(self, result: LinkList, view: View) -> str:  # noqa: ARG002
-        if self.form == "json":
-            return to_json({"edges": edges_json(self.links)})
-        return graph_dot(self.links) if self.form == "dot" else graph_mermaid(self.links)
+    def text(_: View) -> str:
+        if form == "json":
+            return to_json(plain(links))
+        return graph_dot(edges) if form == "dot" else graph_mermaid(edges)
 
-    def empty(self, result: LinkList) -> bool:  # noqa: ARG002
-        return False
+    return Output(links, text)
 
 
-class Graph(Verb):
-    """Links between the markdown files of a space."""
-
-    parts = {  # noqa: RUF012
-        "show": ShowLinks,
-        "broken": BrokenLinks,
-        "orphans": ListOrphans,
-        "export": ExportGraph,
-    }
+graph = group(
+    "Links between the markdown files of a space.",
+    show=show_links,
+    broken=list_broken_links,
+    orphans=list_orphans,
+    export=export_graph,
+)

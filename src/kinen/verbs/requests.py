@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from types import UnionType
@@ -112,7 +113,8 @@ VALUES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "strategy": ("mode", _mode),
     "workspace": ("space", lambda name: [] if name == "current" else name),
 }
-"""Fields of other tools whose values differ too: the field that is meant, and its value."""
+"""Fields of other tools whose values differ too: the field that is meant, and its value, which is
+left out if it is empty."""
 
 
 class Request(BaseModel):
@@ -127,8 +129,15 @@ class Request(BaseModel):
         if not isinstance(values, dict):
             return values
         fields: dict[str, Any] = {}
-        for name, value in cls._converted(plain_values(dict(values))).items():
+        for name, sent in plain_values(dict(values)).items():
             field_name = cls._field_name(name)
+            value = sent
+            other, convert = VALUES.get(name, ("", None))
+            if convert and name not in cls.model_fields and other in cls.model_fields:
+                field_name = other
+                value = convert(sent)
+                if not value:
+                    continue
             field = cls.model_fields.get(field_name)
             if field_name in fields:
                 raise ValueError(f"{field_name} is given twice")
@@ -140,20 +149,6 @@ class Request(BaseModel):
             return fields
         fields.pop("scope", None)
         return {**{cls._field_name(name): value for name, value in scope.items()}, **fields}
-
-    @classmethod
-    def _converted(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """The values with those of VALUES in the form that the request has; empty ones go."""
-        converted = dict(values)
-        for name, (field, convert) in VALUES.items():
-            if name not in values or name in cls.model_fields or field not in cls.model_fields:
-                continue
-            value = convert(converted.pop(name))
-            if value and field in converted:
-                raise ValueError(f"{field} is given twice")
-            if value:
-                converted[field] = value
-        return converted
 
     @classmethod
     def _field_name(cls, name: str) -> str:
@@ -360,10 +355,8 @@ def listed(value: Any, separator: str) -> Any:
     if not isinstance(value, str):
         return value
     if value.lstrip().startswith("["):
-        try:
+        with suppress(ValueError):
             return json.loads(value)
-        except ValueError:
-            pass
     return [item.strip() for item in re.split(rf"[{separator}\n]", value) if item.strip()]
 
 

@@ -528,12 +528,10 @@ class Recall(Verb):
         return recall_query(self.query, **fields_of(self, recall_query))
 
     def answer(self, memory: Memory) -> Output:
-        if self.changes:
-            return self._answer_of_changes(memory)
-        query = self.recall_query()
-        return self.output(memory.recall(query, full=self.full, distiller=self.engine_of_digest))
-
-    def _answer_of_changes(self, memory: Memory) -> Output:
+        if not self.changes:
+            query = self.recall_query()
+            recall = memory.recall(query, full=self.full, distiller=self.engine_of_digest)
+            return self.output(recall)
         from kinen.errors import QueryError
         from kinen.verbs.reports import Context
 

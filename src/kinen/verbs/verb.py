@@ -325,11 +325,13 @@ def group(about: str, **parts: type[Verb] | str) -> type[Verb]:
 
 
 def plain(value: Any) -> Any:
-    """A result as JSON values."""
+    """A result as JSON values, named tuples in it as objects."""
     if hasattr(value, "__dataclass_fields__"):
         return {name: plain(getattr(value, name)) for name in value.__dataclass_fields__}
     if isinstance(value, dict):
         return {name: plain(item) for name, item in value.items()}
+    if hasattr(value, "_fields"):
+        return plain(value._asdict())
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     return value

@@ -17,8 +17,7 @@ from kinen.verbs.verb import Output, Verb, View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+    from collections.abc import Iterable, Iterator
 
     from kinen.memory import Memory
     from kinen.memory.why import Because, CommitBehind, SessionBehind
@@ -87,40 +86,31 @@ class Why(Verb):
         found = any((because.commits, because.memories, because.edited, because.beside))
         unknown = [] if found else [f"no commit and no session is known for {because.target}"]
 
+        def objects(rows: Iterable[tuple[object, ...]], *names: str) -> list[dict[str, object]]:
+            return [dict(zip(names, row, strict=True)) for row in rows]
+
         def data() -> object:
-            mentions = ("ref", "at", "text")
-            undone = ("ref", "subject", "by")
             return {
                 "target": because.target,
                 "reason": reason(because),
                 "text": because.text,
-                "commits": _values(because.commits),
-                "uncommitted": [*because.uncommitted],
-                "edited": _values(because.edited),
-                "memories": [_named(mentions, row) for row in because.memories],
-                "reverted": [_named(undone, row) for row in because.reverted],
-                "changes_with": [_named(("path", "commits"), row) for row in because.together],
-                "beside": [_named(mentions, row) for row in because.beside],
-                "paragraph": [_named(("text", "refs"), row) for row in paragraph],
-                "notes": [*because.notes],
+                "commits": because.commits,
+                "uncommitted": because.uncommitted,
+                "edited": because.edited,
+                "memories": objects(because.memories, "ref", "at", "text"),
+                "reverted": objects(because.reverted, "ref", "subject", "by"),
+                "changes_with": objects(because.together, "path", "commits"),
+                "beside": objects(because.beside, "ref", "at", "text"),
+                "paragraph": objects(paragraph, "text", "refs"),
+                "notes": because.notes,
             }
 
-        def text(view: View) -> str:
-            return "\n".join(_text(because, paragraph, view))
-
-        return Output(data, text, found, [*because.notes, *unknown])
-
-
-def _values(row: Any) -> Any:
-    """A tuple as JSON values, one with names as an object."""
-    if isinstance(row, tuple):
-        names = getattr(row, "_fields", ())
-        return _named(names, row) if names else [_values(item) for item in row]
-    return row
-
-
-def _named(names: tuple[str, ...], row: Any) -> dict[str, Any]:
-    return {name: _values(value) for name, value in zip(names, row, strict=True)}
+        return Output(
+            data,
+            lambda view: "\n".join(_text(because, paragraph, view)),
+            found,
+            [*because.notes, *unknown],
+        )
 
 
 def _text(
@@ -146,7 +136,10 @@ def _text(
     groups = (
         ("names it" if because.commits else "drawn from", map(_mention, because.memories)),
         ("beside it", map(_mention, because.beside)),
-        ("tried and taken back", map(_undone, because.reverted)),
+        (
+            "tried and taken back",
+            (f"{short_id(ref)}  {name}  by {short_id(by)}" for ref, name, by in because.reverted),
+        ),
         ("changes with it", (f"{path} ({count})" for path, count in because.together)),
     )
     for name, rows in groups:
@@ -165,7 +158,9 @@ def reason(because: Because) -> str:
                 return session.request.partition("\n")[0]
         body = commit.message.partition("\n")[2].strip()
         first = body.partition("\n\n")[0].replace("\n", " ")
-        return f"{commit.subject}: {first}" if first and not _trailers(first) else commit.subject
+        name, colon, _ = first.partition(": ")
+        trailers = colon and "-" in name and " " not in name  # such as `Signed-off-by: …`
+        return f"{commit.subject}: {first}" if first and not trailers else commit.subject
     if because.edited and because.edited.request:
         return because.edited.request.partition("\n")[0]
     return ""
@@ -178,19 +173,12 @@ def known(row: SessionBehind) -> str:
     return f"{how}?" if how and not row.certain else how
 
 
-def _trailers(paragraph: str) -> bool:
-    """Whether a paragraph only has lines such as `Signed-off-by: …`."""
-    name, colon, _ = paragraph.partition(": ")
-    return bool(colon) and "-" in name and " " not in name
-
-
 def _commit(row: CommitBehind, view: View) -> Iterator[str]:
     style = view.style
-    was = style("dim", f"  was: {visible_line(row.text.strip())}") if row.text else ""
     about = f"{row.at[:10]}  {visible_line(row.author)}"
     yield f"{style('path', short_id(row.ref))}  {style('dim', about)}  {visible_line(row.subject)}"
-    if was:
-        yield was
+    if row.text:
+        yield style("dim", f"  was: {visible_line(row.text.strip())}")
     if row.moved:
         yield style("dim", "  moved or copied the lines here")
     if row.reverted_by:
@@ -232,8 +220,3 @@ def _uncommitted(because: Because, screen: Screen) -> Iterator[str]:
 def _mention(row: tuple[str, str, str]) -> str:
     ref, at, text = row
     return f"{short_id(ref)}  {at[:10]}  {text}"
-
-
-def _undone(row: tuple[str, str, str]) -> str:
-    ref, subject, by = row
-    return f"{short_id(ref)}  {subject}  by {short_id(by)}"
