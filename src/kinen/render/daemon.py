@@ -10,8 +10,6 @@ from kinen.render.text import counted
 from kinen.text import excerpt, iso
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from kinen.journal.queries import Activity
     from kinen.render.screen import Screen
 
@@ -41,7 +39,15 @@ def daemon_text(
         absence = f"does not serve this version of kinen: {refusal}" if refusal else ""
         absence = absence or _absence(last, held=held)
         return "\n".join([absence, *_events(last, style)]) if whole else absence
-    line = _process(state)
+    queued = len(state["queue"])
+    facts = [
+        f"pid {state['pid']}",
+        f"since {state['started']}",
+        f"{state['memory_mb']:.0f} MB",
+        f"{counted(queued, 'spaces')} queued" if queued else "idle",
+        *([f"port {state['port']}"] if state.get("port") else []),
+    ]
+    line = ", ".join(facts)
     if not whole:
         here = [_space(space, style) for space in state["spaces"] if space["root"] == root]
         others = [
@@ -59,19 +65,6 @@ def daemon_text(
         name = space["root"] if names.count(space["name"]) > 1 else space["name"]
         rows.append(_space({**space, "name": name}, style))
     return "\n".join([*rows, *_events(state, style)])
-
-
-def _process(state: dict[str, Any]) -> str:
-    queued = len(state["queue"])
-    parts = [
-        f"pid {state['pid']}",
-        f"since {state['started']}",
-        f"{state['memory_mb']:.0f} MB",
-        f"{counted(queued, 'spaces')} queued" if queued else "idle",
-    ]
-    if state.get("port"):
-        parts.append(f"port {state['port']}")
-    return ", ".join(parts)
 
 
 def _absence(last: dict[str, Any], *, held: bool) -> str:
@@ -108,22 +101,19 @@ def _events(state: dict[str, Any], style: Style) -> list[str]:
 
 
 BARS = "▁▂▃▄▅▆▇█"
+"""For the events of a day, compared with the busiest; a dot stands for none."""
 MOST = 4
 """Number of agents or sessions that are listed."""
-
-
-def sparkline(counts: Sequence[int]) -> str:
-    """A bar for each count; a dot for none."""
-    top = max(counts, default=0)
-    step = len(BARS) - 1
-    return "".join(BARS[round(step * count / top)] if count else "·" for count in counts)
 
 
 def activity_rows(activity: Activity, screen: Screen) -> list[tuple[str, str]]:
     """The rows of `kinen status`: events, open sessions and agents."""
     rows = []
-    days = f"{sparkline(activity.days)} last {len(activity.days)} days"
     if activity.observations:
+        top = max(activity.days, default=0)
+        step = len(BARS) - 1
+        bars = (BARS[round(step * count / top)] if count else "·" for count in activity.days)
+        days = f"{''.join(bars)} last {len(activity.days)} days"
         rows.append(("events", f"{activity.observations:,} · {days}"))
     if activity.open_sessions:
         began = [

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -131,7 +130,8 @@ class ExportPage:
             for piece in stream("export.html", **self._values(about)):
                 out(piece)
             body.seek(0)
-            shutil.copyfileobj(body, _Writer(out), 1 << 20)
+            while part := body.read(1 << 20):
+                out(part)
         out("\n")  # each line of the bundle is a line of the file
         bundle()
         out('<span id="end"></span>\n</main>\n</body>\n</html>\n')
@@ -139,7 +139,7 @@ class ExportPage:
     def _session_pieces(self) -> Iterator[str]:
         rest = dict.fromkeys(self._capsules)
         observations = self._selection.entries("observations", BY_SESSION)
-        for key, group in groupby(observations, _session_key):
+        for key, group in groupby(observations, lambda event: event.capsule or event.scope.session):
             rest.pop(key, None)
             yield from self._session(key, group)
         for key in rest:
@@ -186,15 +186,10 @@ class ExportPage:
             pinned=self._pinned,
         )
         ended = session.ended or (iso(tally["last"] / 1000) if tally["last"] else "")
-        session = replace(
-            session,
-            ended=ended,
-            prompts=tally["prompts"],
-            edits=tally["edits"],
-            commands=tally["commands"],
-            errors=tally["errors"],
-        )
-        self._sessions.append(session)
+        counts: dict[str, Any] = {
+            noun: tally[noun] for noun in ("prompts", "edits", "commands", "errors")
+        }
+        self._sessions.append(replace(session, ended=ended, **counts))
 
     def _steps(
         self, observations: Iterable[Observation], tally: Counter[str], drawn: dict[str, Learned]
@@ -272,7 +267,11 @@ class ExportPage:
         held = [counted(counts[kind], plural(kind)) for kind in KINDS if counts[kind]]
         return {
             "version": PAGE_VERSION,
-            "policy": _policy(style, script),
+            "policy": (
+                f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)};"
+                " base-uri 'none'; form-action 'none';"
+                " require-trusted-types-for 'script'; trusted-types 'none'"
+            ),
             "style": Markup(style),  # noqa: S704
             "script": Markup(script),  # noqa: S704
             "visit": self._visit,
@@ -310,16 +309,9 @@ class ExportPage:
                 for agent, by_hour in self._counts.items()
             }
             shown = {agent: by_hour for agent, by_hour in shown.items() if by_hour}
+            url = "#search?since={}&until={}".format
             title = f"{period.first} to {period.last}"
-            yield title, heat_map(shown, period, _day_url, f"days-{days}")
-
-
-def _day_url(first: str, last: str) -> str:
-    return f"#search?since={first}&until={last}"
-
-
-def _session_key(event: Observation) -> str:
-    return event.capsule or event.scope.session
+            yield title, heat_map(shown, period, url, f"days-{days}")
 
 
 def _document(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -332,24 +324,9 @@ def _document(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {**fields, "body": body, "at": at, "epoch": epoch, "title": title or fields["path"]}
 
 
-class _Writer:
-    """A file that passes on what is written to it."""
-
-    def __init__(self, out: Callable[[str], object]) -> None:
-        self.write = out
-
-
 @cache
 def _static(name: str) -> str:
     return resources.files("kinen.render").joinpath("static", name).read_text("utf-8")
-
-
-def _policy(style: str, script: str) -> str:
-    return (
-        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)};"
-        " base-uri 'none'; form-action 'none';"
-        " require-trusted-types-for 'script'; trusted-types 'none'"
-    )
 
 
 def _hash(text: str) -> str:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kinen.render.json import record_json
 from kinen.render.screen import PLAIN, Style, readable
 from kinen.render.text import title
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from kinen.model.records import Edge, Record, Related
-
-
-def edges_json(edges: Iterable[Edge]) -> list[dict[str, Any]]:
-    return [dict(edge._asdict()) for edge in edges]
+    from kinen.model.records import Edge, Related
 
 
 def graph_dot(edges: Iterable[Edge]) -> str:
@@ -52,13 +47,15 @@ def links_text(
     groups: dict[str, list[str]] = {"links to": [], "linked from": [], "further": []}
     for edge in readable(edges):
         line = f":{edge.line}" if edge.line else ""
+        about = f"{edge.type}{' ' + edge.text if edge.text else ''}"
+        rest = "" if edge.type == "links" else f"  ({about})"
+        if edge.sentence:
+            rest += f"\n    {style('dim', edge.sentence)}"
         if edge.source == ref:
             end = place(edge.target) if edge.target else style("warn", f"{edge.written} (broken)")
-            groups["links to"].append(f"{end}{_type_text(edge)}{_sentence(edge, style)}")
+            groups["links to"].append(f"{end}{rest}")
         elif edge.target == ref:
-            source = style("path", place(edge.source))
-            text = f"{source}{line}{_type_text(edge)}{_sentence(edge, style)}"
-            groups["linked from"].append(text)
+            groups["linked from"].append(f"{style('path', place(edge.source))}{line}{rest}")
         else:
             end = place(edge.target) if edge.target else f"{edge.written} (broken)"
             groups["further"].append(f"{place(edge.source)} → {end}")
@@ -76,14 +73,6 @@ def broken_text(edges: Sequence[Edge], shown: Callable[[str], str] = str) -> str
     )
 
 
-def related_json(record: Record, related: Iterable[Related]) -> dict[str, Any]:
-    items = [
-        {**record_json(item.record), "score": item.score, "reasons": list(item.reasons)}
-        for item in related
-    ]
-    return {"ref": record.ref, "related": items}
-
-
 def related_text(related: Iterable[Related], style: Style = PLAIN) -> str:
     """A line per record with its title, and one with the reasons."""
     lines = []
@@ -93,16 +82,6 @@ def related_text(related: Iterable[Related], style: Style = PLAIN) -> str:
         lines.append(style("path", readable(place)) + (f"  {name}" if name != place else ""))
         lines.append(style("dim", f"    {readable('; '.join(item.reasons))}"))
     return "\n".join(lines)
-
-
-def _sentence(edge: Edge, style: Style) -> str:
-    """The sentence around a link, on a line of its own."""
-    return f"\n    {style('dim', edge.sentence)}" if edge.sentence else ""
-
-
-def _type_text(edge: Edge) -> str:
-    """The type of a link, unless it is a plain one."""
-    return "" if edge.type == "links" else f"  ({edge.type}{' ' + edge.text if edge.text else ''})"
 
 
 def _name(ref: str) -> str:

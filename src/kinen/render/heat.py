@@ -150,17 +150,36 @@ def heat_map(
 ) -> Heat:
     """A row for each agent and one for commits; columns are hours, days or weeks.
 
+    A cell is the darker, the more events it has, compared with the busiest time of its row.
     `noun` is what is counted. `url` leads to a time, by the first day of its column and by the last
     with an event.
     """
     shown = rows_of(counts)
-    cells = [
-        cell
-        for number, (agent, by_hour) in enumerate(shown.items())
-        for cell in _row(
-            agent, by_hour, period, TOP + number * ROW, url, COMMITS if agent == COMMITS else noun
-        )
-    ]
+    start = period.hours.start
+    step = period.step
+    cells = []
+    for number, (agent, by_hour) in enumerate(shown.items()):
+        sums: dict[int, int] = {}
+        latest: dict[int, int] = {}
+        for hour, count in by_hour.items():
+            column = (hour - start) // step
+            sums[column] = sums.get(column, 0) + count
+            latest[column] = max(hour, latest.get(column, 0))
+        most = max(sums.values(), default=1)
+        for column, count in sorted(sums.items()):
+            begin = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(hours=start + column * step)
+            last = (EPOCH + timedelta(hours=latest[column])).isoformat()
+            time = f"{begin:{'%Y-%m-%d %H:00' if step == 1 else '%Y-%m-%d'}}"
+            what = counted(count, COMMITS if agent == COMMITS else noun)
+            cells.append(
+                Cell(
+                    x=column * period.cell,
+                    y=TOP + number * ROW + 2,
+                    level=1 + min(3, int(4 * count / (most + 1))),
+                    title=f"{time}, {agent}: {what}",
+                    url=url(f"{begin:%Y-%m-%d}", last),
+                )
+            )
     return Heat(
         names=tuple(shown),
         rows=tuple(cells),
@@ -198,38 +217,3 @@ def _label(period: Period, number: int) -> str:
     if period.days <= DAYS_WITH_NAMES:
         return f"{day:%-d}" if day.day > 1 and number else f"{day:%b %-d}"
     return f"{day:%b}"
-
-
-def _row(
-    name: str,
-    by_hour: dict[int, int],
-    period: Period,
-    y: int,
-    url: Callable[[str, str], str],
-    noun: str,
-) -> list[Cell]:
-    """The cells of an agent: the darker, the more events, compared with its busiest time."""
-    start = period.hours.start
-    step = period.step
-    sums: dict[int, int] = {}
-    latest: dict[int, int] = {}
-    for hour, count in by_hour.items():
-        column = (hour - start) // step
-        sums[column] = sums.get(column, 0) + count
-        latest[column] = max(hour, latest.get(column, 0))
-    most = max(sums.values(), default=1)
-    cells = []
-    for column, count in sorted(sums.items()):
-        begin = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(hours=start + column * step)
-        last = (EPOCH + timedelta(hours=latest[column])).isoformat()
-        cells.append(
-            Cell(
-                x=column * period.cell,
-                y=y + 2,
-                level=1 + min(3, int(4 * count / (most + 1))),
-                title=f"{begin:{'%Y-%m-%d %H:00' if step == 1 else '%Y-%m-%d'}}, {name}: "
-                + counted(count, noun),
-                url=url(f"{begin:%Y-%m-%d}", last),
-            )
-        )
-    return cells

@@ -76,11 +76,6 @@ def vote_class(vote: Vote) -> str:
     return f"v-{vote.retriever}" if vote.retriever in MEANINGS else "v-other"
 
 
-def moment(milliseconds: int) -> str:
-    """A time of the journal as text."""
-    return iso(milliseconds / 1000)
-
-
 def day(at: str) -> str:
     """The day of a UTC moment as a heading: `Today`, `Yesterday`, `Mon 16 Nov`."""
     try:
@@ -95,11 +90,11 @@ def day(at: str) -> str:
 def ago(at: str) -> str:
     """How long ago a UTC moment was: `5 min ago`, `yesterday`, `4 days ago`, `16 Nov`, `in 2 h`."""
     try:
-        moment_ = datetime.fromisoformat(at)
+        moment = datetime.fromisoformat(at)
     except ValueError:
         return at
     whole_day = len(at) == len("2026-01-01")
-    then = moment_ if moment_.tzinfo else moment_.replace(tzinfo=UTC)
+    then = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     today = datetime.fromtimestamp(now(), UTC)
     days = (today.date() - then.date()).days
     seconds = (today - then).total_seconds()
@@ -135,55 +130,50 @@ def kind_name(kind: str) -> str:
     return {"capsule": "session", "observation": "event"}.get(kind, kind)
 
 
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(os.path.join(FOLDER, "templates")),
-        autoescape=True,
-        auto_reload=False,
-        finalize=_shown,
-        lstrip_blocks=True,
-        trim_blocks=True,
-        undefined=StrictUndefined,
-    )
-    environment.filters.update(
-        signature=signature,
-        ago=ago,
-        day=day,
-        code=markdown.code_line,
-        code_block=markdown.code_block,
-        counted=counted,
-        cut=cut,
-        duration=duration,
-        excerpt=excerpt,
-        first_line=first_sentence,
-        groupby_day=groupby_day,
-        inline=markdown.inline,
-        int_text="{:.0f}".format,
-        kind_name=kind_name,
-        line=visible_line,
-        markdown=markdown.markdown,
-        moment=moment,
-        n="{:,}".format,
-        passage=markdown.passage,
-        plural=plural,
-        points=points,
-        short_id=short_id,
-        vote_class=vote_class,
-        vote_parts=vote_parts,
-    )
-    environment.globals.update(
-        HEADINGS=HEADINGS,
-        KINDS=KINDS,
-        MAP=(treemap.WIDTH, treemap.HEIGHT),
-        MEANINGS=MEANINGS,
-        SIGNS=SIGNS,
-        body_of=events.body,
-        strip=strip,
-    )
-    return environment
-
-
-_pages = _environment()
+_pages = Environment(
+    loader=FileSystemLoader(os.path.join(FOLDER, "templates")),
+    autoescape=True,
+    auto_reload=False,
+    finalize=_shown,
+    lstrip_blocks=True,
+    trim_blocks=True,
+    undefined=StrictUndefined,
+)
+_pages.filters.update(
+    signature=signature,
+    ago=ago,
+    day=day,
+    code=markdown.code_line,
+    code_block=markdown.code_block,
+    counted=counted,
+    cut=cut,
+    duration=duration,
+    excerpt=excerpt,
+    first_line=first_sentence,
+    groupby_day=groupby_day,
+    inline=markdown.inline,
+    int_text="{:.0f}".format,
+    kind_name=kind_name,
+    line=visible_line,
+    markdown=markdown.markdown,
+    moment=lambda milliseconds: iso(milliseconds / 1000),
+    n="{:,}".format,
+    passage=markdown.passage,
+    plural=plural,
+    points=points,
+    short_id=short_id,
+    vote_class=vote_class,
+    vote_parts=vote_parts,
+)
+_pages.globals.update(
+    HEADINGS=HEADINGS,
+    KINDS=KINDS,
+    MAP=(treemap.WIDTH, treemap.HEIGHT),
+    MEANINGS=MEANINGS,
+    SIGNS=SIGNS,
+    body_of=events.body,
+    strip=strip,
+)
 
 
 def render(template: str, **values: Any) -> str:

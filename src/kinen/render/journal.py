@@ -22,7 +22,7 @@ from kinen.recall.tiers import shown
 from kinen.render.json import vote_json
 from kinen.render.screen import PLAIN, Screen, Style, distinct, readable
 from kinen.render.text import counted, counts_text
-from kinen.text import epoch, excerpt, iso
+from kinen.text import epoch, excerpt, iso, timestamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -186,15 +186,9 @@ def checkpoints_text(checkpoints: Sequence[Checkpoint], screen: Screen) -> str:
         text = checkpoint.summary or excerpt(checkpoint.text, 4 * WIDTH)
         tags = " ".join(f"#{tag}" for tag in checkpoint.tags)
         rows.append(
-            (name, screen.time(_seconds(checkpoint.at)), checkpoint.type, f"{text}  {tags}")
+            (name, screen.time(timestamp(checkpoint.at)), checkpoint.type, f"{text}  {tags}")
         )
     return screen.rows(rows)
-
-
-def _seconds(at: str) -> float:
-    from datetime import datetime
-
-    return datetime.fromisoformat(at).timestamp()
 
 
 def checkpoint_text(checkpoint: Checkpoint, style: Style = PLAIN) -> str:

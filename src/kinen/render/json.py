@@ -10,7 +10,7 @@ from kinen.model.late import Any, json
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kinen.model.documents import Counts, Status
-    from kinen.model.records import Hit, Hits, Record, TagCount, Vote
+    from kinen.model.records import Hit, Hits, Record, Vote
 
 
 LEAST_SHARE = 1e-6
@@ -59,10 +59,6 @@ def hit_json(hit: Hit) -> dict[str, Any]:
         "match_type": match_type(hit),
         "votes": [vote_json(vote) for vote in hit.votes],
     }
-
-
-def tag_json(row: TagCount) -> dict[str, Any]:
-    return {"tag": row.tag, "count": row.total, "files": row.files, "notes": row.notes}
 
 
 def vote_json(vote: Vote) -> dict[str, Any]:

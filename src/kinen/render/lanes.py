@@ -81,7 +81,10 @@ def lanes(
     decisions: Sequence[Mark],
 ) -> Lanes:
     """The lanes of the days of a period."""
-    spans = [(*_hours(session), session, url) for session, url in sessions]
+    spans = []
+    for session, url in sessions:  # the hours of its first day in which it went on
+        start = epoch_hour(epoch(session.started) / 1000)
+        spans.append((start, min(24.0, start + session.seconds / 3_600), session, url))
     marks = [epoch_hour(at) for at, _, _ in (*commits, *decisions)]
     first, last = _window([*marks, *(hour for start, end, *_ in spans for hour in (start, end))])
     day = (WIDTH - LEFT - RIGHT) / period.days
@@ -158,12 +161,6 @@ def epoch_hour(at: float) -> float:
 
 def _day(at: float) -> date:
     return datetime.fromtimestamp(at, UTC).date()
-
-
-def _hours(session: SessionOverview) -> tuple[float, float]:
-    """The hours of its first day in which a session went on."""
-    start = epoch_hour(epoch(session.started) / 1000)
-    return start, min(24.0, start + session.seconds / 3_600)
 
 
 def _window(hours: Iterable[float]) -> tuple[int, int]:

@@ -34,6 +34,7 @@ _CODE = re.compile(r"(?<!`)(`{1,3})(?!`)([^`\n]+)(?:\1(?!`)|(?<=…)$)")
 """Code in a line; of a line that was cut short, up to its end."""
 _CALLOUT = re.compile(r"\[!(\w{1,20})\][+-]?[ \t]*(.*)")
 BOXES = {"[ ] ": "☐", "[x] ": "☑"}
+"""How an item of a list begins that is a task, and the box that is shown for it."""
 _SAFE_URL = re.compile(r"(?:https?://|mailto:|/(?!/)|[?#])", re.IGNORECASE)
 _WIKI = re.compile(r"\[\[([^\[\]|\n]{1,300})(?:\|([^\[\]\n]{1,300}))?\]\]")
 
@@ -136,15 +137,6 @@ def code_line(source: str) -> Html:
     return _html(*parts, text(source[end:]))
 
 
-def _check_box(tokens: list[Token], before: str) -> None:
-    """Show the box of a task: `[ ]` or `[x]` at the beginning of an item of a list."""
-    if before != "list_item_open" or not tokens:
-        return
-    box = BOXES.get(tokens[0].content[:4].lower())
-    if box:
-        tokens[0].content = f"{box} {tokens[0].content[4:]}"
-
-
 def _with_table_head(source: str) -> str:
     """A text that begins within a table, with the first row as the head that markdown needs."""
     first, _, rest = source.lstrip().partition("\n")
@@ -180,7 +172,10 @@ class Renderer:
         for token in tokens:
             if token.type == "inline":
                 children = token.children or []
-                _check_box(children, before)
+                if children and before == "list_item_open":
+                    mark = children[0].content[:4].lower()
+                    if mark in BOXES:
+                        children[0].content = f"{BOXES[mark]} {children[0].content[4:]}"
                 parts += [self._callout(children), self.inline(children)]
             elif token.type in ("fence", "code_block"):
                 parts.append(self._code(token))
@@ -209,7 +204,9 @@ class Renderer:
 
     def _tag(self, token: Token) -> str:
         """A block's start or end tag: its name is one that the parser chooses."""
-        name = self._name(token.tag)
+        name = token.tag
+        if name in ("h1", "h2", "h3", "h4", "h5", "h6"):  # below the heading of its page
+            name = f"h{min(6, int(name[1]) + 1)}" if self._headings else "p"
         if token.nesting < 0:
             return f"</{name}>"
         attributes = ' class="heading"' if name == "p" and token.tag != "p" else ""
@@ -219,12 +216,6 @@ class Renderer:
         if token.tag == "ol" and token.attrGet("start"):
             attributes += f' start="{text(token.attrGet("start"))}"'
         return f"<{name}{attributes}>"
-
-    def _name(self, tag: str) -> str:
-        """Headings of a text stand below the heading of its page."""
-        if tag not in ("h1", "h2", "h3", "h4", "h5", "h6"):
-            return tag
-        return f"h{min(6, int(tag[1]) + 1)}" if self._headings else "p"
 
     def inline(self, tokens: list[Token]) -> Html:
         parts: list[str] = []

@@ -197,15 +197,10 @@ def _story(session: SessionOverview, room: int) -> str:
     if session.status in ("open", "in-progress"):
         outcome = f"(open) {outcome}".strip()
     both = " → ".join(filter(None, (visible_line(session.title), outcome)))
-    if columns(both) > room and _is_title(session.outcome):
-        return fit(outcome, room)
-    return fit(both, room)
-
-
-def _is_title(outcome: str) -> bool:
-    """Whether an outcome tells of something: more than `Committed as b01e554` or `Tests pass.`"""
-    prose = "".join(outcome.split("`")[::2])
-    return columns("".join(filter(str.isalpha, prose))) >= TELLING
+    # It tells of something if it says more than `Committed as b01e554` or `Tests pass.`
+    prose = "".join(session.outcome.split("`")[::2])
+    telling = columns("".join(filter(str.isalpha, prose))) >= TELLING
+    return fit(outcome if telling and columns(both) > room else both, room)
 
 
 def duration(seconds: int) -> str:
@@ -305,9 +300,7 @@ def _step_lines(page: Sequence[Step | Gap], full: bool, style: Style) -> list[st
     lines: list[str] = []
     day = ""
     prompts = sum(isinstance(step, Step) and step.kind == "prompt" for step in page)
-    limit = SHORT_PROMPT if prompts > MANY else PROMPT
-    if full:
-        limit = 0
+    limit = 0 if full else SHORT_PROMPT if prompts > MANY else PROMPT
     for step in page:
         if isinstance(step, Gap):
             turns = f" for {counted(step.prompts, 'prompts')}" if step.prompts else ""

@@ -90,18 +90,15 @@ def hits_text(
     """
     query_terms = terms(hits.query.text)
     verbose = verbose or hits.query.context > 0
-    blocks = [hit_text(hit, query_terms, screen, verbose=verbose, folder=folder) for hit in hits]
-    below = (
-        (block, (remarks or {}).get(hit.record.ref))
-        for block, hit in zip(blocks, hits, strict=True)
-    )
-    blocks = [
-        f"{block}\n    {screen.style('dim', line)}" if line else block for block, line in below
-    ]
-    if explain:
-        votes = [screen.style("dim", f"  {explanation(readable(hit))}") for hit in hits]
-        blocks = [f"{block}\n{line}" for block, line in zip(blocks, votes, strict=True)]
-    return "\n".join(blocks)
+    lines = []
+    for hit in hits:
+        lines.append(hit_text(hit, query_terms, screen, verbose=verbose, folder=folder))
+        remark = (remarks or {}).get(hit.record.ref)
+        if remark:
+            lines.append(f"    {screen.style('dim', remark)}")
+        if explain:
+            lines.append(screen.style("dim", f"  {explanation(readable(hit))}"))
+    return "\n".join(lines)
 
 
 def hit_text(
