@@ -204,16 +204,12 @@ def _continues(last: str, line: str, begun: str, item: bool) -> bool:
     """Is a line the rest of the one before, broken by a margin or indented below its bullet?"""
     if item and begun in ("", "turn") and line.startswith(("  ", "\t")):
         return True
-    signs = "{}[]<$#@+-=0123456789"  # that code and logs begin with
-    margin = _is_prose(last) and not {last.strip()[0], line.strip()[0]}.intersection(signs)
-    return margin and not begun
-
-
-def _is_prose(line: str) -> bool:
-    """Is a line long enough to be broken by a margin, and neither a path nor in columns?"""
-    bare = line.strip()
+    bare = last.strip()
     in_columns = "   " in bare or "\t" in bare
-    return len(line) >= WRAPPED and bare.count(" ") >= SPACES and not in_columns
+    if begun or in_columns or len(last) < WRAPPED or bare.count(" ") < SPACES:  # or it is a path
+        return False
+    signs = "{}[]<$#@+-=0123456789"  # that code and logs begin with
+    return not {bare[0], line.strip()[0]}.intersection(signs)
 
 
 @lru_cache(1 << 12)
@@ -268,10 +264,7 @@ def _stem(word: str) -> str:
     """A word without its ending, so that `deleted` meets `deletes` and `deletion`."""
     if len(word) <= 3 or not word.isalpha():
         return word
-    short = word
-    for ending in _ENDINGS.get(word[-1], ()):
-        if word.endswith(ending):
-            short = word[: -len(ending)]
-            break
+    ending = next(filter(word.endswith, _ENDINGS.get(word[-1], ())), "")
+    short = word.removesuffix(ending)
     short = short if len(short) >= 3 else word
     return short[:-1] if len(short) > 3 and short[-1] == short[-2] else short

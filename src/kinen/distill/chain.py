@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from time import monotonic
 from typing import Any
 
@@ -85,6 +86,7 @@ def distill(
         if name not in NAMES:
             raise QueryError(f"no distiller is called {name!r}", "use " + ", ".join(NAMES))
     notes: list[str] = []
+    cache = stored if stored is not None and settings.cache_hours else {}
     for name in dict.fromkeys(order):
         if name == "none":
             return Digest("", "none", notes=tuple(notes))
@@ -92,17 +94,29 @@ def distill(
             break
         if not passages:
             continue
-        key = _key(question, passages, budget, name, getattr(settings, f"{name}_model", ""))
-        result = _load(stored, key, settings.cache_hours, now)
+        read = [[each.ref, each.title, each.at, digest(each.text)] for each in passages]
+        model = getattr(settings, f"{name}_model", "")
+        key = PREFIX + digest(json.dumps([VERSION, question, read, budget, name, model]))
+        result = _load(cache, key, settings.cache_hours, now)
         if not result:
             began = monotonic()
             try:
-                result = _ask_model(name, question, passages, budget, settings, env, on_line)
+                selection = list(_fitting(passages))
+                refs = [passage.ref for passage in selection]
+                text = prompt(question, selection, budget)
+                lines = _Lines(refs, text, budget, on_line) if on_line else None
+                answer = ask(name, text, settings, env, budget, lines)
+                if lines:
+                    lines.close()
+                result = _digest(name, answer, refs, text, budget)
             except (Failed, OSError) as failure:
                 notes.append(f"{name}: {failure}")
                 continue
             result = result._replace(latency_ms=max(1, round((monotonic() - began) * 1000)))
-            _store(stored, key, result, settings.cache_hours, now)
+            fields = {field: getattr(result, field) for field in _SHAPE if field in Digest._fields}
+            until = now + settings.cache_hours * 3600.0
+            with suppress(StoreError):  # the digest is valid without the cache
+                cache[key] = json.dumps({"at": float(now), "until": until, **fields})
         return result._replace(notes=(*notes, *result.notes))
     result = extract()
     return result._replace(notes=(*notes, *result.notes))
@@ -119,25 +133,6 @@ def expire(stored: MutableMapping[str, str], now: float) -> int:
     for key in gone:
         del stored[key]
     return len(gone)
-
-
-def _ask_model(
-    name: str,
-    question: str,
-    passages: Sequence[Passage],
-    budget: int,
-    settings: DistillSection,
-    env: Mapping[str, str],
-    on_line: Callable[[str], None] | None = None,
-) -> Digest:
-    selection = list(_fitting(passages))
-    refs = [passage.ref for passage in selection]
-    text = prompt(question, selection, budget)
-    lines = _Lines(refs, text, budget, on_line) if on_line else None
-    answer = ask(name, text, settings, env, budget, lines)
-    if lines:
-        lines.close()
-    return _digest(name, answer, refs, text, budget)
 
 
 class _Lines:
@@ -260,32 +255,13 @@ def _cut(pieces: Sequence[str], joint: str, budget: int) -> str:
     return joint.join(pieces[:count])
 
 
-def _key(question: str, passages: Sequence[Passage], budget: int, name: str, model: str) -> str:
-    read = [[passage.ref, passage.title, passage.at, digest(passage.text)] for passage in passages]
-    return PREFIX + digest(json.dumps([VERSION, question, read, budget, name, model]))
-
-
-def _load(
-    stored: MutableMapping[str, str] | None, key: str, hours: int, now: float
-) -> Digest | None:
-    value = _read(stored.get(key, "")) if stored is not None and hours else None
+def _load(stored: Mapping[str, str], key: str, hours: int, now: float) -> Digest | None:
+    value = _read(stored.get(key, ""))
     # A clock set back or a shorter cache time invalidates it too.
     if not value or not value["at"] <= now < min(value["until"], value["at"] + hours * 3600):
         return None
     cost = (value["tokens_in"], value["tokens_out"])
     return Digest(value["text"], value["by"], tuple(value["sources"]), *cost, True)
-
-
-def _store(
-    stored: MutableMapping[str, str] | None, key: str, result: Digest, hours: int, now: float
-) -> None:
-    if stored is None or not hours:
-        return
-    fields = {name: getattr(result, name) for name in _SHAPE if name in Digest._fields}
-    try:
-        stored[key] = json.dumps({"at": float(now), "until": now + hours * 3600.0, **fields})
-    except StoreError:
-        return  # the digest is valid without the cache
 
 
 def _read(text: str) -> dict[str, Any] | None:

@@ -157,14 +157,10 @@ def _distilled(
 def _weighed(
     question: str, passages: tuple[Passage, ...], largest: int
 ) -> tuple[Read, list[dict[str, float]], list[Unit]]:
-    """Pieces, their signals and their units; a recall with a few tokens too many asks again."""
-    read = _read(passages, largest)
-    rows = signals(question, read)
-    return read, rows, _units(read, rows)
+    """Pieces, their signals and their units; a recall with a few tokens too many asks again.
 
-
-def _read(passages: Sequence[Passage], largest: int) -> Read:
-    """Split passages into blocks and pieces; very long passages are truncated."""
+    Very long passages are truncated.
+    """
     share = READ // max(1, len(passages))
     cut = []
     pieces: list[Piece] = []
@@ -175,7 +171,9 @@ def _read(passages: Sequence[Passage], largest: int) -> Read:
         )
         pieces += [Piece(p, b, n, text, *_measured(text)) for b, n, text in islice(places, share)]
         cut.append(own)
-    return Read(passages, cut, pieces)
+    read = Read(passages, cut, pieces)
+    rows = signals(question, read)
+    return read, rows, _units(read, rows)
 
 
 @lru_cache(1 << 12)
@@ -247,7 +245,13 @@ def _chosen(
                 heappush(heap, Unit(unit.loss + REST * place, (n,), read.pieces[n].weight))
             continue
         own = _stems(read, unit.members)
-        alike = 0.0 if unit.late else _likeness(unit.members[0], own, recent, vectors)
+        alike = 0.0
+        if not unit.late:  # the likeness to the nearest earlier choice, by stems or by vectors
+            n = unit.members[0]
+            alike = max((len(own & earlier) for _, earlier in recent), default=0) / (len(own) or 1)
+            if n in vectors:
+                near = (vectors[n] @ vectors[other] for other, _ in recent if other in vectors)
+                alike = max([alike, *map(float, near)])
         if alike > ALIKE:
             lost = REPEATED * (alike - ALIKE) / (1 - ALIKE)
             heappush(heap, Unit(unit.loss + lost, unit.members, unit.weight, late=True))
@@ -283,18 +287,6 @@ def _cost(block: Block, have: set[int], more: Iterable[Piece]) -> int:
         cost += 0 if now and piece.n else lead if piece.n else -lead if now else 0
         now.add(piece.n)
     return cost
-
-
-def _likeness(
-    n: int,
-    own: frozenset[str],
-    recent: Iterable[tuple[int, frozenset[str]]],
-    vectors: Mapping[int, Any],
-) -> float:
-    """The likeness of a piece to the nearest earlier choice, by stems or by vectors."""
-    most = max((len(own & earlier) for _, earlier in recent), default=0) / (len(own) or 1)
-    near = (float(vectors[n] @ vectors[other]) for other, _ in recent if other in vectors)
-    return max([most, *near]) if n in vectors else most
 
 
 def _stems(read: Read, members: Sequence[int]) -> frozenset[str]:

@@ -285,11 +285,14 @@ def _features(question: str, pieces: Sequence[Piece]) -> tuple[Features, list[li
         names_by_piece.append([name for name in every if _has_name(small, name)])
     had = {term: sum(term in piece.stems for piece in pieces) for term in stems(question)}
     names = {name: sum(name in some for some in names_by_piece) for name in every}
+    cues = tuple(line for asks, line in CUES if asks.search(question.lower()))
+    if _BEGINS_WHEN.match(question):  # it asks for a time only
+        cues = cues[:1]
     features = Features(
         {term: _rarity(count, len(pieces)) for term, count in had.items() if count},
         {name: _rarity(count, len(pieces)) for name, count in names.items() if count},
         {name for name, count in names.items() if 0 < count <= FEW},
-        _cues(question),
+        cues,
         frozenset(stems(" ".join(_CAPITAL.findall(question)))),
     )
     return features, names_by_piece
@@ -304,13 +307,6 @@ def _has_name(text: str, name: str) -> bool:
             return True
         at = text.find(name, at + 1)
     return False
-
-
-def _cues(question: str) -> tuple[re.Pattern[str], ...]:
-    """What a line has that answers a question; one that begins with `when` asks for a time only."""
-    small = question.lower()
-    cues = tuple(line for asks, line in CUES if asks.search(small))
-    return cues[:1] if _BEGINS_WHEN.match(question) else cues
 
 
 def _rarity(count: int, total: int) -> float:
@@ -344,7 +340,10 @@ def stems_above(title: str, own_blocks: Iterable[Block]) -> list[frozenset[str]]
 def _placed(question: str, passages: Sequence[Passage]) -> list[dict[str, float]]:
     """The signals of each passage by rank and time; passages close in time raise each other."""
     times = [_minutes(passage.at) for passage in passages]
-    dates = _dates(question)
+    # The months that the question names, each with a day or 0; `may` alone is a verb.
+    dates = {(int(month), int(day or 0)) for month, day in _ISO.findall(question)}
+    for day, month, last in _DATE.findall(question):
+        dates.add((_MONTHS.index(month.lower()) + 1, int(day or last or 0)))
     rows = []
     for n, (passage, time) in enumerate(zip(passages, times, strict=True)):
         together = answer = 0.0
@@ -365,14 +364,6 @@ def _minutes(at: str) -> float:
         return timestamp(at) / 60 if at else float("nan")
     except (ValueError, OverflowError, OSError):
         return float("nan")
-
-
-def _dates(question: str) -> set[tuple[int, int]]:
-    """The months that a question names, each with a day or 0; `may` alone is a verb."""
-    dates = {(int(month), int(day or 0)) for month, day in _ISO.findall(question)}
-    for day, month, then in _DATE.findall(question):
-        dates.add((_MONTHS.index(month.lower()) + 1, int(day or then or 0)))
-    return dates
 
 
 def _dated(at: str, dates: set[tuple[int, int]]) -> float:

@@ -73,22 +73,17 @@ class _Pieces:
         """Take a block; the answer so far, as one that was not streamed would be."""
         *lines, self._rest = (self._rest + block).split(b"\n")
         for line in lines:
-            self._take(line)
+            value = _parsed(line) or {}
+            self.last |= value
+            self._text += _content(value) or ""
+            thoughts, mark, _ = self._text.rpartition("</think>")
+            if self._text.lstrip().startswith("<think>") and not mark:
+                continue
+            start = max(self._shown, len(thoughts + mark))
+            if self._text[start:]:
+                self._on_text(self._text[start:])
+            self._shown = len(self._text)
         return {**self.last, "message": {"content": self._text}}
-
-    def _take(self, line: bytes) -> None:
-        value = _parsed(line) or {}
-        self.last |= value
-        self._text += _content(value) or ""
-        if self._text.lstrip().startswith("<think>") and "</think>" not in self._text:
-            return
-        start = max(
-            self._shown,
-            self._text.rfind("</think>") + len("</think>") if "</think>" in self._text else 0,
-        )
-        if self._text[start:]:
-            self._on_text(self._text[start:])
-        self._shown = len(self._text)
 
 
 def _content(body: dict[str, Any]) -> str | None:
@@ -118,8 +113,7 @@ def openai(prompt: str, settings: DistillSection, env: Mapping[str, str], budget
     )
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
-    message = first.get("message") if isinstance(first, dict) else None
-    text = _spoken(message.get("content") if isinstance(message, dict) else None)
+    text = _spoken(_content(first) if isinstance(first, dict) else None)
     usage = body.get("usage")
     usage = usage if isinstance(usage, dict) else {}
     read = _count(usage.get("prompt_tokens"))
@@ -166,7 +160,17 @@ def _post(
         raise Failed(f"no answer within {seconds:g} s") from None
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         raise Failed(f"cannot be reached: {excerpt(str(error), 80)}") from None
-    return _read(body or _parsed(data), response.status_code, success=response.is_success)
+    body = body or _parsed(data)
+    fault = body.get("error") if body else ""
+    if isinstance(fault, dict):
+        fault = fault.get("message") or "error"
+    if not response.is_success or fault:
+        # Services quote the key, or half of it, when they refuse it.
+        reason = "" if response.status_code in (401, 403) else fault or ""
+        raise Failed(excerpt(f"refused with status {response.status_code}: {reason}", 120))
+    if body is None:
+        raise Failed("its answer cannot be read")
+    return body
 
 
 def _parsed(data: bytes) -> dict[str, Any] | None:
@@ -176,19 +180,6 @@ def _parsed(data: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
-
-
-def _read(body: dict[str, Any] | None, status: int, *, success: bool) -> dict[str, Any]:
-    fault = body.get("error") if body else ""
-    if isinstance(fault, dict):
-        fault = fault.get("message") or "error"
-    if not success or fault:
-        # Services quote the key, or half of it, when they refuse it.
-        reason = "" if status in (401, 403) else fault or ""
-        raise Failed(excerpt(f"refused with status {status}: {reason}", 120))
-    if body is None:
-        raise Failed("its answer cannot be read")
-    return body
 
 
 def _spoken(text: object) -> str:
@@ -219,7 +210,10 @@ def ask(
     `on_text` is given its pieces while they arrive, by models that can.
     """
     if name == CLIENT:
-        return client(prompt, budget, settings.timeout)
+        sample = sampler.get()
+        if sample is None:
+            raise Failed("no MCP client is connected that offers its model")
+        return sample(prompt, max(1024, 4 * budget), settings.timeout)
     if name == "openai":
         return openai(prompt, settings, env, budget)
     if name == "ollama":
@@ -228,11 +222,3 @@ def ask(
     if name == "gemini":
         return gemini(prompt, settings.gemini_model, settings.timeout, env)
     return claude(prompt, settings.claude_model, settings.timeout, env, on_text)
-
-
-def client(prompt: str, budget: int, seconds: float) -> Answer:
-    """The answer of the client's model, or Failed with the reason."""
-    ask = sampler.get()
-    if ask is None:
-        raise Failed("no MCP client is connected that offers its model")
-    return ask(prompt, max(1024, 4 * budget), seconds)
