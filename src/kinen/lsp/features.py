@@ -93,8 +93,8 @@ async def define(ls: Server, params: types.DefinitionParams) -> types.Location |
     if not path:
         return None
     note = cursor.vault.note(path)
-    line = heading_line(note, link.heading) if note else 1
-    return ls.location(cursor.vault, path, line)
+    start = types.Position(heading_line(note, link.heading) - 1 if note else 0, 0)
+    return types.Location(ls.spaces.uri(cursor.vault, path), types.Range(start, start))
 
 
 async def refer(ls: Server, params: types.ReferenceParams) -> server.Answer | None:
@@ -189,7 +189,8 @@ async def rename_note(ls: Server, params: types.RenameParams) -> server.Answer:
     if target == path:
         return server.workspace_edit([])
     changes = _text_edits(ls, vault, link_edits(vault, {path: target}))
-    changes.append(server.file_rename(ls.spaces.uri(vault, path), ls.spaces.uri(vault, target)))
+    uris_ = {"oldUri": ls.spaces.uri(vault, path), "newUri": ls.spaces.uri(vault, target)}
+    changes.append({"kind": "rename", **uris_})
     return server.workspace_edit(changes)
 
 
@@ -200,11 +201,13 @@ def _text_edits(ls: Server, vault: Vault, edits: list[Edit]) -> list[server.Plai
         start = ls.units(edit.source, edit.start)
         end = ls.units(edit.source, edit.end)
         place = server.place(edit.line, start, edit.line, end)
-        by_path.setdefault(edit.path, []).append(server.text_edit(place, edit.text))
-    documents = ls.open_notes(vault)
-    versions = {path: document.version for path, document in documents.items()}
+        by_path.setdefault(edit.path, []).append({"range": place, "newText": edit.text})
+    versions = {path: document.version for path, document in ls.open_notes(vault).items()}
     return [
-        server.document_edit(ls.spaces.uri(vault, path), versions.get(path), text_edits)
+        {
+            "textDocument": {"uri": ls.spaces.uri(vault, path), "version": versions.get(path)},
+            "edits": text_edits,
+        }
         for path, text_edits in by_path.items()
     ]
 
@@ -228,16 +231,10 @@ async def will_rename(ls: Server, params: types.RenameFilesParams) -> server.Ans
     return server.workspace_edit(changes) if changes else None
 
 
-def on_open(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
+def on_edit(
+    ls: Server, params: types.DidOpenTextDocumentParams | types.DidChangeTextDocumentParams
+) -> None:
     ls.check_soon(params.text_document.uri)
-
-
-def on_change(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
-    ls.check_soon(params.text_document.uri)
-
-
-def on_save(ls: Server, _params: types.DidSaveTextDocumentParams) -> None:
-    ls.refresh()
 
 
 def on_close(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
@@ -251,9 +248,7 @@ def on_close(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
     )
 
 
-def on_files_change(
-    ls: Server, _params: types.DidChangeWatchedFilesParams | types.RenameFilesParams
-) -> None:
+def on_files_change(ls: Server, _params: object) -> None:
     ls.refresh()
 
 
@@ -287,9 +282,9 @@ _RENAMES = types.FileOperationRegistrationOptions(
 )
 FEATURES = (
     (types.INITIALIZED, on_start, None),
-    (types.TEXT_DOCUMENT_DID_OPEN, on_open, None),
-    (types.TEXT_DOCUMENT_DID_CHANGE, on_change, None),
-    (types.TEXT_DOCUMENT_DID_SAVE, on_save, None),
+    (types.TEXT_DOCUMENT_DID_OPEN, on_edit, None),
+    (types.TEXT_DOCUMENT_DID_CHANGE, on_edit, None),
+    (types.TEXT_DOCUMENT_DID_SAVE, on_files_change, None),
     (types.TEXT_DOCUMENT_DID_CLOSE, on_close, None),
     (types.WORKSPACE_DID_CHANGE_WATCHED_FILES, on_files_change, None),
     (types.WORKSPACE_DID_RENAME_FILES, on_files_change, _RENAMES),
@@ -427,7 +422,9 @@ def suggestions(
         closing = _CLOSING.match(line, column)
         end = closing.end() if closing else column
         return list(_in_link(vault, note, link[1], column - len(link[1]), end))
-    if _in_frontmatter(lines, row):
+    # Between the `---` at the top and the next one, written yet or not.
+    begun = row > 0 and bool(lines) and lines[0].rstrip() == "---"
+    if begun and all(line.rstrip() != "---" for line in lines[1:row]):
         word = _WORD.search(before) if _key(lines, row, before) in ("tags", "tag") else None
         return list(_tags(vault, word[0], column)) if word else []
     tag = _TAG.search(before)
@@ -487,13 +484,6 @@ def _best(word: str, labels: Iterable[str]) -> list[str]:
             ranked.append((0 if key.startswith(text) else 1, label))
     ranked.sort(key=lambda pair: pair[0])
     return [label for _, label in ranked[:MOST]]
-
-
-def _in_frontmatter(lines: Sequence[str], row: int) -> bool:
-    """Whether a line is between the `---` at the top and the next one, written yet or not."""
-    if row == 0 or not lines or lines[0].rstrip() != "---":
-        return False
-    return all(line.rstrip() != "---" for line in lines[1:row])
 
 
 def _key(lines: Sequence[str], row: int, before: str) -> str:
@@ -559,39 +549,28 @@ def link_edits(vault: Vault, moves: dict[str, str]) -> list[Edit]:
             references += [Reference(note, n) for n in range(len(note.links))]
     before = [vault.resolve(reference.link, reference.note.path) for reference in references]
     edits: list[Edit] = []
+    targets: dict[tuple[str, bool, str, str], str] = {}
+    """What a link has to say to lead to a ref; what it says now if it does already."""
     with vault.moved(moves) as names:
-        after = _After(names)
-        for reference, ref in zip(references, before, strict=True):
-            path = reference.note.path
-            target = after.target(reference.link, moves.get(path, path), refs.get(ref, ref))
-            if target == reference.link.target:
+        for reference, old_ref in zip(references, before, strict=True):
+            link = reference.link
+            here = moves.get(reference.note.path, reference.note.path)
+            ref = refs.get(old_ref, old_ref)
+            if not path_of(ref) or not link.target:
                 continue
-            if reference.link.wiki:
+            key = (link.target, link.wiki, dirname(here), ref)
+            if key not in targets:
+                right = names.resolve(link, here) == ref
+                targets[key] = (
+                    link.target if right else renamed_target(link, here, path_of(ref), names)
+                )
+            target = targets[key]
+            if target != link.target and link.wiki:
                 edits += _wiki_edit(reference, target)
-            else:
+            elif target != link.target:
                 edits += _path_edit(vault, reference, target)
     # Several links may refer to one definition.
     return list({(edit.path, edit.line, edit.start): edit for edit in edits}.values())
-
-
-class _After:
-    """What links lead to once files have moved."""
-
-    def __init__(self, names: Names) -> None:
-        self._names = names
-        self._targets: dict[tuple[str, bool, str, str], str] = {}
-
-    def target(self, link: Link, here: str, ref: str) -> str:
-        """What a link has to say to lead to a ref; what it says now if it does already."""
-        if not path_of(ref) or not link.target:
-            return link.target
-        key = (link.target, link.wiki, dirname(here), ref)
-        if key not in self._targets:
-            right = self._names.resolve(link, here) == ref
-            self._targets[key] = (
-                link.target if right else renamed_target(link, here, path_of(ref), self._names)
-            )
-        return self._targets[key]
 
 
 def _wiki_edit(reference: Reference, target: str) -> Iterator[Edit]:
@@ -614,30 +593,18 @@ def _path_edit(vault: Vault, reference: Reference, target: str) -> Iterator[Edit
     source = note.line(span.end_line)
     if source[: span.end_column].endswith(")"):
         first = span.column if span.line == span.end_line else 0
-        matches = _DESTINATION.finditer(source, first, span.end_column)
-        yield from _destinations(note, span.end_line, source, [*matches][-1:], reference, target)
-        return
-    for number, line in enumerate(split_lines(vault.text(note.path)), 1):
-        match = _DEFINITION.match(line)
-        if match:
-            yield from _destinations(note, number, line, [match], reference, target)
-
-
-def _destinations(
-    note: Note,
-    number: int,
-    source: str,
-    matches: list[re.Match[str]],
-    reference: Reference,
-    target: str,
-) -> Iterator[Edit]:
-    for match in matches:
+        matches = [*_DESTINATION.finditer(source, first, span.end_column)][-1:]
+        places = [(span.end_line, match) for match in matches]
+    else:
+        lines = enumerate(split_lines(vault.text(note.path)), 1)
+        places = [(n, match) for n, line in lines if (match := _DEFINITION.match(line))]
+    for number, match in places:
         group = 1 if match[1] is not None else 2
         path = re.split(r"[#?]", match[group], maxsplit=1)[0]
         if unquote(path).strip() == reference.link.target:
             start = match.start(group)
             text = target if group == 1 else quote(target, safe=_SAFE)
-            yield Edit(note.path, number, start, start + len(path), text, source)
+            yield Edit(note.path, number, start, start + len(path), text, match.string)
 
 
 def name_span(reference: Reference) -> Span:

@@ -55,15 +55,15 @@ class Protocol(LanguageServerProtocol):
             raise
 
 
+@dataclass(slots=True)
 class Cursor:
     """A place in a note that is open in the editor."""
 
-    def __init__(self, place: Place, note: Note, lines: tuple[str, ...]) -> None:
-        self.vault: Vault = place.vault
-        self.note = note
-        self.lines = lines
-        self.row = 0
-        self.column = 0
+    vault: Vault
+    note: Note
+    lines: tuple[str, ...]
+    row: int = 0
+    column: int = 0
 
     @property
     def link(self) -> int:
@@ -102,7 +102,7 @@ class Server(LanguageServer):
         note = vault.note(place.path)
         if note is None:
             return None
-        cursor = Cursor(place, note, split_lines(document.source))
+        cursor = Cursor(vault, note, split_lines(document.source))
         if position:
             codec = self.workspace.position_codec
             here = codec.position_from_client_units(cursor.lines, position)
@@ -201,11 +201,6 @@ class Server(LanguageServer):
             return len(before)
         return int(self.workspace.position_codec.client_num_units(before))
 
-    def location(self, vault: Vault, path: str, line: int = 1) -> types.Location:
-        """The beginning of a line of a file."""
-        start = types.Position(line - 1, 0)
-        return types.Location(self.spaces.uri(vault, path), types.Range(start, start))
-
 
 async def _load(vault: Vault) -> None:
     for n, path in enumerate(vault.scan()):
@@ -243,11 +238,20 @@ class Spaces:
         file = uris.to_fs_path(uri)
         if not file or "\0" in file:
             return None
-        root = self._root(os.path.dirname(file))
+        folder = os.path.dirname(file)
+        if folder not in self._roots:
+            self._roots[folder] = self._find(folder)
+        root = self._roots[folder]
         path = relative(root, file) if root else ""
         if path in ("", "."):
             return None
-        vault = self.vaults.get(root) or self._open(root)
+        vault = self.vaults.get(root)
+        if vault is None:
+            settings = configuration.load(paths.default_home(os.environ), root).index
+            vault = Vault(
+                root, max_bytes=settings.max_file_mb << 20, max_text=settings.max_text_mb << 20
+            )
+            self.vaults[root] = vault
         if file.endswith(f"/{path}"):
             self._bases[root] = file.removesuffix(f"/{path}")
         return Place(vault, path)
@@ -258,11 +262,6 @@ class Spaces:
         if (base, path) not in self._uris:
             self._uris[base, path] = uris.from_fs_path(os.path.join(base, path)) or ""
         return self._uris[base, path]
-
-    def _root(self, folder: str) -> str:
-        if folder not in self._roots:
-            self._roots[folder] = self._find(folder)
-        return self._roots[folder]
 
     def _find(self, folder: str) -> str:
         """The root of the space of a folder; empty if it is in none."""
@@ -278,15 +277,6 @@ class Spaces:
             return spaces.find(above).root
         except KinenError:
             return ""
-
-    def _open(self, root: str) -> Vault:
-        home = paths.default_home(os.environ)
-        settings = configuration.load(home, root).index
-        vault = Vault(
-            root, max_bytes=settings.max_file_mb << 20, max_text=settings.max_text_mb << 20
-        )
-        self.vaults[root] = vault
-        return vault
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,18 +303,6 @@ def place(line: int, column: int, end_line: int, end_column: int) -> Plain:
 
 def location(uri: str, place: Plain) -> Plain:
     return {"uri": uri, "range": place}
-
-
-def text_edit(place: Plain, text: str) -> Plain:
-    return {"range": place, "newText": text}
-
-
-def document_edit(uri: str, version: int | None, edits: list[Plain]) -> Plain:
-    return {"textDocument": {"uri": uri, "version": version}, "edits": edits}
-
-
-def file_rename(old: str, new: str) -> Plain:
-    return {"kind": "rename", "oldUri": old, "newUri": new}
 
 
 def workspace_edit(changes: list[Plain]) -> Answer:

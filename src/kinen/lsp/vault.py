@@ -365,10 +365,7 @@ class Backlinks:
             notes.pop(path, None)
             if not notes:
                 self._links.pop(name, None)
-        self.tags.subtract(tags)
-        for tag in tags:
-            if not self.tags[tag]:
-                del self.tags[tag]
+        self.tags -= Counter(tags)
 
     def find(self, names: Iterable[str]) -> dict[str, list[int]]:
         """The links that end in one of the names, by path."""
