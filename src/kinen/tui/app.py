@@ -7,6 +7,7 @@ import contextlib
 import os
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from rich.text import Text
@@ -26,6 +27,7 @@ from kinen.journal.mark import glance
 from kinen.memory import Memory
 from kinen.memory.erasing import LATER
 from kinen.paths import openable
+from kinen.render.sessions import hand_over, resume_command
 from kinen.render.text import counted
 from kinen.space.find import resolve_names
 from kinen.text import unspelled
@@ -92,8 +94,8 @@ COMMANDS = (
     ("w", "page('why')", "why", "Why its file is so"),
     ("h", "page('history')", "", "History of its file"),
     ("l", "page('links')", "", "Links around a record"),
-    ("o", "copy_session('resumes')", "resume", "Copy the command that resumes a session"),
-    ("O", "copy_session('hand_over_of')", "", "Copy a hand-over of a session"),
+    ("o", "copy_session(True)", "resume", "Copy the command that resumes a session"),
+    ("O", "copy_session(False)", "", "Copy a hand-over of a session"),
     ("y", "copy_ref", "", "Copy its ref"),
     ("Y", "copy_citation", "", "Copy a markdown citation"),
     ("e", "edit", "", "Edit its file, or the wording of a memory"),
@@ -368,16 +370,17 @@ class Browser(App[str]):
                 self._page_ref = entry.ref
                 self._page_text = PAGES[""]
             if self.text.display and self.text.region.width:
-                self.preview(self._page_text)  # after a live update, links stay links
+                self.preview()  # after a live update, links stay links
 
     def _status_has_more(self) -> bool:
         """Whether a list ends where it was asked to."""
         return sum(bool(entry.ref) for entry in self.entries) >= self.request.most
 
     @work(exclusive=True, group="text")
-    async def preview(self, text: Callable[[Memory, Entry], str]) -> None:
+    async def preview(self) -> None:
         """Show the text of the entry; an older question that still waits is dropped."""
         entry = self.entry
+        text = self._page_text
         self._page_turn += 1
         turn = self._page_turn
 
@@ -512,12 +515,13 @@ class Browser(App[str]):
             self.request = self.request._replace(points=ALL - 1)
             self.refill()
         elif entry:
-            self._read_page(self._page_text)
+            self._read_page()
 
-    def _read_page(self, text: Callable[[Memory, Entry], str]) -> None:
-        self._body.add_class("reading") if self._body.has_class("narrow") else None
+    def _read_page(self) -> None:
+        if self._body.has_class("narrow"):
+            self._body.add_class("reading")
         self.text.focus()
-        self.preview(text)
+        self.preview()
 
     def action_refresh_list(self) -> None:
         self.refill(self.entry.ref if self.entry else "")
@@ -535,7 +539,7 @@ class Browser(App[str]):
     def action_page(self, name: str) -> None:
         if self.record_entry():
             self._page_text = PAGES[name]
-            self._read_page(self._page_text)
+            self._read_page()
 
     def _copy(self, text: str, what: str = "") -> None:
         self.copy_to_clipboard(text)
@@ -554,19 +558,21 @@ class Browser(App[str]):
             self._copy(f"[{entry.title[:80]}]({target})", f"a citation of {target}")
 
     @work
-    async def action_copy_session(self, name: str) -> None:
+    async def action_copy_session(self, resume: bool) -> None:
         """Copy the command that takes up the session of an entry, or a hand-over of it."""
         entry = self.record_entry()
         if entry is None:
             return
-        session = await self.ask(lambda memory: lists.session_of(memory, entry))
-        text = await self.ask(lambda memory: getattr(lists, name)(memory, entry))
-        if text:
-            self._copy(text, text if name == "resumes" else "a hand-over of the session")
-        elif session:
-            self.say("its agent has no command that resumes it")
-        else:
+        timeline = await self.ask(lambda memory: lists.timeline_of(memory, entry))
+        command = resume_command(timeline.overview) if timeline else ""
+        if timeline is None:
             self.say("it is of no session: press 2 for the sessions")
+        elif not resume:
+            self._copy(hand_over(timeline), "a hand-over of the session")
+        elif command:
+            self._copy(command)
+        else:
+            self.say("its agent has no command that resumes it")
 
     @work
     async def action_edit(self) -> None:
@@ -666,15 +672,10 @@ class Browser(App[str]):
 
     def get_system_commands(self, screen: Any) -> Iterable[SystemCommand]:
         """The commands of the palette: the screens, and what keys do."""
-        for view in VIEWS:
-            action = f"view('{view.name}')"
-            yield SystemCommand(view.name, f"key {view.key}", self._call_of(action))
-        for key, action, _, title in COMMANDS:
-            yield SystemCommand(title, f"key {key}", self._call_of(action))
+        views = ((view.key, f"view('{view.name}')", "", view.name) for view in VIEWS)
+        for key, action, _, title in (*views, *COMMANDS):
+            yield SystemCommand(title, f"key {key}", partial(self.run_action, action))
         yield from super().get_system_commands(screen)
-
-    def _call_of(self, action: str) -> Callable[[], Awaitable[bool]]:
-        return lambda: self.run_action(action)
 
     def action_help(self) -> None:
         self.push_screen(Help())

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from kinen.characters import visible, visible_line
 from kinen.errors import GitError, NotFound
-from kinen.journal.timeline import SessionOverview
+from kinen.journal.timeline import SessionOverview, SessionTimeline
 from kinen.memory import Memory
 from kinen.memory.today import Days, Outlook, days, outlook
 from kinen.model.records import Hit
@@ -24,13 +24,7 @@ from kinen.render.issues import details_text
 from kinen.render.journal import learned_text, origin_text, recall_text
 from kinen.render.lanes import failures, lanes, text_cells
 from kinen.render.screen import SIGNS, Screen, Style, clock, columns, day, distinct, fit, when
-from kinen.render.sessions import (
-    agent_name,
-    duration,
-    hand_over,
-    resume_command,
-    session_text,
-)
+from kinen.render.sessions import agent_name, duration, session_text
 from kinen.render.text import counted, hit_title, place, record_text
 from kinen.text import epoch, estimate, now
 
@@ -282,15 +276,13 @@ def _next(memory: Memory, next_: Outlook, points: int) -> dict[str, list[Entry]]
     start = Entry(START, (("✓ ", "commit"), ("What it is told", "")), size)
     if not every:
         start = Entry(START, (("- ", "quiet"), ("Nothing yet", "quiet")))
-    missing = [_title_line(memory, ref, fits=False) for ref in [*next_.left_out][: points + 1]]
+    missing = [_left_out(memory, ref) for ref in [*next_.left_out][: points + 1]]
     return {"The next agent": [start, *missing]}
 
 
-def _title_line(memory: Memory, ref: str, *, fits: bool) -> Entry:
-    sign = ("✓ ", "commit") if fits else ("- ", "open")
-    return Entry(
-        ref, (sign, (first_words(memory.records.title(ref)), "")), "" if fits else "left out"
-    )
+def _left_out(memory: Memory, ref: str) -> Entry:
+    title = first_words(memory.records.title(ref))
+    return Entry(ref, (("- ", "open"), (title, "")), "left out")
 
 
 # Sessions
@@ -394,7 +386,7 @@ def outgoing(memory: Memory, request: Request) -> list[Entry]:
         entries.append(
             _text(f"Does not fit at the start: {len(next_.left_out):,} of {every:,}", "heading")
         )
-        entries += [_title_line(memory, ref, fits=False) for ref in left]
+        entries += [_left_out(memory, ref) for ref in left]
     sent, count = memory.ledger.injections(limit=request.most)
     entries += [_text(f"Sent so far: {counted(count, 'texts')}", "heading")] if sent else []
     for injection in sent:
@@ -504,22 +496,16 @@ def session_of(memory: Memory, entry: Entry) -> str:
     return str((record.metadata or {}).get("parent") or "")
 
 
+def timeline_of(memory: Memory, entry: Entry) -> SessionTimeline | None:
+    """The session of an entry; None if it is of none."""
+    name = session_of(memory, entry)
+    return memory.sessions.timeline(name) if name else None
+
+
 def session_page(memory: Memory, entry: Entry) -> str:
     """The session of an entry: its outcome first, then its steps."""
-    name = session_of(memory, entry)
-    return session_text(memory.sessions.timeline(name), STYLE) if name else "It is of no session."
-
-
-def resumes(memory: Memory, entry: Entry) -> str:
-    """The command that resumes the session of an entry; empty where there is none."""
-    name = session_of(memory, entry)
-    return resume_command(memory.sessions.timeline(name).overview) if name else ""
-
-
-def hand_over_of(memory: Memory, entry: Entry) -> str:
-    """The session of an entry in a few lines for whoever goes on with it."""
-    name = session_of(memory, entry)
-    return hand_over(memory.sessions.timeline(name)) if name else ""
+    timeline = timeline_of(memory, entry)
+    return session_text(timeline, STYLE) if timeline else "It is of no session."
 
 
 def _memory_page(memory: Memory, entry: Entry) -> str:
