@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 
 from kinen.errors import KinenError
@@ -50,27 +50,26 @@ def page(memory: Memory, visit: Visit) -> Page:
             ("kinen daemon restart", "after an update, or if it hangs; you stay signed in")
         )
     kinds = sorted(state.kinds.items(), key=lambda pair: -pair[1])
+    spaces = visit.daemon.get("spaces", ())
+    failed = [
+        Check("daemon", False, f"{space['name']}: {space['error']}", "kinen daemon logs")
+        for space in spaces
+        if space.get("error")
+    ]
     values = {
         "done": DONE,
         "fixes": FIXES,
         "remove": REMOVE,
         "checks": [
             replace(check, detail=_MOMENT.sub(r"\1 \2", check.detail))
-            for check in (
-                *check_memory(memory),
-                *missing_spaces(memory.space.home),
-                *_check_daemon(visit),
-            )
+            for check in (*check_memory(memory), *missing_spaces(memory.space.home), *failed)
         ],
         "repairs": repairs,
         "agents": memory.journal.agents(),
         "kinds": [(kind_name(kind), f"{count:,}") for kind, count in kinds],
         "state": state,
         "masked": [(name, f"{count:,}") for name, count in memory.journal.masked()],
-        "spaces": [
-            (space["name"], space["state"], space.get("error") or "")
-            for space in visit.daemon.get("spaces", ())
-        ],
+        "spaces": [(space["name"], space["state"], space.get("error") or "") for space in spaces],
     }
     return Page("Health", "health.html", values, live=True)
 
@@ -79,13 +78,6 @@ def progress(_: Memory, visit: Visit) -> Callable[[], bytes]:
     """What goes on, for the dot of a page that is open."""
     level, text = visit.health
     return lambda: json.dumps({"level": level, "text": text}).encode()
-
-
-def _check_daemon(visit: Visit) -> Iterable[Check]:
-    """What the daemon could not do for a space."""
-    for space in visit.daemon.get("spaces", ()):
-        if space.get("error"):
-            yield Check("daemon", False, f"{space['name']}: {space['error']}", "kinen daemon logs")
 
 
 def damage_page(memory: Memory, error: Exception) -> Page:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import quote, urlencode
 
 from kinen.errors import QueryError
@@ -113,6 +113,8 @@ class Visit:
     """What goes on in the space: an import, or an index that is made."""
     reader: str = ""
     """Who reads a page of a team's server, where nothing can be changed; empty on one's own."""
+    relative: ClassVar[bool] = True
+    """Whether times are told by how long ago they were."""
 
     def url(self, page: str = "", space: str = "", **query: object) -> str:
         """The address of a page, of this space unless another is given."""
@@ -136,11 +138,6 @@ class Visit:
     def anchor(self, ref: str) -> str:
         """The id of a record's element in a page."""
         return ref.partition(":")[2]
-
-    @property
-    def relative(self) -> bool:
-        """Whether times are told by how long ago they were."""
-        return True
 
     @property
     def is_all(self) -> bool:

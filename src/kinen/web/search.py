@@ -124,6 +124,11 @@ def _search(visit: Visit) -> Search | None:
 def _page(visit: Visit, hits: Hits | None, **more: Any) -> Page:
     """Search results; None before anything was asked for."""
     query_terms = terms(hits.query.text) if hits else ()
+    # Hits of one session or file together, in the order of the first of each.
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for hit in hits or ():
+        view = hit_view(visit, hit, query_terms)
+        groups.setdefault(view["group"], []).append(view)
     values = {
         "kinds": [("", "everything"), *((plural(kind), plural(kind)) for kind in KINDS)],
         "modes": [("", "as configured"), *((mode, mode) for mode in MODES)],
@@ -133,7 +138,7 @@ def _page(visit: Visit, hits: Hits | None, **more: Any) -> Page:
             note for note in (hits.notes if hits else ()) if not (visit.work and INDEX in note)
         ],
         "by": BY.get(hits.mode, "") if hits else "",
-        "groups": grouped([hit_view(visit, hit, query_terms) for hit in hits or ()]),
+        "groups": list(groups.values()),
         "count": len(hits or ()),
         "chips": [(kind, visit.here(types=kind, open="")) for kind in CHIPS],
         "slider": None,
@@ -143,14 +148,6 @@ def _page(visit: Visit, hits: Hits | None, **more: Any) -> Page:
         **more,
     }
     return Page("Search", "search.html", values, ("search.js",))
-
-
-def grouped(views: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Hits of one session or file together, in the order of the first of each."""
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for view in views:
-        groups.setdefault(view["group"], []).append(view)
-    return list(groups.values())
 
 
 def hit_view(visit: Visit, hit: Hit, query_terms: Sequence[str]) -> dict[str, Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from kinen.journal.ledger import cites
 from kinen.journal.ledger_queries import Injection
 from kinen.memory import Memory
-from kinen.model.journal import Recall
 from kinen.query import MOST, recall_query
 from kinen.text import estimate
 from kinen.times import milliseconds
@@ -31,6 +32,10 @@ def page(memory: Memory, visit: Visit) -> Page:
     )
     brief, refs = ("", []) if at else memory.journal.start("", agent, start).brief()
     pinned = {pin.target for pin in memory.journal.entries("pins")[0]}
+    sizes: Counter[str] = Counter()
+    for item in recall.items:
+        sizes[item.tier] += item.tokens
+    rest = recall.tokens - sizes.total()
     values = {
         "remark": past_remark(memory, at),
         "slider": past_slider(memory, visit),
@@ -48,7 +53,7 @@ def page(memory: Memory, visit: Visit) -> Page:
         "listed": LISTED,
         "done": DONE,
         "recall": recall,
-        "tiers": _tiers(recall),
+        "tiers": [*sizes.items(), *([("headings", rest)] if rest > 0 else [])],
     }
     return Page("Told", "told.html", values)
 
@@ -66,14 +71,6 @@ def sections(brief: str) -> list[tuple[str, int]]:
             lines = []
         lines.append(line)
     return parts
-
-
-def _tiers(recall: Recall) -> list[tuple[str, int]]:
-    sizes: dict[str, int] = {}
-    for item in recall.items:
-        sizes[item.tier] = sizes.get(item.tier, 0) + item.tokens
-    rest = recall.tokens - sum(sizes.values())
-    return [*sizes.items(), *([("headings", rest)] if rest > 0 else [])]
 
 
 def sent_page(memory: Memory, visit: Visit) -> Page:
