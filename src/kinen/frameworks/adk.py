@@ -74,7 +74,18 @@ class KinenMemoryService(BaseMemoryService):  # type: ignore[misc]
     ) -> SearchMemoryResponse:
         """What answers a query, best first; empty where the memory cannot be read."""
         hits = await in_thread(list["Hit"](), self._search, query, user_id)
-        return SearchMemoryResponse(memories=[_entry(hit) for hit in hits])
+        memories = [
+            MemoryEntry(
+                id=hit.record.ref,
+                content=types.Content(
+                    role="user", parts=[types.Part(text=(hit.passage or hit.chunk).text)]
+                ),
+                author=hit.record.title,
+                timestamp=hit.record.at or None,
+            )
+            for hit in hits
+        ]
+        return SearchMemoryResponse(memories=memories)
 
     def _search(self, query: str, user: str) -> list[Hit]:
         question = Query(query, limit=self._limit)
@@ -86,13 +97,3 @@ class KinenMemoryService(BaseMemoryService):  # type: ignore[misc]
 def _text(content: Any) -> str:
     parts = (content.parts or []) if content else []
     return "\n".join(part.text for part in parts if part.text and not part.thought)
-
-
-def _entry(hit: Hit) -> MemoryEntry:
-    passage = hit.passage or hit.chunk
-    return MemoryEntry(
-        id=hit.record.ref,
-        content=types.Content(role="user", parts=[types.Part(text=passage.text)]),
-        author=hit.record.title,
-        timestamp=hit.record.at or None,
-    )

@@ -53,7 +53,10 @@ class KinenSessionStore:
         return self._history.scope("/".join(quote(part, safe="") for part in parts))
 
     def _append(self, key: Key, entries: list[dict[str, Any]]) -> None:
-        stored = ((_text(entry), entry) for entry in entries)
+        stored = (
+            (text_of(entry.get("message")) or f"({entry.get('type', 'entry')})", entry)
+            for entry in entries
+        )
         with lock:
             self._history.add(self._scope(key), stored, key=lambda entry: entry.get("uuid") or "")
 
@@ -80,7 +83,3 @@ class KinenSessionStore:
         if not key.get("subpath"):
             for subpath in self._subkeys(key):
                 self._history.clear(self._scope({**key, "subpath": subpath}))
-
-
-def _text(entry: dict[str, Any]) -> str:
-    return text_of(entry.get("message")) or f"({entry.get('type', 'entry')})"

@@ -42,7 +42,7 @@ class KinenMemoryBlock(BaseMemoryBlock[str]):  # type: ignore[misc]
         asked = [message.content for message in messages or () if message.role.value == "user"]
         if not asked or not asked[-1]:
             return ""
-        return await in_thread("", self._recall, asked[-1])
+        return await in_thread("", lambda: recall(self._history.memory, asked[-1], self.budget))
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
         for message in messages:
@@ -56,6 +56,3 @@ class KinenMemoryBlock(BaseMemoryBlock[str]):  # type: ignore[misc]
         """The beginning of a recall, shorter by `tokens_to_truncate`; its best parts come first."""
         kept = content[: -4 * tokens_to_truncate].rpartition("\n")[0]
         return kept or None
-
-    def _recall(self, question: str) -> str:
-        return recall(self._history.memory, question, self.budget)

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 from kinen.ipc import extras
-from kinen.memory import Memory
 
 try:
     import llm
@@ -27,7 +26,9 @@ def kinen_recall(question: str) -> str:
     """Recall what is known about a question in this project: decisions, notes, past work."""
     from kinen.frameworks import history
 
-    text = history.quietly("", lambda: history.recall(_memory(), question, BUDGET))
+    text = history.quietly(
+        "", lambda: history.recall(history.memory_of(os.getcwd()), question, BUDGET)
+    )
     return text or "The memory has nothing about that."
 
 
@@ -36,7 +37,9 @@ def kinen_remember(text: str) -> str:
     from kinen.frameworks import history
 
     scope = {"agent": "llm"}
-    stored = history.quietly(None, lambda: _memory().observe(text, scope=scope))
+    stored = history.quietly(
+        None, lambda: history.memory_of(os.getcwd()).observe(text, scope=scope)
+    )
     return "Stored." if stored else "Not stored: the memory cannot be written to."
 
 
@@ -54,9 +57,3 @@ def register_tools(register: Callable[..., Any]) -> None:
 @llm.hookimpl  # type: ignore[untyped-decorator]
 def register_fragment_loaders(register: Callable[..., Any]) -> None:
     register("kinen", fragment)
-
-
-def _memory() -> Memory:
-    from kinen.frameworks.history import memory_of
-
-    return memory_of(os.getcwd())

@@ -45,15 +45,13 @@ class Remembering:
 
     def _run(self, shared: Any) -> Any:
         with _recorded(self) as run:
-            action = super()._run(shared)  # type: ignore[misc]
-            run.action = action
-        return action
+            run.action = super()._run(shared)  # type: ignore[misc]
+        return run.action
 
     async def _run_async(self, shared: Any) -> Any:
         with _recorded(self) as run:
-            action = await super()._run_async(shared)  # type: ignore[misc]
-            run.action = action
-        return action
+            run.action = await super()._run_async(shared)  # type: ignore[misc]
+        return run.action
 
     def _exec(self, prepared: Any) -> Any:
         run = _current.get()
@@ -93,10 +91,9 @@ class Recall(Node):  # type: ignore[misc]
         return str(shared.get(self.question, ""))
 
     def exec(self, question: str) -> str:
-        return quietly("", self._recall, question)
-
-    def _recall(self, question: str) -> str:
-        return recall(self.memory or memory_of(os.getcwd()), question, self.budget)
+        return quietly(
+            "", lambda: recall(self.memory or memory_of(os.getcwd()), question, self.budget)
+        )
 
     def post(self, shared: Any, _question: str, answer: str) -> None:
         shared[self.answer] = answer
