@@ -133,17 +133,18 @@ def test_another_version_is_not_asked_and_a_newer_one_takes_over(
 def test_a_long_lived_process_loads_no_model_and_finds_the_same(
     parcelry: Path, daemon: Running
 ) -> None:
+    questions = ("what made parcels late", "who may print labels")
     with Memory.open(parcelry) as memory:
         memory.sync()
-        alone = [*memory.search("what made parcels late")]
+        first, second = ([*memory.search(question)] for question in questions)
     daemon.start()
     daemon.settled(parcelry)
     with Memory.open(parcelry) as memory:
-        assert [*memory.search("what made parcels late")] == alone
+        assert [*memory.search(questions[0])] == first
         embedder: Any = memory.core.embedder
         assert not embedder._own.loaded
         daemon.end()
-        assert [*memory.search("what made parcels late")] == alone
+        assert [*memory.search(questions[1])] == second
         assert embedder._own.loaded
 
 
