@@ -240,23 +240,20 @@ def message(role: str, text: str, sieve: Sieve) -> Draft | None:
         from kinen.agents.teammates import messages  # few sessions are those of a team
 
         if pairs := messages(text):
-            return _from_team(pairs, sieve)
+            # Of other agents a prompt is kept, if the lead wrote one, or else a report.
+            written = [(sender, words) for sender, words in pairs if words]
+            senders = list(dict.fromkeys(sender for sender, _ in written))
+            several = len(senders) > 1
+            texts = [f"{sender}: {words}" if several else words for sender, words in written]
+            joined_texts = "\n\n".join(texts)
+            if TEAM_LEAD not in senders:
+                return report(", ".join(senders), joined_texts, sieve)
+            content = clip(sieve.clean(joined_texts), MESSAGE)
+            about = {"role": "user", "teammate": TEAM_LEAD}
+            return Draft("message", content, about) if content else None
     words = own_words(text) if role == "user" else text
     content = clip(sieve.clean(words), MESSAGE)
     return Draft("message", content, {"role": role}) if content else None
-
-
-def _from_team(messages: Sequence[tuple[str, str]], sieve: Sieve) -> Draft | None:
-    """What is kept of the messages of other agents: a prompt if the lead wrote one, or a report."""
-    messages = [(sender, text) for sender, text in messages if text]
-    senders = list(dict.fromkeys(sender for sender, _ in messages))
-    several = len(senders) > 1
-    texts = [f"{sender}: {text}" if several else text for sender, text in messages]
-    text = "\n\n".join(texts)
-    if TEAM_LEAD not in senders:
-        return report(", ".join(senders), text, sieve)
-    content = clip(sieve.clean(text), MESSAGE)
-    return Draft("message", content, {"role": "user", "teammate": TEAM_LEAD}) if content else None
 
 
 def report(agent_type: str, text: str, sieve: Sieve) -> Draft | None:
@@ -280,7 +277,13 @@ def observe(use: ToolUse, sieve: Sieve) -> Draft | None:
     if use.tool in DROPPED or is_kinen_tool(use.tool) or runs_kinen == 2:
         return None
     if use.tool in SUBAGENTS and not use.failed:
-        return _subagent(use, sieve)
+        outcome = report(text_of(use.inputs, "subagent_type"), use.result, sieve)
+        if outcome is not None:
+            outcome.provenance["toolName"] = use.tool
+            description = text_of(use.inputs, "description")
+            if description:
+                outcome.provenance["description"] = clip(sieve.clean(description), INPUT)
+        return outcome
     ran = use.tool in SHELLS and command
     draft = _command(use, command, sieve) if ran else _call(use, sieve)
     draft.provenance["toolName"] = use.tool
@@ -294,16 +297,6 @@ def observe(use: ToolUse, sieve: Sieve) -> Draft | None:
         result = result.partition("\n")[0] if use.failed else ""
     if result:
         draft.text += f"\n{result}"
-    return draft
-
-
-def _subagent(use: ToolUse, sieve: Sieve) -> Draft | None:
-    draft = report(text_of(use.inputs, "subagent_type"), use.result, sieve)
-    if draft is not None:
-        draft.provenance["toolName"] = use.tool
-        description = text_of(use.inputs, "description")
-        if description:
-            draft.provenance["description"] = clip(sieve.clean(description), INPUT)
     return draft
 
 

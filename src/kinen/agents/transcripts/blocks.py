@@ -80,7 +80,13 @@ class Conversation:
             words = joined(block.get("text"))
             return self._past.message(role, typed(words) if role == "user" else words)
         if kind == "tool_use":
-            return self._call(block)
+            called = ToolUse(text(block.get("name")), fields(block.get("input")))
+            if not self._results:
+                return self._past.tool_use(called)
+            self._calls[text(block.get("id"))] = called
+            if len(self._calls) > WAITING:
+                del self._calls[next(iter(self._calls))]
+            return None
         if kind == "tool_result":
             use = self._calls.pop(text(block.get("tool_use_id")), None)
             if use is None:
@@ -90,15 +96,6 @@ class Conversation:
             use.exit_code = code if isinstance(code := block.get("exit_code"), int) else None
             use.diff = text(block.get("diff")) or None
             return self._past.tool_use(use)
-        return None
-
-    def _call(self, block: Line) -> Event | None:
-        use = ToolUse(text(block.get("name")), fields(block.get("input")))
-        if not self._results:
-            return self._past.tool_use(use)
-        self._calls[text(block.get("id"))] = use
-        if len(self._calls) > WAITING:
-            del self._calls[next(iter(self._calls))]
         return None
 
 

@@ -65,7 +65,16 @@ def _events(past: Past, lines: Iterable[Line], unknown: dict[str, int]) -> Itera
         kind = text(line.get("type"))
         at = milliseconds(line.get("timestamp")) or at
         if kind == "queue-operation":
-            yield from _queued(past, line, queued, at)
+            # What was typed while the agent worked, and handed to it without a line of its own.
+            words = own_words(joined(line.get("content")))
+            if line.get("operation") == "enqueue" and words:
+                queued[words] = f"{past.id}:queued:{line.get('timestamp')}"
+            elif line.get("operation") == "remove" and queued and at:
+                words = next(iter(queued))
+                id_ = past.event_id(at, queued.pop(words))
+                prompt = past.message("user", words)
+                if prompt:
+                    yield prompt._replace(id=id_, ts=at)
         elif kind not in ("user", "assistant"):
             if kind not in SKIPPED:
                 count(unknown, kind)
@@ -74,19 +83,6 @@ def _events(past: Past, lines: Iterable[Line], unknown: dict[str, int]) -> Itera
             for id_, event in _events_of(past, line, calls, key, at):
                 queued.pop(event.content, None)
                 yield event._replace(id=id_, ts=at, branch=text(line.get("gitBranch")))
-
-
-def _queued(past: Past, line: Line, queued: dict[str, str], at: int) -> Iterator[Event]:
-    """What was typed while the agent worked, and handed to it without a line of its own."""
-    typed = own_words(joined(line.get("content")))
-    if line.get("operation") == "enqueue" and typed:
-        queued[typed] = f"{past.id}:queued:{line.get('timestamp')}"
-    elif line.get("operation") == "remove" and queued and at:
-        typed = next(iter(queued))
-        id_ = past.event_id(at, queued.pop(typed))
-        event = past.message("user", typed)
-        if event:
-            yield event._replace(id=id_, ts=at)
 
 
 def _events_of(
@@ -128,24 +124,20 @@ def _block(
 ) -> Event | None:
     kind = block.get("type", "text")
     if kind == "text":
-        return _text(past, role, joined(block.get("text")))
+        words = joined(block.get("text"))
+        if words.startswith("<task-notification>"):
+            task = words.partition("<task-id>")[2].partition("</task-id>")[0]
+            rest = words.partition("</summary>")[2]
+            result, closed, _ = rest.partition("<result>")[2].rpartition("</result>")
+            if closed:
+                return past.report(past.subagents.get(task, ""), result)
+        return past.message(role, words)
     if kind == "tool_use":
         calls[text(block.get("id"))] = block
         if len(calls) > WAITING:
             del calls[next(iter(calls))]
     call = calls.pop(text(block.get("tool_use_id")), None) if kind == "tool_result" else None
     return _tool_use(past, call, block, response) if call else None
-
-
-def _text(past: Past, role: str, words: str) -> Event | None:
-    """A message, or what a subagent in the background reported."""
-    if words.startswith("<task-notification>"):
-        task = words.partition("<task-id>")[2].partition("</task-id>")[0]
-        rest = words.partition("</summary>")[2]
-        result, closed, _ = rest.partition("<result>")[2].rpartition("</result>")
-        if closed:
-            return past.report(past.subagents.get(task, ""), result)
-    return past.message(role, words)
 
 
 def _tool_use(past: Past, call: Line, block: Line, response: object) -> Event | None:

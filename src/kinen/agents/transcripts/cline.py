@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 
 from kinen.agents.tool_use import LONGEST_PATH, ToolUse
@@ -95,16 +96,12 @@ def _folder_of_task(folder: str, id_: str) -> str:
     for entry in map(fields, elements(read_json(state))):
         if entry.get("id") == id_:
             return text(entry.get("cwdOnTaskInitialization")) or text(entry.get("workspace"))
-    conversation = _beginning(os.path.join(folder, "api_conversation_history.json"))
+    conversation = ""
+    with suppress(OSError):
+        path = os.path.join(folder, "api_conversation_history.json")
+        conversation = regular.read(path, _HEAD, cut=True).decode("utf-8", "replace")
     after = (conversation.partition(words)[2] for words in _FOLDER)
     return next((rest.partition(")")[0][:LONGEST_PATH] for rest in after if rest), "")
-
-
-def _beginning(path: str) -> str:
-    try:
-        return regular.read(path, _HEAD, cut=True).decode("utf-8", "replace")
-    except OSError:
-        return ""
 
 
 def _task_events(past: Past, messages: Iterable[object]) -> Iterator[Event]:

@@ -72,7 +72,11 @@ def _event(past: Past, kind: str, data: Line, calls: dict[str, ToolUse]) -> Even
     if kind == "tool.execution_start":
         arguments = data.get("arguments")
         inputs = fields(arguments) or {"input": text(arguments)}  # a patch is plain text
-        calls[call] = ToolUse(_tool(data), inputs)
+        tool = text(data.get("toolName"))
+        server = text(data.get("mcpServerName"))
+        if server:  # as other clients say it
+            tool = f"mcp__{server}__{text(data.get('mcpToolName'))}"
+        calls[call] = ToolUse(tool, inputs)
     elif kind == "tool.execution_complete" and call in calls:
         use = calls.pop(call)
         use.result = _EXIT.sub("", joined(fields(data.get("result")).get("content")))
@@ -83,11 +87,3 @@ def _event(past: Past, kind: str, data: Line, calls: dict[str, ToolUse]) -> Even
         use.exit_code = code if isinstance(code, int) else None
         return past.tool_use(use)
     return None
-
-
-def _tool(data: Line) -> str:
-    """The name of a tool; for a tool of an MCP server, `mcp__SERVER__TOOL` as other clients say."""
-    server = text(data.get("mcpServerName"))
-    if server:
-        return f"mcp__{server}__{text(data.get('mcpToolName'))}"
-    return text(data.get("toolName"))

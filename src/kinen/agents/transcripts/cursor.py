@@ -96,7 +96,16 @@ def sessions(path: str, strange: dict[str, str], broken: dict[str, int]) -> Iter
                     version = text(str(about.get("_v")))[:40]
                     strange[path] = f"Cursor wrote version {version}, which this kinen cannot read"
                 continue
-            cwd = _folder(about, bubbles())
+            # The folder of the conversation, from itself or from one of its first messages.
+            uri = fields(fields(about.get("workspaceIdentifier")).get("uri"))
+            cwd = text(uri.get("fsPath")) or text(uri.get("path"))
+            for bubble in islice(bubbles(), 0 if cwd else _HEAD):
+                uris = elements(bubble.get("workspaceUris"))
+                cwd = text(bubble.get("workspaceProjectDir")) or (
+                    uri_path(text(uris[0])) if uris else ""
+                )
+                if cwd:
+                    break
             if not cwd:
                 workspaces = _workspaces(path) if workspaces is None else workspaces
                 cwd = workspaces.get(id_, "")
@@ -114,18 +123,6 @@ def _bubbles(db: sqlite3.Connection, id_: str, about: Line) -> Iterator[Line]:
             yield bubble
     if not headers:
         yield from map(fields, elements(about.get("conversation")))
-
-
-def _folder(about: Line, bubbles: Iterator[Line]) -> str:
-    """The folder of a conversation, from itself or from one of its first messages."""
-    uri = fields(fields(about.get("workspaceIdentifier")).get("uri"))
-    path = text(uri.get("fsPath")) or text(uri.get("path"))
-    for bubble in islice(bubbles, 0 if path else _HEAD):
-        uris = elements(bubble.get("workspaceUris"))
-        path = text(bubble.get("workspaceProjectDir")) or (uri_path(text(uris[0])) if uris else "")
-        if path:
-            break
-    return path
 
 
 def _workspaces(path: str) -> dict[str, str]:
@@ -158,19 +155,17 @@ def _events(about: Line, bubbles: Callable[[], Iterator[Line]], past: Past) -> I
     for number, bubble in enumerate(bubbles()):
         at = milliseconds(bubble.get("createdAt")) or at
         id_ = past.event_id(at, f"{past.id}:{text(bubble.get('bubbleId')) or number}")
-        event = _event(past, bubble)
+        tool = fields(bubble.get("toolFormerData"))
+        kind = bubble.get("type")
+        role = _ROLES.get(kind, "") if isinstance(kind, int) else ""
+        event = None
+        if tool and tool.get("status") in _DONE:
+            event = past.tool_use(_use(tool))
+        elif role and not tool:
+            words = joined(bubble.get("text"))
+            event = past.message(role, typed(words) if role == "user" else words)
         if event and at:
             yield event._replace(id=id_, ts=at, branch=branch)
-
-
-def _event(past: Past, bubble: Line) -> Event | None:
-    tool = fields(bubble.get("toolFormerData"))
-    if tool:
-        return past.tool_use(_use(tool)) if tool.get("status") in _DONE else None
-    kind = bubble.get("type")
-    role = _ROLES.get(kind, "") if isinstance(kind, int) else ""
-    words = joined(bubble.get("text"))
-    return past.message(role, typed(words) if role == "user" else words) if role else None
 
 
 def _use(tool: Line) -> ToolUse:

@@ -63,7 +63,11 @@ def sessions(path: str, strange: dict[str, str], broken: dict[str, int]) -> Iter
         for row in list(_rows(db, "SELECT * FROM sessions ORDER BY id")):
             if text(row.get("id")) and not kind.is_part(row):
                 read = partial(_events, db=db, kind=kind, row=row, path=path, broken=broken)
-                yield Past(kind.agent, text(row["id"]), path, read, cwd=_folder(row, path))
+                # Crush keeps its database in a folder of the project.
+                data = os.path.dirname(os.path.abspath(path))
+                beside = os.path.dirname(data) if os.path.basename(data) == ".crush" else ""
+                cwd = next((folder for name in _FOLDERS if (folder := text(row.get(name)))), beside)
+                yield Past(kind.agent, text(row["id"]), path, read, cwd=cwd)
 
 
 def _rows(db: sqlite3.Connection, query: str, *values: object) -> Iterator[Line]:
@@ -71,13 +75,6 @@ def _rows(db: sqlite3.Connection, query: str, *values: object) -> Iterator[Line]
     names = [column[0] for column in rows.description]
     for row in rows:
         yield dict(zip(names, row, strict=True))
-
-
-def _folder(row: Line, path: str) -> str:
-    """The folder of a session; Crush keeps its database in a folder of the project."""
-    data = os.path.dirname(os.path.abspath(path))
-    beside = os.path.dirname(data) if os.path.basename(data) == ".crush" else ""
-    return next((folder for name in _FOLDERS if (folder := text(row.get(name)))), beside)
 
 
 def _events(

@@ -255,7 +255,10 @@ def _sessions(path: str, tally: Tally, *, explicit: bool) -> Iterator[Past]:
 def sessions_from(file: BufferedReader[Any], path: str, tally: Tally) -> Iterator[Past]:
     """The sessions of an open transcript of lines or of one document; `path` is its name."""
     empty = not file.peek(1)
-    lines = (_document if _is_document(file, path) else _lines)(file, path, tally)
+    # One JSON document, whatever it is called; nothing is read from it here.
+    start = file.peek(HEAD_BYTES)[:HEAD_BYTES]
+    whole = path.endswith(".json") or re.match(rb'\s*\{\s*"info"\s*:', start)
+    lines = (_document if whole else _lines)(file, path, tally)
     head = list(islice(lines, _HEAD))
     for line in head:
         for knows, sessions in _READERS:
@@ -264,12 +267,6 @@ def sessions_from(file: BufferedReader[Any], path: str, tally: Tally) -> Iterato
                 return
     tally.strange[path] = "empty" if empty else "unrecognised transcript format"
     tally.broken.pop(path, None)
-
-
-def _is_document(file: BufferedReader[Any], path: str) -> bool:
-    """Whether a file is one JSON document, whatever it is called; nothing is read from it."""
-    head = file.peek(HEAD_BYTES)[:HEAD_BYTES]
-    return path.endswith(".json") or bool(re.match(rb'\s*\{\s*"info"\s*:', head))
 
 
 def _lines(file: IO[bytes], path: str, tally: Tally) -> Iterator[Line]:

@@ -28,15 +28,10 @@ def sessions(lines: Iterable[Line], path: str, unknown: dict[str, int]) -> Itera
     if head and head.get("kind") != "subagent":
         read = partial(_events, lines=lines, unknown=unknown)
         project = text(head.get("projectHash"))
-        yield Past(
-            "gemini", text(head["sessionId"]), path, read, cwd=_folder(path), project=project
-        )
-
-
-def _folder(path: str) -> str:
-    """The folder of a project, which newer versions note beside its chats."""
-    note = os.path.join(os.path.dirname(os.path.dirname(path)), ".project_root")
-    return regular.text(note, 4096, "replace").strip()
+        # Newer versions note the folder of a project beside its chats.
+        note = os.path.join(os.path.dirname(os.path.dirname(path)), ".project_root")
+        cwd = regular.text(note, 4096, "replace").strip()
+        yield Past("gemini", text(head["sessionId"]), path, read, cwd=cwd, project=project)
 
 
 def _events(past: Past, lines: Iterable[Line], unknown: dict[str, int]) -> Iterator[Event]:
@@ -44,31 +39,29 @@ def _events(past: Past, lines: Iterable[Line], unknown: dict[str, int]) -> Itera
         entries = elements(fields(line["$set"]).get("messages")) if "$set" in line else [line]
         for entry in map(fields, entries):
             kind = text(entry.get("type"))
-            if kind in ("user", "gemini"):
-                yield from _events_of(past, entry, kind)
-            elif kind not in _SKIPPED and not text(entry.get("sessionId")):
-                count(unknown, kind)
-
-
-def _events_of(past: Past, line: Line, kind: str) -> Iterator[Event]:
-    """What a message tells. It is written again with its calls once they are done."""
-    at = milliseconds(line.get("timestamp"))
-    key = f"{past.id}:{line.get('id')}"
-    if not at:
-        return
-    display = line.get("displayContent")  # what was typed, where a command made a prompt of it
-    content = joined(display if elements(display) and kind == "user" else line.get("content"))
-    id_ = past.event_id(at, key)
-    event = past.message("user" if kind == "user" else "assistant", content)
-    if event:
-        yield event._replace(id=id_, ts=at)
-    for call in map(fields, elements(line.get("toolCalls"))):
-        if text(call.get("status")) in _DONE:
-            when = milliseconds(call.get("timestamp")) or at
-            id_ = past.event_id(when, f"{key}:{call.get('id')}")
-            event = past.tool_use(_use(call))
+            at = milliseconds(entry.get("timestamp"))
+            if kind not in ("user", "gemini"):
+                if kind not in _SKIPPED and not text(entry.get("sessionId")):
+                    count(unknown, kind)
+                continue
+            if not at:
+                continue
+            key = f"{past.id}:{entry.get('id')}"
+            content = entry.get("content")
+            if kind == "user":  # what was typed, where a command made a prompt of it
+                content = elements(entry.get("displayContent")) or content
+            id_ = past.event_id(at, key)
+            event = past.message("user" if kind == "user" else "assistant", joined(content))
             if event:
-                yield event._replace(id=id_, ts=when)
+                yield event._replace(id=id_, ts=at)
+            # A message is written again with its calls once they are done.
+            for call in map(fields, elements(entry.get("toolCalls"))):
+                if text(call.get("status")) in _DONE:
+                    when = milliseconds(call.get("timestamp")) or at
+                    id_ = past.event_id(when, f"{key}:{call.get('id')}")
+                    event = past.tool_use(_use(call))
+                    if event:
+                        yield event._replace(id=id_, ts=when)
 
 
 def _use(call: Line) -> ToolUse:

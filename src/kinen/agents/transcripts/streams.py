@@ -156,7 +156,18 @@ def _kimi(line: Line) -> Piece:
     """A line of either: Kimi CLI has the kind in `message`, Kimi Code in `type`."""
     about = fields(line.get("message"))
     if "payload" in about:
-        return _kimi_cli(about, moment(line.get("timestamp")))
+        at = moment(line.get("timestamp"))
+        kind = text(about.get("type"))
+        load = fields(about["payload"])
+        if kind in ("TurnBegin", "SteerInput"):
+            return None, Message("user", joined(load.get("user_input")), at)
+        if kind == "ContentPart":
+            return kind, _kimi_text(load, at)
+        if kind == "ToolCall":
+            return None, Message("assistant", [*function_calls([load])], at)
+        if kind == "ToolResult":
+            return None, _kimi_result(load.get("tool_call_id"), load.get("return_value"), at)
+        return kind or "other", Message("", "", at)
     at = moment(line.get("time"))
     event = fields(line.get("event"))
     kind = text(line.get("type"))
@@ -175,20 +186,6 @@ def _kimi(line: Line) -> Piece:
     if kind == "tool.result":
         return None, _kimi_result(event.get("toolCallId"), event.get("result"), at)
     return kind, Message("", "", at)
-
-
-def _kimi_cli(about: Line, at: int) -> Piece:
-    kind = text(about.get("type"))
-    load = fields(about["payload"])
-    if kind in ("TurnBegin", "SteerInput"):
-        return None, Message("user", joined(load.get("user_input")), at)
-    if kind == "ContentPart":
-        return kind, _kimi_text(load, at)
-    if kind == "ToolCall":
-        return None, Message("assistant", [*function_calls([load])], at)
-    if kind == "ToolResult":
-        return None, _kimi_result(load.get("tool_call_id"), load.get("return_value"), at)
-    return kind or "other", Message("", "", at)
 
 
 def _kimi_text(part: object, at: int) -> Message:

@@ -118,7 +118,16 @@ def _events(past: Past, thread: Line, row: Line, branch: str) -> Iterator[Event]
     created = milliseconds(row.get("created_at"))
     at = created or updated
     for number, message in enumerate(elements(thread.get("messages"))):
-        for place, event in _message_events(past, *_message(message)):
+        role, blocks, results = _message(message)
+        for place, block in enumerate(blocks):
+            use = fields(block.get("ToolUse"))
+            result = fields(results.get(text(use.get("id"))))
+            if "Text" in block and role in ("user", "assistant"):
+                event = past.message(role, joined(block["Text"]))
+            elif "ToolUse" in block and result:
+                event = past.tool_use(_use(use, result))
+            else:
+                continue
             id_ = past.event_id(created, f"{past.id}:{number}:{place}")
             if event and at:
                 yield event._replace(id=id_, ts=at, branch=branch)
@@ -143,19 +152,6 @@ def _message(message: object) -> Message:
         for result in elements(entry.get("tool_results"))
     }
     return text(entry.get("role")), [*segments, *uses], results
-
-
-def _message_events(
-    past: Past, role: str, blocks: list[Line], results: Line
-) -> Iterator[tuple[int, Event | None]]:
-    for place, block in enumerate(blocks):
-        if "Text" in block and role in ("user", "assistant"):
-            yield place, past.message(role, joined(block["Text"]))
-        elif "ToolUse" in block:
-            use = fields(block["ToolUse"])
-            result = fields(results.get(text(use.get("id"))))
-            if result:
-                yield place, past.tool_use(_use(use, result))
 
 
 def _use(use: Line, result: Line) -> ToolUse:
