@@ -126,6 +126,8 @@ def clean_up(
     history: History | None = None,
 ) -> None:
     """Remove the texts of erased entries, by kind and id, from what kinen made of them."""
+    from kinen.journal.summary import summarize  # loads the markdown parser
+
     # Redact intents that quote a removed text: often they are the beginning of the prompt.
     for (kind, id_), text in zip(erased, texts, strict=True):
         row = db.execute(
@@ -133,12 +135,36 @@ def clean_up(
             " WHERE o.id = ? AND c.intent NOT IN ('', ?)",
             (id_ if kind == "observation" else "", REDACTED),
         ).fetchone()
-        if row is None:
-            continue
-        capsule, intent = row
-        if quotes(intent, text):
-            db.execute("UPDATE capsules SET intent = ? WHERE id = ?", (REDACTED, capsule))
-    _update_summaries(db, erased, history)
+        if row and quotes(row[1], text):
+            db.execute("UPDATE capsules SET intent = ? WHERE id = ?", (REDACTED, row[0]))
+    # Summaries that kinen made are written anew, without the removed observations.
+    gone = {id_ for kind, id_ in erased if kind == "observation"}
+    capsules: dict[str, None] = {}
+    for id_ in sorted(gone):
+        row = db.execute("SELECT capsule FROM observations WHERE id = ?", (id_,)).fetchone()
+        if row[0]:
+            capsules[row[0]] = None
+    for id_ in capsules:
+        capsule = queries.entry(db, "capsule", id_)
+        rows = db.execute(
+            "SELECT id, evidence_refs, written OR redacted FROM summaries"
+            " WHERE capsule = ? AND forgotten_at = 0",
+            (id_,),
+        ).fetchall()
+        for summary, refs, written in rows:
+            tombstone(db, f"summary:{summary}")  # its title is the intent, which may be gone
+            if written or capsule is None:
+                evidence = [ref for ref in json.loads(refs) if ref not in gone]
+                db.execute(
+                    "UPDATE summaries SET evidence_refs = ? WHERE id = ?",
+                    (json.dumps(evidence), summary),
+                )
+                continue
+            text, sources = summarize(capsule, queries.stream(db, id_), history)
+            db.execute(
+                "UPDATE summaries SET content = ?, evidence_refs = ? WHERE id = ?",
+                (text, json.dumps(sources), summary),
+            )
 
 
 def empty(db: sqlite3.Connection, kind: str, id_: str, *, forget: bool, now: int) -> None:
@@ -173,41 +199,6 @@ def quotes(intent: str, text: str) -> bool:
         or any(line.endswith(intent) for line in lines)
         or (len(intent) >= _SHORT and intent.rstrip("…. ") in prompt)
     )
-
-
-def _update_summaries(
-    db: sqlite3.Connection, doomed: list[tuple[str, str]], history: History | None
-) -> None:
-    """Write summaries that kinen made anew, without the removed observations."""
-    from kinen.journal.summary import summarize  # loads the markdown parser
-
-    gone = {id_ for kind, id_ in doomed if kind == "observation"}
-    capsules: dict[str, None] = {}
-    for id_ in sorted(gone):
-        row = db.execute("SELECT capsule FROM observations WHERE id = ?", (id_,)).fetchone()
-        if row[0]:
-            capsules[row[0]] = None
-    for id_ in capsules:
-        capsule = queries.entry(db, "capsule", id_)
-        rows = db.execute(
-            "SELECT id, evidence_refs, written OR redacted FROM summaries"
-            " WHERE capsule = ? AND forgotten_at = 0",
-            (id_,),
-        ).fetchall()
-        for summary, refs, written in rows:
-            tombstone(db, f"summary:{summary}")  # its title is the intent, which may be gone
-            if written or capsule is None:
-                evidence = [ref for ref in json.loads(refs) if ref not in gone]
-                db.execute(
-                    "UPDATE summaries SET evidence_refs = ? WHERE id = ?",
-                    (json.dumps(evidence), summary),
-                )
-                continue
-            text, sources = summarize(capsule, queries.stream(db, id_), history)
-            db.execute(
-                "UPDATE summaries SET content = ?, evidence_refs = ? WHERE id = ?",
-                (text, json.dumps(sources), summary),
-            )
 
 
 def _containing(db: sqlite3.Connection, texts: list[str]) -> tuple[str, ...]:

@@ -122,7 +122,14 @@ def connect(data: str, timeout_ms: int = append.HOOK_MS) -> sqlite3.Connection:
         if version > SCHEMA:
             raise sqlite3.NotSupportedError(f"ledger schema {version}")
         if version < SCHEMA:
-            _create(db)
+            db.execute("PRAGMA journal_mode=WAL")
+            with db:
+                db.execute("BEGIN IMMEDIATE")
+                # Another process may have done it while this one waited.
+                if db.execute("PRAGMA user_version").fetchone()[0] < SCHEMA:
+                    for table in _TABLES:
+                        db.execute(table)
+                    db.execute(f"PRAGMA user_version={SCHEMA}")
         # What was told last may be lost with the power: no hook waits for the disk because of it.
         db.execute("PRAGMA synchronous=NORMAL")
         db.execute(f"PRAGMA wal_autocheckpoint={append.CHECKPOINT}")
@@ -130,17 +137,6 @@ def connect(data: str, timeout_ms: int = append.HOOK_MS) -> sqlite3.Connection:
         db.close()
         raise
     return db
-
-
-def _create(db: sqlite3.Connection) -> None:
-    db.execute("PRAGMA journal_mode=WAL")
-    with db:
-        db.execute("BEGIN IMMEDIATE")
-        # Another process may have done it while this one waited.
-        if db.execute("PRAGMA user_version").fetchone()[0] < SCHEMA:
-            for table in _TABLES:
-                db.execute(table)
-            db.execute(f"PRAGMA user_version={SCHEMA}")
 
 
 def write(db: sqlite3.Connection, injection: Injection, tokens: int) -> str:

@@ -168,15 +168,14 @@ def _where(noun: Noun, chosen: EntryFilter) -> tuple[str, list[Any]]:
             raise QueryError(f"{noun.table} are not in capsules", "list them without a capsule")
         clauses.append(OF_CAPSULE)
         values.append(chosen.capsule)
-    if chosen.after:
-        clauses.append(f"{noun.time} >= ?")
-        values.append(chosen.after)
-    if chosen.before:
-        clauses.append(f"{noun.time} <= ?")
-        values.append(chosen.before)
-    if chosen.status:
-        clauses.append("status = ?")
-        values.append(chosen.status)
+    for clause, value in (
+        (f"{noun.time} >= ?", chosen.after),
+        (f"{noun.time} <= ?", chosen.before),
+        ("status = ?", chosen.status),
+    ):
+        if value:
+            clauses.append(clause)
+            values.append(value)
     if not chosen.redacted:
         clauses.append("redacted = 0")
     if chosen.past:
@@ -551,7 +550,6 @@ def _hint(db: sqlite3.Connection | None, column: str) -> str:
 
 
 DAYS = 14
-DAY_MS = 86_400_000
 
 
 class AgentActivity(NamedTuple):
@@ -598,12 +596,12 @@ def recent_activity(db: sqlite3.Connection, now: float) -> Activity:
     """The activity until now, in days of local time."""
     today = time.localtime(now)
     midnight = time.mktime((*today[:3], 0, 0, 0, 0, 0, -1)) * 1000
-    first = midnight - (DAYS - 1) * DAY_MS
+    first = midnight - (DAYS - 1) * DAY
     days = [0] * DAYS
     rows = db.execute(
         "SELECT CAST((ts - ?) / ? AS INTEGER), COUNT(*) FROM observations"
         " WHERE ts >= ? AND forgotten_at = 0 GROUP BY 1",
-        (first, DAY_MS, first),
+        (first, DAY, first),
     )
     for day, count in rows:
         days[min(day, DAYS - 1)] += count

@@ -137,7 +137,12 @@ def sessions(db: sqlite3.Connection, but: str, now: int) -> list[Recent]:
             session.work = _worked(db, session)
         if not (session.work or (session.running and session.intent)):
             continue
-        session.branch = _branch(db, id_)
+        latest_branch = db.execute(
+            f"SELECT branch FROM observations WHERE {OF_CAPSULE} AND branch != ''"
+            " ORDER BY ts DESC, id DESC LIMIT 1",
+            (id_,),
+        ).fetchone()
+        session.branch = latest_branch[0] if latest_branch else ""
         colleague = team_author(db, f"capsule:{id_}", person) if person else ""
         if colleague:
             session.foreign = True
@@ -184,15 +189,6 @@ def _worked(db: sqlite3.Connection, session: Recent) -> bool:
         return True
     edit = f"SELECT 1 FROM observations WHERE {OF_CAPSULE} AND kind = 'file_diff' LIMIT 1"
     return db.execute(edit, (session.capsule,)).fetchone() is not None
-
-
-def _branch(db: sqlite3.Connection, capsule: str) -> str:
-    row = db.execute(
-        f"SELECT branch FROM observations WHERE {OF_CAPSULE} AND branch != ''"
-        " ORDER BY ts DESC, id DESC LIMIT 1",
-        (capsule,),
-    ).fetchone()
-    return row[0] if row else ""
 
 
 # Which sessions are at work
@@ -348,11 +344,6 @@ def _read_events(db: sqlite3.Connection, session: Recent, status: str, now: int)
             bad = kind == "error" or bool(error)
             run = runs.Ran(line, ts, branch=branch, code=code, failed=bad, text=content)
             events.commands.append(run)
-    _describe(session, events)
-
-
-def _describe(session: Recent, events: _Events) -> None:
-    """Give a session the parts of a summary, as far as its events tell them."""
     request = events.request or ""
     # Of one at work only that is told which files it edited.
     failed = [] if session.running else runs.open_failures(events.commands)
@@ -370,20 +361,23 @@ def _describe(session: Recent, events: _Events) -> None:
         parts["Outcome"] = before
     elif session.work:
         broken = failures[0].replace("`: ", "` failed: ", 1) if failures else ""
-        parts["Outcome"] = [STOPPED + "; ".join(filter(None, (_edited(events.edited), broken)))]
+        parts["Outcome"] = [
+            STOPPED + "; ".join(filter(None, (edited_files(events.edited), broken)))
+        ]
         parts["Earlier"] = before[:1]
     if request and session.work and not events.answer:
         parts["Next"] = [*filter(None, [meaning(events.before, request)])]
     if session.running:
-        whole = _edited({**events.edited, **events.edited_before})
+        whole = edited_files({**events.edited, **events.edited_before})
         parts["Work"] = [whole] if whole else []
 
 
-def _edited(paths: dict[str, None]) -> str:
-    if not paths:
-        return ""
-    more = len(paths) - FILES
-    return f"edited {', '.join([*paths][:FILES])}" + (f" and {more} more" if more > 0 else "")
+def edited_files(paths: Iterable[str]) -> str:
+    """What a session edited, in words; empty for nothing."""
+    names = [*paths]
+    more = len(names) - FILES
+    shown = ", ".join(names[:FILES]) + (f" and {more} more" if more > 0 else "")
+    return f"edited {shown}" if names else ""
 
 
 def meaning(before: str, request: str) -> str:
@@ -592,7 +586,18 @@ def _results(
         return [Entry("recent", text, *common, near=near)] if first else []
     parts = session.parts
     chosen = [Entry("outcome", outcome, *common, near=near)] if outcome else []
-    state = _state(" ".join(parts.get("State", ())), outcome)
+    # Tests that failed are told apart, and the subject of the only commit where the outcome begins
+    # with it.
+    pieces: list[str] = []
+    keep = True
+    for piece in " ".join(parts.get("State", ())).split(", "):
+        if piece.startswith("tests ") or piece.split()[1:2] in (["commit"], ["commits"]):
+            keep = not piece.startswith("tests ✗")
+        pieces += [piece] if keep else []
+    state = ", ".join(pieces)
+    subjects = _subjects(state)
+    if len(subjects) == 1 and outcome.startswith(subjects[0].rstrip("…")):
+        state = state.replace(f" ({subjects[0]})", "", 1)
     chosen += [Entry("state", state, *common, near=near)] if state else []
     if session.intent and not _is_subject(outcome.partition("\n")[0]):
         chosen.append(Entry("intent", session.intent, *common, near=near))
@@ -607,23 +612,6 @@ def _results(
         for line in points(parts.get(name, ()))
     ]
     return chosen
-
-
-def _state(state: str, outcome: str) -> str:
-    """What a summary says of tests and commits, but for what is told apart: tests that failed, and
-    the subject of the only commit where the outcome begins with it.
-    """
-    pieces: list[str] = []
-    keep = True
-    for piece in state.split(", "):
-        if piece.startswith("tests ") or piece.split()[1:2] in (["commit"], ["commits"]):
-            keep = not piece.startswith("tests ✗")
-        pieces += [piece] if keep else []
-    text = ", ".join(pieces)
-    subjects = _subjects(text)
-    if len(subjects) == 1 and outcome.startswith(subjects[0].rstrip("…")):
-        text = text.replace(f" ({subjects[0]})", "", 1)
-    return text
 
 
 def _subjects(state: str) -> list[str]:

@@ -164,7 +164,16 @@ def _where(table: str, only: Filter) -> str:
         live = "NOT replaced" if table == "suppressed" and not only.shared else live
         return "0" if only.partial else live
     if table == "pins":
-        return f"{live} AND ({_where_pins(only)})"
+        # Pins go with their target; those of files only with the whole journal.
+        kinds = [
+            f"target_type = '{noun}' AND EXISTS (SELECT 1 FROM {target.name}"
+            f" WHERE id = pins.target_id AND {_where(target.name, only)})"
+            for noun, target in TARGETS.items()
+        ]
+        if not only.partial:
+            nouns = ", ".join(f"'{noun}'" for noun in TARGETS)
+            kinds.append(f"target_type NOT IN ({nouns})")
+        return f"{live} AND ({' OR '.join(kinds)})"
     if table == "summaries":
         if not any(only):
             return live
@@ -185,19 +194,6 @@ def _where(table: str, only: Filter) -> str:
         )
         period = [f"({' AND '.join(period)} OR {held})"]
     return " AND ".join([live, *scope, *period])
-
-
-def _where_pins(only: Filter) -> str:
-    """Pins go with their target; those of files only with the whole journal."""
-    kinds = [
-        f"target_type = '{noun}' AND EXISTS (SELECT 1 FROM {table.name}"
-        f" WHERE id = pins.target_id AND {_where(table.name, only)})"
-        for noun, table in TARGETS.items()
-    ]
-    if not only.partial:
-        nouns = ", ".join(f"'{noun}'" for noun in TARGETS)
-        kinds.append(f"target_type NOT IN ({nouns})")
-    return " OR ".join(kinds)
 
 
 class Table(NamedTuple):

@@ -112,41 +112,32 @@ def keep_reserve(folder: str) -> None:
 
 def drain(db: sqlite3.Connection, files: list[str]) -> int:
     """Write spooled observations and remove their files; returns how many there were."""
-    from kinen.journal.schema import insert  # a search only looks whether anything waits
+    from kinen.ids import key_id  # a search only looks whether anything waits
+    from kinen.journal import capsules
+    from kinen.journal.schema import COLUMNS, insert
 
     count = 0
     for start in range(0, len(files), BATCH):
         batch = files[start : start + BATCH]
         rows = [row for row in map(_read, batch) if row]
         insert(db, rows)
-        _open_capsules(db, rows)
+        # Their sessions are opened as if they had been written at once: a session begins with its
+        # first event, and its first prompt is its intent.
+        entries = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+        first: dict[str, dict[str, str | int]] = {}
+        for entry in sorted(entries, key=lambda entry: entry["ts"]):
+            key = key_id(str(entry["agent"]), str(entry["session"]))
+            if entry["session"] and entry["capsule"] == key:
+                first.setdefault(str(entry["capsule"]), entry)
+        for capsule, entry in first.items():
+            session, repo, agent = (str(entry[name]) for name in ("session", "repo", "agent"))
+            capsules.begin(db, capsule, int(entry["ts"]), (session, repo, agent))
+            capsules.begin_earlier(db, capsule, int(entry["ts"]))
+            capsules.call(db, capsule, capsules.first_prompt(db, capsule))
         count += len(rows)
         for path in batch:
             _remove(path)
     return count
-
-
-def _open_capsules(db: sqlite3.Connection, rows: list[Row]) -> None:
-    """Open the sessions of some observations as if these had been written at once.
-
-    A session begins with its first event, and its first prompt is its intent.
-    """
-    from kinen.ids import key_id
-    from kinen.journal import capsules
-    from kinen.journal.schema import COLUMNS
-
-    entries = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
-    first: dict[str, dict[str, str | int]] = {}
-    for entry in sorted(entries, key=lambda entry: entry["ts"]):
-        if entry["session"] and entry["capsule"] == key_id(
-            str(entry["agent"]), str(entry["session"])
-        ):
-            first.setdefault(str(entry["capsule"]), entry)
-    for capsule, entry in first.items():
-        session, repo, agent = (str(entry[name]) for name in ("session", "repo", "agent"))
-        capsules.begin(db, capsule, int(entry["ts"]), (session, repo, agent))
-        capsules.begin_earlier(db, capsule, int(entry["ts"]))
-        capsules.call(db, capsule, capsules.first_prompt(db, capsule))
 
 
 def _remove(path: str) -> None:

@@ -61,6 +61,12 @@ MOST_DAYS = 366
 STALE = 7
 """Days without a checkpoint after which a plan is asked about and no longer shown."""
 MARKS = ((".active-plan", "plans"), (".active-brief", "briefs"))
+SO_FAR = (
+    *(("Decided", "Decided: "), ("Learned", "Learned: "), ("Unresolved", "Failed: ")),
+    *(("Next", "Next: "), ("State", "State: "), ("Files", "Changed: ")),
+    *(("Work", ""), ("Commands", "Ran: ")),
+)
+"""What a session decided, changed, ran and failed at: labels of its summary, and in a brief."""
 SUBAGENT = 0.5
 """The share of the budget that a subagent gets: it begins with one task."""
 
@@ -105,7 +111,17 @@ class Start:
         plan, pins = self._plan_and_pins()
         entries = self.entries()
         if compacted and self.db:
-            entries = [*_so_far(recent.own(self.db, self.capsule, self.now)), *entries]
+            session = recent.own(self.db, self.capsule, self.now)
+            so_far = [
+                f"{label}{line}"
+                for name, label in SO_FAR
+                for line in recent.points(session.parts.get(name, ()))
+            ]
+            own = [
+                Entry("own", text, "", "", 0, "own", near=True, order=place)
+                for place, text in enumerate(so_far)
+            ]
+            entries = [*own, *entries]
         overview = issue = ""
         if self.db:
             overview = overview_of(self.db, self.capsule, self.tree, self.index, self.admission)
@@ -194,7 +210,14 @@ class Start:
         if self.db is None:
             return points
         latest = self._sessions()
-        learned = self._memories(self.db, files)
+        memories, about = capsules.known_memories(self.db, self.admission)
+        paths = {ref: each[1] for ref, each in about.items()}
+        order = ranked(memories, "\n".join(files) or touched(self.db), paths)
+        learned = []
+        for place, ((ref, text, at, _), near) in enumerate(order[:MEMORIES]):
+            type_, own, who = about[ref]
+            kind = "rule" if near or type_ == RULE else "decided"
+            learned.append(Entry(kind, text, ref, who, at, files=own, near=near, order=place))
         if not any(session.work for session in latest):
             commits = [
                 Entry("commit", subject, ref, day, 0, order=place)
@@ -210,36 +233,6 @@ class Start:
         done = [(epoch(at), subject) for _, subject, at, _ in since_then]
         left_by = recent.entries(self.db, latest, self.branch, done, self.now)
         return [*left_by, *points, *learned]
-
-    def _memories(self, db: sqlite3.Connection, files: Iterable[str]) -> list[Entry]:
-        memories, about = capsules.known_memories(db, self.admission)
-        paths = {ref: each[1] for ref, each in about.items()}
-        near_task = "\n".join(files)
-        order = ranked(memories, near_task or touched(db), paths)
-        entries = []
-        for place, ((ref, text, at, _), near) in enumerate(order[:MEMORIES]):
-            type_, own, who = about[ref]
-            kind = "rule" if near or type_ == RULE else "decided"
-            entries.append(Entry(kind, text, ref, who, at, files=own, near=near, order=place))
-        return entries
-
-
-def _so_far(session: recent.Recent) -> list[Entry]:
-    """What a session decided, changed, ran and failed at."""
-    labels = (
-        *(("Decided", "Decided: "), ("Learned", "Learned: "), ("Unresolved", "Failed: ")),
-        *(("Next", "Next: "), ("State", "State: "), ("Files", "Changed: ")),
-        *(("Work", ""), ("Commands", "Ran: ")),
-    )
-    texts = [
-        f"{label}{line}"
-        for name, label in labels
-        for line in recent.points(session.parts.get(name, ()))
-    ]
-    return [
-        Entry("own", text, "", "", 0, "own", near=True, order=place)
-        for place, text in enumerate(texts)
-    ]
 
 
 def pinned(
@@ -498,7 +491,11 @@ def _plan(text: str, name: str, ref: str, root: str, now: float) -> list[str]:
         return []
     title = about.get("title") or name
     last = next(iter(_days(root)), "")  # the day of the last checkpoint
-    idle = _days_since(max(about.get("updated", ""), about.get("created", ""), last), now)
+    try:
+        touched_on = day_number(max(about.get("updated", ""), about.get("created", ""), last))
+        idle = max(0, day_number(iso(now)) - touched_on)
+    except (ValueError, OverflowError):  # no date
+        idle = 0
     if idle >= STALE:
         return [f"- {title}: not touched for {idle} days; go on with it, or complete it [{ref}]"]
     lines = [line for line in body.splitlines() if line.strip()]
@@ -522,11 +519,3 @@ def _front(text: str) -> tuple[dict[str, str], str]:
         if colon and key == key.strip():
             about[key] = value.strip().strip("\"'")
     return {}, text
-
-
-def _days_since(at: str, now: float) -> int:
-    """Days since a moment, which may be a bare date; 0 where it is none."""
-    try:
-        return max(0, day_number(iso(now)) - day_number(at))
-    except (ValueError, OverflowError):
-        return 0

@@ -23,7 +23,14 @@ from kinen.journal.account import (
     Turn,
     read_account,
 )
-from kinen.journal.recent import COMMITTED, STOPPED, UNANSWERED, UNFINISHED, meaning
+from kinen.journal.recent import (
+    COMMITTED,
+    STOPPED,
+    UNANSWERED,
+    UNFINISHED,
+    edited_files,
+    meaning,
+)
 from kinen.journal.shell import without_filters
 from kinen.journal.timeline import headline
 from kinen.model.journal import Capsule, Observation
@@ -70,7 +77,6 @@ KNOWN = 0.6
 NEXT = 4
 CLAIMS = 5
 ERRORS = 4
-MIDDLE_FILES = 3
 FILES = 12
 COMMANDS = 10
 COMMITS = 3
@@ -163,6 +169,9 @@ def _sections(account: Account) -> list[Section]:
         for path, (count, source) in ranked[:FILES]
     ]
     more = len(account.files) - len(lines)
+    runs = list(account.runs.values())
+    commands = [Line(_code(run.command, 100, 20) + _mark(run), (run.source,)) for run in runs]
+    commands_left = len(commands[COMMANDS:])
     return [
         Section("**Outcome**:", _outcome(account, left, room), room + 20, listed=False),
         Section(
@@ -185,7 +194,7 @@ def _sections(account: Account) -> list[Section]:
             "earlier",
         ),
         Section("**Files**:", lines, 140, more, _rest(account.files), listed=False),
-        _ran(account),
+        Section("**Commands**", commands[:COMMANDS], LIMIT, commands_left, _rest(account.runs)),
     ]
 
 
@@ -280,12 +289,10 @@ def _deed(account: Account, remark: str) -> Line | None:
     if commits:
         return Line(f"{COMMITTED}{_short(commits[0].text, 200, 50)}", (commits[0].source,))
     words = account.turns[-1].last_words if account.turns else None
-    paths = [*account.edited]
-    if not paths or not words:
+    if not account.edited or not words:
         return None
-    more = f" and {len(paths) - MIDDLE_FILES} more" if len(paths) > MIDDLE_FILES else ""
-    files = ", ".join(paths[:MIDDLE_FILES])
-    return Line(f"edited {files}{more}: {remark or _short(words.text, 100, 30)}", (words.source,))
+    files = edited_files(account.edited)
+    return Line(f"{files}: {remark or _short(words.text, 100, 30)}", (words.source,))
 
 
 def _ending(account: Account) -> list[Quote]:
@@ -348,8 +355,6 @@ def _in_the_middle(account: Account) -> Line:
     assert request
     edits = sorted(account.edited.items(), key=lambda edit: -edit[1].number)
     paths = [path for path, at in edits if at.number > request.source.number]
-    more = f" and {len(paths) - MIDDLE_FILES} more" if len(paths) > MIDDLE_FILES else ""
-    changed = f"edited {', '.join(paths[:MIDDLE_FILES])}{more}" if paths else ""
     failed = next(
         (
             trouble
@@ -362,7 +367,7 @@ def _in_the_middle(account: Account) -> Line:
     if failed:
         name = _code(without_filters(failed.name), 100, 30)
         broken = f"{name} failed: {_short(failed.error, 160, 60)}"
-    done = "; ".join(filter(None, (changed, broken))) or f"{turn.deeds:,} steps"
+    done = "; ".join(filter(None, (edited_files(paths), broken))) or f"{turn.deeds:,} steps"
     sources = (request.source, *([failed.source] if failed else []))
     return Line(f"{STOPPED}{done}", sources)
 
@@ -371,47 +376,14 @@ def _results(account: Account) -> Section:
     """What came of the requests before the last, as far as it is new; those with changes first.
 
     They have half the room where most was changed for the last request: its outcome gets the rest.
+    A long request is reported on several times: the message with the most results counts. One that
+    ends in an announcement was interrupted.
     """
     ended = not (account.stopped or _is_in_the_middle(account))
     latest = [turn.closings[0] for turn in account.answered[:1]] if ended else []
     told = [*latest, *_work_before_remark(account)] if ended else []
     mentioned = {word for quote in told for word in terms(quote.text)}
-    lines: list[Line] = []
-    reports = _reports(account)
-    weights = [CHANGED if report.changes else 1 for report in reports]
-    if reports and reports[0].changes:
-        weights[0] = MAIN  # the request with the most changes comes first
-    most = max((report.changes for report in reports), default=0)
-    last_is_main = account.answered and account.answered[0].changes >= max(1, most)
-    room = RESULTS // 2 if last_is_main else RESULTS
-    for report, weight in zip(reports, weights, strict=True):
-        share = room * weight // sum(weights[:EARLIER])
-        report_text = condensed(without_open(report.quote.text), share)
-        result = on_one_line(results_first(by_sentence(report_text)))
-        words = set(terms(result))
-        if _is_new(words, mentioned):
-            lines.append(Line(result, (report.quote.source,)))
-            mentioned |= words
-    return Section("**Earlier**", lines[:EARLIER], RESULTS + 20, len(lines[EARLIER:]))
-
-
-class Report(NamedTuple):
-    """The message that tells what came of a request, and how much was changed for it."""
-
-    quote: Quote
-    changes: int
-
-
-def _reports(account: Account) -> list[Report]:
-    """One message for each request that tells what came of it; those with most changes first.
-
-    A long request is reported on several times: the message with the most results counts. The
-    last message of all is told already, and one that ends in an announcement was interrupted.
-    """
-    ended = not (account.stopped or _is_in_the_middle(account))
-    told = bool(account.answered) and ended
-    last = account.answered[0].closings[0] if told else None
-    reports: list[Report] = []
+    reports: list[tuple[Quote, int]] = []
     for turn in sorted(account.answered, key=lambda turn: -turn.changes):
         quote = turn.closings[0]
         if len(turn.closings) > 1:
@@ -419,9 +391,24 @@ def _reports(account: Account) -> list[Report]:
             most = max(counts)
             quote = turn.closings[counts.index(most)] if most >= counts[0] + SEVERAL else quote
         worth = turn.changes or size(quote.text) >= WORDS
-        if quote is not last and worth and not ends_in_step(quote.text):
-            reports.append(Report(quote, turn.changes))
-    return reports
+        if quote not in latest and worth and not ends_in_step(quote.text):
+            reports.append((quote, turn.changes))
+    weights = [CHANGED if changes else 1 for _, changes in reports]
+    most = max((changes for _, changes in reports), default=0)
+    if most:
+        weights[0] = MAIN  # the request with the most changes comes first
+    last_is_main = account.answered and account.answered[0].changes >= max(1, most)
+    room = RESULTS // 2 if last_is_main else RESULTS
+    lines: list[Line] = []
+    for (quote, _), weight in zip(reports, weights, strict=True):
+        share = room * weight // sum(weights[:EARLIER])
+        report_text = condensed(without_open(quote.text), share)
+        result = on_one_line(results_first(by_sentence(report_text)))
+        words = set(terms(result))
+        if _is_new(words, mentioned):
+            lines.append(Line(result, (quote.source,)))
+            mentioned |= words
+    return Section("**Earlier**", lines[:EARLIER], RESULTS + 20, len(lines[EARLIER:]))
 
 
 def on_one_line(text: str) -> str:
@@ -485,13 +472,6 @@ def _troubled(trouble: Trouble) -> Line:
         return Line(error or "an error", (trouble.source,))
     head = f"{name} (exit {trouble.code})" if trouble.code else name
     return Line(f"{head}: {error}" if error else head, (trouble.source,))
-
-
-def _ran(account: Account) -> Section:
-    runs = list(account.runs.values())
-    lines = [Line(_code(run.command, 100, 20) + _mark(run), (run.source,)) for run in runs]
-    more = len(lines[COMMANDS:])
-    return Section("**Commands**", lines[:COMMANDS], LIMIT, more, _rest(account.runs))
 
 
 def _mark(run: Run) -> str:

@@ -261,7 +261,12 @@ def overview(timeline: Sequence[Step], lines: int = LINES) -> list[Step | Gap]:
     Steps that only look around are gathered. Of a long session each turn gets its share of the
     lines; failures and edits are shown before commands that went well.
     """
-    turns = [_gathered(_with_last_message(turn)) for turn in _turns(timeline)]
+    by_prompt: list[list[Step]] = []
+    for step in timeline:
+        if step.kind == "prompt" or not by_prompt:
+            by_prompt.append([])
+        by_prompt[-1].append(step)
+    turns = [_gathered(turn) for turn in by_prompt]
     if turns and turns[-1][-1].kind == "message" and len(turns[-1]) > 1:
         turns[-1].pop()  # the outcome tells it
     hidden: list[list[Step]] = []
@@ -293,28 +298,17 @@ def _lines(page: Iterable[Step | Gap]) -> int:
     return count
 
 
-def _turns(timeline: Iterable[Step]) -> list[list[Step]]:
-    """The steps by the prompt that they follow."""
-    turns: list[list[Step]] = []
-    for step in timeline:
-        if step.kind == "prompt" or not turns:
-            turns.append([])
-        turns[-1].append(step)
-    return turns
-
-
-def _with_last_message(turn: Sequence[Step]) -> list[Step]:
-    """A turn without the messages of the agent, but for the last that says something."""
-    spoken = [step for step in turn if step.kind == "message" and has_substance(step.text)]
-    closing = spoken[-1:]
-    return [step for step in turn if step.kind != "message" or step in closing]
-
-
 def _gathered(turn: Sequence[Step]) -> list[Step]:
-    """A turn with its looks in a row as one step each, and equal steps folded."""
+    """A turn with its looks in a row as one step each, and equal steps folded.
+
+    Of the messages of the agent it has the last that says something.
+    """
+    spoken = [step for step in turn if step.kind == "message" and has_substance(step.text)]
     gathered: list[Step] = []
     looks: list[Step] = []
     for step in turn:
+        if step.kind == "message" and step not in spoken[-1:]:
+            continue
         if step.look and not step.broken:
             looks.append(step)
             continue
