@@ -83,7 +83,8 @@ def new_files(
         for path, is_folder in _entries(root, folder):
             left -= 1
             if is_folder:
-                if path not in stamps and _is_walked(path, ignored):
+                hidden = path.rpartition("/")[2].startswith(".") and path != ".memories"
+                if path not in stamps and not hidden and not ignored(path, True):
                     waiting.append(path)
             else:
                 files.append(path)
@@ -102,9 +103,3 @@ def _entries(root: str, folder: str) -> list[tuple[str, bool]]:
             ]
     except OSError:
         return []
-
-
-def _is_walked(path: str, ignored: Ignored) -> bool:
-    """Whether a sync reads a folder."""
-    hidden = path.rpartition("/")[2].startswith(".") and path != ".memories"
-    return not hidden and not ignored(path, True)

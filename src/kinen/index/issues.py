@@ -70,7 +70,21 @@ def mentions(db: sqlite3.Connection, id_: str) -> list[Mention]:
     # The other ids tell whether the last part of this one is enough to name it.
     tracked = tracked_ids({*known_ids(db), id_.lower()})
     by_ref: dict[str, Mention] = {}
-    for record, text in _candidates(db, id_):
+    # Records whose text has the words of the id one after the other, or those of its last part.
+    last = id_.rpartition("-")[2]
+    forms = [id_, last] if len(last) >= SHORTEST else [id_]
+    forms += [f"{first} {end}" for first, end in ranges_with(id_)]
+    phrase = " OR ".join('"' + " ".join(words(form)) + '"' for form in forms)
+    marks = ", ".join("?" * len(NAMING_KINDS))
+    rows = db.execute(
+        f"SELECT {RECORD}, c.title, c.body FROM search"
+        " JOIN chunks c ON c.id = search.rowid JOIN records r ON r.id = c.record"
+        f" WHERE search MATCH ? AND r.kind IN ({marks}) ORDER BY search.rowid DESC LIMIT ?",
+        (phrase, *NAMING_KINDS, MOST),
+    )
+    for *row, title, body in rows.fetchall():
+        record = to_record(row)
+        text = _text(title, body)
         names = [
             name for name in references(_own_words(record, text), tracked) if _is(name.id, id_)
         ]
@@ -121,19 +135,23 @@ def edges(db: sqlite3.Connection, ref: str) -> list[Edge]:
     record = _record(db, ref)
     if ref.startswith("issue:"):
         id_ = ref.partition(":")[2]
-        own = _dependencies(to_issue(record)) if record else []
+        needs = to_issue(record).dependencies if record else ()
+        own = [_dependency(id_, other, type_) for other, type_ in needs]
         naming = [
             Edge(item.record.ref, ref, item.type, text=item.text) for item in mentions(db, id_)
         ]
-        return [*own, *_dependents(db, id_), *naming, *_joined(db, "issue", id_)]
+        dependents = db.execute(
+            "SELECT r.key, json_extract(j.value, '$[1]') FROM records r,"
+            " json_each(r.metadata, '$.dependencies') j WHERE r.source = 'issues' AND r.key != ''"
+            " AND instr(r.metadata, ?) AND json_extract(j.value, '$[0]') = ? ORDER BY r.key",
+            (id_, id_),
+        )
+        waiting = [_dependency(other, id_, type_) for other, type_ in dependents]
+        return [*own, *waiting, *naming, *_joined(db, "issue", id_)]
     joined = _joined(db, "concerns", ref)
     if record is None or record.kind not in NAMING_KINDS:
         return joined
     return [*joined, *(Edge(ref, f"issue:{id_}", type_) for id_, type_ in named_in(db, record))]
-
-
-def _dependencies(issue: Issue) -> list[Edge]:
-    return [_dependency(issue.id, other, type_) for other, type_ in issue.dependencies]
 
 
 def _dependency(id_: str, other: str, type_: str) -> Edge:
@@ -143,33 +161,6 @@ def _dependency(id_: str, other: str, type_: str) -> Edge:
     if type_ in BLOCKING:
         return Edge(there, here, "blocks")
     return Edge(here, there, "part_of" if type_ == CHILD else "refs", text=type_)
-
-
-def _dependents(db: sqlite3.Connection, id_: str) -> list[Edge]:
-    rows = db.execute(
-        "SELECT r.key, json_extract(j.value, '$[1]') FROM records r,"
-        " json_each(r.metadata, '$.dependencies') j WHERE r.source = 'issues' AND r.key != ''"
-        " AND instr(r.metadata, ?) AND json_extract(j.value, '$[0]') = ? ORDER BY r.key",
-        (id_, id_),
-    )
-    return [_dependency(other, id_, type_) for other, type_ in rows]
-
-
-def _candidates(db: sqlite3.Connection, id_: str) -> Iterator[tuple[Record, str]]:
-    """Records whose text has the words of an id one after the other, or those of its last part."""
-    last = id_.rpartition("-")[2]
-    names = [id_, last] if len(last) >= SHORTEST else [id_]
-    names += [f"{first} {end}" for first, end in ranges_with(id_)]
-    phrase = " OR ".join('"' + " ".join(words(name)) + '"' for name in names)
-    marks = ", ".join("?" * len(NAMING_KINDS))
-    rows = db.execute(
-        f"SELECT {RECORD}, c.title, c.body FROM search"
-        " JOIN chunks c ON c.id = search.rowid JOIN records r ON r.id = c.record"
-        f" WHERE search MATCH ? AND r.kind IN ({marks}) ORDER BY search.rowid DESC LIMIT ?",
-        (phrase, *NAMING_KINDS, MOST),
-    )
-    for *row, title, body in rows.fetchall():
-        yield to_record(row), _text(title, body)
 
 
 def _texts(db: sqlite3.Connection, record: Record) -> Iterator[tuple[Record, str]]:

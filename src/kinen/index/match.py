@@ -281,7 +281,9 @@ def _with_metadata(condition: str) -> tuple[str, list[str]]:
     start = f"substr({text}, 1, 10)" if is_date(value) else text
     marks = ", ".join(["lower(?)"] * len(spellings))
     values = f"SELECT 1 FROM json_each(r.whole, ?) j WHERE lower({start}) IN ({marks})"
-    return f"EXISTS ({values})", [_json_path(key), *spellings]
+    # SQLite's JSON path of a key; `a.b` is b in a.
+    path = "$" + "".join(f'."{part}"' for part in key.replace('"', "").split("."))
+    return f"EXISTS ({values})", [path, *spellings]
 
 
 def value_spellings(value: str) -> list[str]:
@@ -299,11 +301,6 @@ def is_date(value: str) -> bool:
     """Whether a value is a day, such as 2026-03-01; times of that day have it, too."""
     parts = value.split("-")
     return [*map(len, parts)] == [4, 2, 2] and all(map(str.isdecimal, parts))
-
-
-def _json_path(key: str) -> str:
-    """A key of the metadata as SQLite's JSON path; `a.b` is b in a."""
-    return "$" + "".join(f'."{part}"' for part in key.replace('"', "").split("."))
 
 
 def _about_file(path: str) -> tuple[str, list[str]]:

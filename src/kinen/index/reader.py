@@ -578,23 +578,19 @@ class Reader:
         # What the tokenizer may split is looked up by its first stem, which takes tables.
         others = [word for word in words if not (word.isascii() and word.isalnum())]
         stems = self.stems(others) if others else {}
+        if stems:
+            table = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary"
+            self.db.execute(f"{table} USING fts5vocab(main, search, row)")
         counts = {}
         for word in words:
             if word in stems:
-                counts[word] = self._stem_count(stems[word])
+                sql = "SELECT doc FROM temp.vocabulary WHERE term = ?"
+                row = self.db.execute(sql, (stems[word],)).fetchone()
+                counts[word] = int(row[0]) if row else 0
             elif word not in others:
                 counts[word] = self._count("SELECT COUNT(*) FROM search(?)", expression([word]))
         self._counts = (key, counts)
         return counts
-
-    def _stem_count(self, stem: str) -> int:
-        """How many chunks have a stem."""
-        self.db.execute(
-            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, search, row)"
-        )
-        sql = "SELECT doc FROM temp.vocabulary WHERE term = ?"
-        row = self.db.execute(sql, (stem,)).fetchone()
-        return int(row[0]) if row else 0
 
     def spelled(self, stem: str, like: str) -> str:
         """A word of the index that has this stem, the one most like what was typed.

@@ -124,22 +124,17 @@ def prune(folder: str, keep: int, *, automatic: bool = False) -> list[Snapshot]:
 
 def create_if_due(writer: Writer, folder: str, frequency: int) -> None:
     """Copy the index if it has read `frequency` commits since the last copy."""
-    if _is_due(writer.db, folder, frequency):
+    if not frequency:
+        return
+    place = 0
+    for snapshot in list_all(folder)[:1]:
+        query = "SELECT place FROM commits WHERE sha = ?"
+        row = writer.db.execute(query, (snapshot.head,)).fetchone()
+        place = row[0] if row else 0
+    if writer.db.execute(f"{_COUNT} WHERE place > ?", (place,)).fetchone()[0] >= frequency:
         with contextlib.suppress(StoreError):  # such as a full disk: continue without a snapshot
             create(writer.path, folder, now(), automatic=True)
             prune(folder, KEEP, automatic=True)
-
-
-def _is_due(db: sqlite3.Connection, folder: str, frequency: int) -> bool:
-    if not frequency:
-        return False
-    heads = [snapshot.head for snapshot in list_all(folder)]
-    place = 0
-    if heads:
-        row = db.execute("SELECT place FROM commits WHERE sha = ?", (heads[0],)).fetchone()
-        place = row[0] if row else 0
-    count: int = db.execute(f"{_COUNT} WHERE place > ?", (place,)).fetchone()[0]
-    return count >= frequency
 
 
 def _meta(db: sqlite3.Connection, key: str) -> str:

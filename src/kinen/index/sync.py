@@ -63,21 +63,17 @@ def sync(
     stamp = "links:" + digest("\n".join(sorted(walk.attachments)))
     relink(job.writer, stamp, lambda names, only: Names(names, walk.files, only).resolve)
     if embedding is not None:
-        report = _with_vectors(job, *embedding, report)
+        try:
+            done, left = sync_vectors(job, *embedding)
+        except EmbedError as error:  # costs the vectors, never the full text
+            pending = job.writer.db.execute("SELECT COUNT(*) FROM chunks").fetchone()[0]
+            report = report._replace(pending=pending, failure=str(error))
+        else:
+            report = report._replace(embedded=done, pending=left)
     with translated(job.writer.path), writing(job.writer.db):
         job.writer.count_chunks()
         job.writer.set("synced", iso(now()))
     return report
-
-
-def _with_vectors(job: Job, choose: Choice, cache: Cache, report: Report) -> Report:
-    """Embed; a provider that fails costs its vectors, never the full text."""
-    try:
-        done, left = sync_vectors(job, choose, cache)
-    except EmbedError as error:
-        chunks = job.writer.db.execute("SELECT COUNT(*) FROM chunks").fetchone()[0]
-        return report._replace(pending=chunks, failure=str(error))
-    return report._replace(embedded=done, pending=left)
 
 
 def sync_past(job: Job, past: Past, settings: Settings) -> Report:

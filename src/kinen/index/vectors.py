@@ -196,7 +196,18 @@ def load(
         return None
     if on_vectors:
         on_vectors()
-    return _mapped(path, **head)
+    import numpy as np
+
+    n = head["n"]
+    dims = head["dims"]
+    ids = np.memmap(path, np.int64, "r", HEADER, (n,))
+    matrix = np.memmap(path, np.float32, "r", HEADER + 8 * n, (n, dims))
+    codes = None
+    if head["coded"]:
+        place = HEADER + 8 * n + 4 * n * dims
+        codes = np.asarray(np.memmap(path, np.uint64, "r", place, (dims // 64, n)))
+    # Plain arrays over the same pages: memmap's subclass costs on every operation.
+    return Scan(np.asarray(ids), np.asarray(matrix), codes)
 
 
 def _head(path: str, stamp: dict[str, str]) -> dict[str, Any] | None:
@@ -207,28 +218,13 @@ def _head(path: str, stamp: dict[str, str]) -> dict[str, Any] | None:
             size = os.fstat(file.fileno()).st_size
     except (OSError, ValueError):
         return None
-    shape = {"n": head.get("n", 0), "dims": head.get("dims", 0), "coded": head.get("coded", False)}
-    if {key: head.get(key) for key in stamp} != stamp or size != _size(**shape):
+    n = head.get("n", 0)
+    dims = head.get("dims", 0)
+    coded = head.get("coded", False)
+    needed = HEADER + n * (8 + 4 * dims + (dims // 8 if coded else 0))
+    if {key: head.get(key) for key in stamp} != stamp or size != needed:
         return None
-    return shape
-
-
-def _mapped(path: str, n: int, dims: int, coded: bool) -> Scan:
-    import numpy as np
-
-    ids = np.memmap(path, np.int64, "r", HEADER, (n,))
-    matrix = np.memmap(path, np.float32, "r", HEADER + 8 * n, (n, dims))
-    codes = (
-        np.memmap(path, np.uint64, "r", HEADER + 8 * n + 4 * n * dims, (dims // 64, n))
-        if coded
-        else None
-    )
-    # Plain arrays over the same pages: memmap's subclass costs on every operation.
-    return Scan(np.asarray(ids), np.asarray(matrix), None if codes is None else np.asarray(codes))
-
-
-def _size(n: int, dims: int, coded: bool) -> int:
-    return HEADER + n * (8 + 4 * dims + (dims // 8 if coded else 0))
+    return {"n": n, "dims": dims, "coded": coded}
 
 
 def _write(path: str, db: sqlite3.Connection, cache: Cache, stamp: dict[str, str]) -> None:
@@ -259,7 +255,9 @@ def _parts(blobs: list[bytes], rows: list[tuple[int, int]], *, coded: bool) -> I
     yield np.array([chunk for chunk, _ in rows], dtype="<i8").tobytes()
     codes = []
     for stripe in stripes:
-        block = _stripe(blobs, stripe)
+        raw = np.frombuffer(b"".join(blobs[at] for _, at in stripe), dtype="<f2").astype(np.float32)
+        vectors = raw.reshape(len(stripe), -1)
+        block = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         if coded:
             codes.append(planes(block))
         yield block.tobytes()
@@ -272,11 +270,3 @@ def planes(matrix: Any) -> Any:
     import numpy as np
 
     return np.packbits(matrix > 0, axis=1).view(np.uint64).T
-
-
-def _stripe(blobs: list[bytes], rows: list[tuple[int, int]]) -> Any:
-    import numpy as np
-
-    raw = np.frombuffer(b"".join(blobs[at] for _, at in rows), dtype="<f2").astype(np.float32)
-    block = raw.reshape(len(rows), -1)
-    return block / np.maximum(np.linalg.norm(block, axis=1, keepdims=True), 1e-12)

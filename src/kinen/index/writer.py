@@ -232,7 +232,13 @@ class Writer:
         self._names = {}
         gone = self.gone(erased)
         rows = _Rows(self.db)
-        rows.keys = self._indexed(source, [change.key for change in batch])
+        name = "ref" if source == JOURNAL else "key"
+        indexed = self.db.execute(
+            f"SELECT {name} FROM records WHERE source = ? AND {name} != ''"
+            f" AND {name} IN (SELECT value FROM json_each(?))",
+            (source, json.dumps([change.key for change in batch])),
+        )
+        rows.keys = {row[0] for row in indexed}
         for change in batch:
             done = self._change(source, change, rows, gone)
             tally[done] = tally.get(done, 0) + 1 + len(change.others)
@@ -262,16 +268,6 @@ class Writer:
 
     def forget_changed_names(self) -> None:
         self.set(RENAMED, "[]")
-
-    def _indexed(self, source: str, keys: list[str]) -> set[str]:
-        """Those of some keys that have records."""
-        name = "ref" if source == JOURNAL else "key"
-        rows = self.db.execute(
-            f"SELECT {name} FROM records WHERE source = ? AND {name} != ''"
-            f" AND {name} IN (SELECT value FROM json_each(?))",
-            (source, json.dumps(keys)),
-        )
-        return {row[0] for row in rows}
 
     def _change(self, source: str, change: Change, rows: _Rows, gone: frozenset[str]) -> str:
         key = change.key
@@ -521,16 +517,7 @@ class _Rows:
 
     def write(self) -> None:
         """Write what was added; segments with other chunks than before get their anchors."""
-        self._anchor()
-        many = self._db.executemany
-        many(f"INSERT INTO records VALUES ({', '.join('?' * 18)})", self._records)
-        many(f"INSERT INTO chunks VALUES ({', '.join('?' * 14)})", self._chunks)
-        many("INSERT OR IGNORE INTO tags VALUES (?, ?)", self._tags)
-        many("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)", self._links)
-        self.begin()
-
-    def _anchor(self) -> None:
-        """Set the anchor of each segment's chunks, and the digest of their common text."""
+        # Set the anchor of each segment's chunks, and the digest of their common text.
         written = self._db.execute(
             "SELECT c.segment, r.at, r.ref, c.body, c.id FROM chunks c"
             " JOIN records r ON r.id = c.record"
@@ -553,6 +540,12 @@ class _Rows:
                     moved.append((content, anchor, id_))
         self._db.executemany("UPDATE chunks SET digest = ?, anchor = ? WHERE id = ?", moved)
         self.segments = set()
+        many = self._db.executemany
+        many(f"INSERT INTO records VALUES ({', '.join('?' * 18)})", self._records)
+        many(f"INSERT INTO chunks VALUES ({', '.join('?' * 14)})", self._chunks)
+        many("INSERT OR IGNORE INTO tags VALUES (?, ?)", self._tags)
+        many("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)", self._links)
+        self.begin()
 
 
 def _refs(change: Change) -> set[str]:

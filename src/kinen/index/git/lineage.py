@@ -112,7 +112,15 @@ class Lineage:
         files = self.files
         touched: list[int] = []
         if "R" in [touch[1] for touch in touches]:
-            touched = self._with_renames(touches)
+            # All renames of a commit happen at once: two files may swap their paths.
+            moving = {t.path: self._at(t.before) for t in touches if t.status == "R"}
+            leaving = {file for file in moving.values() if file}
+            touched = [
+                self._moved(moving[t.path], t.path, leaving)
+                if t.status == "R"
+                else self._touched(t.path, t.status)
+                for t in touches
+            ]
             for file in touched:
                 files[file].last = commit
         else:  # the common case, inlined: a call for each touch is slow
@@ -128,17 +136,6 @@ class Lineage:
             state = files[file]
             state.tags = state.tags.apply(ops, self._derived(state.path))
         return touched
-
-    def _with_renames(self, touches: Sequence[Touch]) -> list[int]:
-        """All renames of a commit happen at once: two files may swap their paths."""
-        moving = {t.path: self._at(t.before) for t in touches if t.status == "R"}
-        leaving = {file for file in moving.values() if file}
-        return [
-            self._moved(moving[t.path], t.path, leaving)
-            if t.status == "R"
-            else self._touched(t.path, t.status)
-            for t in touches
-        ]
 
     def _at(self, path: int) -> int:
         file = self.owner.get(path, 0)
@@ -273,20 +270,20 @@ def together(
         if len(pairs) >= limit > 0 and score < pairs[limit - 1].score:
             break
         if count := counts(file):
-            pairs.append(_pair(file, score, count, all_commits))
+            weights = {
+                commit: 1 / len(files) for commit, files in all_commits.items() if file in files
+            }
+            support = len(weights)
+            either = max(len(all_commits) + count - support, support)
+            best = sorted(weights, key=lambda commit: (weights[commit], commit), reverse=True)
+            pairs.append(
+                Pair(
+                    file=file,
+                    support=support,
+                    jaccard=support / either,
+                    weight=sum(weights.values()),
+                    score=score,
+                    commits=tuple(best),
+                )
+            )
     return pairs
-
-
-def _pair(file: int, score: float, count: int, commits: Mapping[Place, Sequence[int]]) -> Pair:
-    weights = {commit: 1 / len(files) for commit, files in commits.items() if file in files}
-    support = len(weights)
-    either = max(len(commits) + count - support, support)
-    best = sorted(weights, key=lambda commit: (weights[commit], commit), reverse=True)
-    return Pair(
-        file=file,
-        support=support,
-        jaccard=support / either,
-        weight=sum(weights.values()),
-        score=score,
-        commits=tuple(best),
-    )

@@ -99,7 +99,8 @@ def revisions(
         if subject is not None:  # a commit that was forgotten is not shown
             current = tuple(tags.current(own, hand=False))
             ref = f"commit:{sha}"
-            message = _message(db, record)
+            texts = db.execute("SELECT body FROM chunks WHERE record = ? ORDER BY n", (record,))
+            message = "\n".join(body for (body,) in texts)
             history.append(
                 Revision(ref, at, author, subject, status, path, before, current, message)
             )
@@ -116,12 +117,6 @@ def changed_after(db: sqlite3.Connection, paths: Iterable[str], at: str) -> list
         for file in files
         if file and db.execute(sql, {"at": at, "file": file}).fetchone()[0]
     )
-
-
-def _message(db: sqlite3.Connection, record: int) -> str:
-    """The message of a commit, from the chunks that it is indexed as."""
-    rows = db.execute("SELECT body FROM chunks WHERE record = ? ORDER BY n", (record,))
-    return "\n".join(body for (body,) in rows)
 
 
 def ancestors(db: sqlite3.Connection, sha: str) -> set[str]:

@@ -35,7 +35,29 @@ def plan(history: History, head: str, tree: Tree) -> Plan:
     order = ordered(ids[head], graph, set()) if head in ids else []
     gone = sorted(set(ids.values()) - set(order)) if len(order) < len(ids) else []
     steps = [all_steps[id_] for id_ in order]
-    lineage, touched, waiting = _replay(history, steps, ids)
+    lineage = Lineage(history.derived)
+    # Tags set by hand, by the commit they come after, in the order in which they were set. If that
+    # commit is gone, a tag comes with the next tag; the last ones come under commit 0.
+    place = {step.commit: n for n, step in enumerate(steps)}
+    here = 0
+    last = len(steps)
+    by_commit: dict[int, list[tuple[int, str]]] = {}
+    for hand in reversed(history.settings.hands):
+        commit = ids.get(hand.head, 0)
+        if place.get(commit, last) < last:
+            here = commit
+            last = place[commit]
+        by_commit.setdefault(here, []).append((history.path(hand.path), hand.op))
+    after = {commit: hands[::-1] for commit, hands in by_commit.items()}
+    waiting: dict[int, list[str]] = {}
+    touched = []
+    for step in steps:
+        touched.append(lineage.commit(*step))
+        for touch in step.touches if waiting else ():
+            for path in (touch.before, touch.path):
+                _tag(lineage, waiting, [(touch.path, op) for op in waiting.pop(path, ())])
+        _tag(lineage, waiting, after.get(step.commit, ()))
+    _tag(lineage, waiting, after.get(0, ()))
     return Plan(gone, steps, touched, lineage, waiting, tree())
 
 
@@ -43,7 +65,10 @@ def build(history: History, plan: Plan) -> None:
     """Write the files anew."""
     steps = plan.steps
     history.remove(plan.gone)
-    present = _after(steps) if plan.tree is None else at_head(history, plan.tree)
+    if plan.tree is None:  # git cannot list the tree
+        present = {path for path, there in existence(steps).items() if there}
+    else:
+        present = at_head(history, plan.tree)
     history.keep_paths()
     db = history.db
     history.drop(row[0] for row in db.execute("SELECT record FROM files").fetchall() if row[0])
@@ -54,7 +79,16 @@ def build(history: History, plan: Plan) -> None:
     db.executemany("UPDATE paths SET present = 1 WHERE id = ?", [(path,) for path in present])
     placed = [(place, id_) for place, id_ in enumerate([step.commit for step in steps], 1)]
     db.executemany("UPDATE commits SET place = ? WHERE id = ?", placed)
-    _own_all(history, plan.lineage, steps, plan.touched)
+    owner = {path: file for path, file in plan.lineage.owner.items() if file in plan.lineage.files}
+    rows = [(file, path) for path, file in owner.items()]
+    db.executemany("UPDATE paths SET file = ? WHERE id = ?", rows)
+    set_apart(history, plan.lineage, steps, plan.touched)
+    # A path that no file has was only in commits that were removed.
+    db.execute(
+        "DELETE FROM paths WHERE file = 0 AND NOT present"
+        " AND NOT EXISTS (SELECT 1 FROM touches t WHERE t.path = paths.id)"
+        " AND id NOT IN (SELECT before FROM touches WHERE before != 0)"
+    )
     files = dict(plan.lineage.files)
     paths = {file.path for file in files.values()}
     extras = set()
@@ -111,47 +145,10 @@ def _commits(
     return ids, above, steps
 
 
-def _replay(
-    history: History, steps: list[Step], ids: dict[str, int]
-) -> tuple[Lineage, list[list[int]], dict[int, list[str]]]:
-    """The state after all steps, the files behind each step's touches, and the tags set by hand
-    on paths that no commit has touched.
-    """
-    lineage = Lineage(history.derived)
-    # Tags set by hand, by the commit they come after, in the order in which they were set. If that
-    # commit is gone, a tag comes with the next tag; the last ones come under commit 0.
-    place = {step.commit: n for n, step in enumerate(steps)}
-    here = 0
-    last = len(steps)
-    by_commit: dict[int, list[tuple[int, str]]] = {}
-    for hand in reversed(history.settings.hands):
-        commit = ids.get(hand.head, 0)
-        if place.get(commit, last) < last:
-            here = commit
-            last = place[commit]
-        by_commit.setdefault(here, []).append((history.path(hand.path), hand.op))
-    after = {commit: hands[::-1] for commit, hands in by_commit.items()}
-    waiting: dict[int, list[str]] = {}
-    touched = []
-    for step in steps:
-        touched.append(lineage.commit(*step))
-        for touch in step.touches if waiting else ():
-            for path in (touch.before, touch.path):
-                _tag(lineage, waiting, [(touch.path, op) for op in waiting.pop(path, ())])
-        _tag(lineage, waiting, after.get(step.commit, ()))
-    _tag(lineage, waiting, after.get(0, ()))
-    return lineage, touched, waiting
-
-
 def _tag(lineage: Lineage, waiting: dict[int, list[str]], hands: Iterable[tuple[int, str]]) -> None:
     for path, op in hands:
         if not lineage.by_hand(path, op):
             waiting.setdefault(path, []).append(op)
-
-
-def _after(steps: list[Step]) -> set[int]:
-    """The paths that exist after all steps, for when git cannot list the tree."""
-    return {path for path, there in existence(steps).items() if there}
 
 
 def existence(steps: list[Step]) -> dict[int, bool]:
@@ -161,21 +158,6 @@ def existence(steps: list[Step]) -> dict[int, bool]:
         now.update((touch.before, False) for touch in step.touches if touch.before)
         now.update((touch.path, touch.status != "D") for touch in step.touches)
     return now
-
-
-def _own_all(
-    history: History, lineage: Lineage, steps: list[Step], touched: list[list[int]]
-) -> None:
-    owner = {path: file for path, file in lineage.owner.items() if file in lineage.files}
-    rows = [(file, path) for path, file in owner.items()]
-    history.db.executemany("UPDATE paths SET file = ? WHERE id = ?", rows)
-    set_apart(history, lineage, steps, touched)
-    # A path that no file has was only in commits that were removed.
-    history.db.execute(
-        "DELETE FROM paths WHERE file = 0 AND NOT present"
-        " AND NOT EXISTS (SELECT 1 FROM touches t WHERE t.path = paths.id)"
-        " AND id NOT IN (SELECT before FROM touches WHERE before != 0)"
-    )
 
 
 def set_apart(

@@ -10,7 +10,7 @@ from itertools import islice
 from kinen.errors import GitError
 from kinen.index.git import settle
 from kinen.index.git.commits import BATCH, SOURCE, Hand, History, Settings
-from kinen.index.git.lineage import SILENT, File, Lineage, Step, Tags, Touch, on_first_line, ordered
+from kinen.index.git.lineage import SILENT, File, Lineage, Step, Tags, on_first_line, ordered
 from kinen.index.git.settle import (
     Tree,
     alive_json,
@@ -244,7 +244,14 @@ def grow(history: History, head: str, old: str, tree: Tree) -> bool:
     needs_tree = merged or cut or history.tree_is_cut
     if _unsettles(history, steps, needs_tree):
         return False
-    lineage = _state(history, {touch for step in steps for touch in step.touches})
+    # The state after the last replay, as far as the touches need it.
+    touches = {touch for step in steps for touch in step.touches}
+    lineage = Lineage(history.derived, history.scalar("SELECT MAX(id) FROM files") + 1)
+    for path in {t.path for t in touches} | {t.before for t in touches if t.before}:
+        owner = history.db.execute("SELECT file FROM paths WHERE id = ?", (path,)).fetchone()
+        if owner and owner[0]:
+            lineage.owner[path] = owner[0]
+            lineage.files[owner[0]] = _stored(history, "id", owner[0])[owner[0]].file
     owners = dict(lineage.owner)
     touched = [lineage.commit(*step) for step in steps]
     affected = _present(history, steps, tree() if needs_tree else None)
@@ -270,17 +277,6 @@ def _unsettles(history: History, steps: list[Step], needs_tree: bool) -> bool:
         if (needs_tree or path in touched) and not (placed and file):
             return True
     return False
-
-
-def _state(history: History, touches: set[Touch]) -> Lineage:
-    """The state after the last replay, as far as the touches need it."""
-    lineage = Lineage(history.derived, history.scalar("SELECT MAX(id) FROM files") + 1)
-    for path in {t.path for t in touches} | {t.before for t in touches if t.before}:
-        row = history.db.execute("SELECT file FROM paths WHERE id = ?", (path,)).fetchone()
-        if row and row[0]:
-            lineage.owner[path] = row[0]
-            lineage.files[row[0]] = _stored(history, "id", row[0])[row[0]].file
-    return lineage
 
 
 def _present(history: History, steps: list[Step], tree: list[str] | None) -> set[int]:
@@ -370,8 +366,27 @@ def _write(history: History, lineage: Lineage, affected: set[int], counts: dict[
     for file in files.values():
         moment = db.execute("SELECT at FROM commits WHERE id = ?", (file.last,)).fetchone()
         at[file.last] = moment[0] if moment else ""
-    same = [id_ for id_, file in files.items() if id_ in stored and _stays(stored[id_], file)]
-    _update(history, [(stored[id_], files.pop(id_)) for id_ in same], totals, present, at)
+    same = set()
+    for id_, file in [*files.items()]:
+        before = stored.get(id_)
+        # A file keeps its record if it has one, and its path is the same.
+        if before is None or not before.record or before.extra or before.path != file.path:
+            continue
+        same.add(id_)
+        del files[id_]
+        tags = encode(file.tags.current(history.derived(file.path)))
+        db.execute(
+            "UPDATE files SET commits = ?, last = ?, said = ? WHERE id = ?",
+            (totals[id_], file.last, tags_json(file), id_),
+        )
+        db.execute(
+            "UPDATE records SET at = ?, tags = ?, metadata = ? WHERE id = ?",
+            (at[file.last], tags, alive_json(file.path in present), before.record),
+        )
+        if tags != before.tags:
+            db.execute("DELETE FROM tags WHERE record = ?", (before.record,))
+            rows = [(tag, before.record) for tag in json.loads(tags)]
+            db.executemany("INSERT INTO tags VALUES (?, ?)", rows)
     gone = [(id_, row.record) for id_, row in stored.items() if id_ not in same]
     history.drop(record for _, record in gone if record)
     for table, key in (("files", "id"), ("names", "rowid")):
@@ -383,36 +398,6 @@ def _write(history: History, lineage: Lineage, affected: set[int], counts: dict[
         extras.add(number)
     if files:
         insert(history, files, extras, totals, present, at)
-
-
-def _stays(row: StoredFile, file: File) -> bool:
-    """Whether a file keeps its record: it has one, and its path is the same."""
-    return bool(row.record and not row.extra and row.path == file.path)
-
-
-def _update(
-    history: History,
-    files: list[tuple[StoredFile, File]],
-    counts: dict[int, int],
-    present: set[int],
-    at: dict[int, str],
-) -> None:
-    """Write what commits changed of files that keep their path."""
-    db = history.db
-    for row, file in files:
-        tags = encode(file.tags.current(history.derived(file.path)))
-        db.execute(
-            "UPDATE files SET commits = ?, last = ?, said = ? WHERE id = ?",
-            (counts[row.id], file.last, tags_json(file), row.id),
-        )
-        db.execute(
-            "UPDATE records SET at = ?, tags = ?, metadata = ? WHERE id = ?",
-            (at[file.last], tags, alive_json(file.path in present), row.record),
-        )
-        if tags != row.tags:
-            db.execute("DELETE FROM tags WHERE record = ?", (row.record,))
-            rows = [(tag, row.record) for tag in json.loads(tags)]
-            db.executemany("INSERT INTO tags VALUES (?, ?)", rows)
 
 
 def retag(history: History, hands: Iterable[Hand]) -> bool:
