@@ -16,7 +16,6 @@ from kinen.text import budget
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
-    from typing import IO
 
     from kinen.extract.code import Symbol
     from kinen.model.documents import Extract
@@ -138,33 +137,24 @@ def main(memory_mb: int) -> None:
     stdin = sys.stdin.buffer
     while head := stdin.readline():
         form, length, option = head.decode().split()
-        answer = _answer_pdf if form == "pdf" else _answer_code
-        answer(stdin.read(int(length)), option, sys.stdout.buffer)
+        data = stdin.read(int(length))
+        try:
+            if form == "pdf":
+                from kinen.extract import pdf
+
+                metadata, cut = pdf.read(data, int(option), lambda page: _send(page=page))
+                _send(metadata=metadata, cut=cut)
+            else:
+                from kinen.extract.code import symbols
+
+                _send(symbols=symbols(data, option))
+        except Unreadable as error:
+            _send(unreadable=error.message)
 
 
-def _send(out: IO[bytes], **message: Any) -> None:
-    out.write(json.dumps(message).encode() + b"\n")
-    out.flush()
-
-
-def _answer_code(data: bytes, suffix: str, out: IO[bytes]) -> None:
-    from kinen.extract.code import symbols
-
-    try:
-        _send(out, symbols=symbols(data, suffix))
-    except Unreadable as error:
-        _send(out, unreadable=error.message)
-
-
-def _answer_pdf(data: bytes, most: str, out: IO[bytes]) -> None:
-    from kinen.extract import pdf
-
-    try:
-        metadata, cut = pdf.read(data, int(most), lambda page: _send(out, page=page))
-    except Unreadable as error:
-        _send(out, unreadable=error.message)
-    else:
-        _send(out, metadata=metadata, cut=cut)
+def _send(**message: Any) -> None:
+    sys.stdout.buffer.write(json.dumps(message).encode() + b"\n")
+    sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

@@ -85,37 +85,30 @@ def _python(text: str, lines: Sequence[str]) -> Iterator[Symbol]:
         name = f"{outer}.{node.name}" if outer else node.name
         inner = [child for child in node.body if isinstance(node, ast.ClassDef)]
         waiting += [(child, name) for child in inner]
-        yield _python_symbol(node, name, bool(outer), lines)
-
-
-def _python_symbol(
-    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef,
-    name: str,
-    method: bool,
-    lines: Sequence[str],
-) -> Symbol:
-    first = min([node.lineno, *(part.lineno for part in node.decorator_list)])
-    body = node.body[0].lineno
-    header = " ".join(line.strip() for line in lines[node.lineno - 1 : max(node.lineno, body - 1)])
-    kind = "method" if method else "function"
-    last = node.end_lineno or node.lineno
-    if isinstance(node, ast.ClassDef):
-        kind = "class"
-        starts = [
-            min([child.lineno, *(part.lineno for part in child.decorator_list)])
-            for child in node.body
-            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-        ]
-        last = max(node.lineno, min([last + 1, *starts]) - 1)
-    return Symbol(
-        name,
-        kind,
-        header.rstrip(": ")[:SIGNATURE],
-        (ast.get_docstring(node) or "")[:DOC],
-        _comment_start(lines, first, PYTHON.comments),
-        node.lineno,
-        last,
-    )
+        first = min([node.lineno, *(part.lineno for part in node.decorator_list)])
+        body = node.body[0].lineno
+        header = " ".join(
+            line.strip() for line in lines[node.lineno - 1 : max(node.lineno, body - 1)]
+        )
+        kind = "method" if bool(outer) else "function"
+        last = node.end_lineno or node.lineno
+        if isinstance(node, ast.ClassDef):
+            kind = "class"
+            starts = [
+                min([child.lineno, *(part.lineno for part in child.decorator_list)])
+                for child in node.body
+                if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+            ]
+            last = max(node.lineno, min([last + 1, *starts]) - 1)
+        yield Symbol(
+            name,
+            kind,
+            header.rstrip(": ")[:SIGNATURE],
+            (ast.get_docstring(node) or "")[:DOC],
+            _comment_start(lines, first, PYTHON.comments),
+            node.lineno,
+            last,
+        )
 
 
 def _tree(text: str, lines: Sequence[str], language: Language) -> Iterator[Symbol]:

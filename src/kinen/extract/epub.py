@@ -87,7 +87,12 @@ def extract(path: Path, data: bytes, most: int = budget.TEXT) -> Extract:  # noq
             elif "nav" not in item.properties and book.has(item.path):
                 last = parts[-1].title if parts else ""
                 markup, cut = allowance.take(book.text(item.path, most=allowance.characters))
-                parts += _chapter(markup, contents.get(item.path, []), last)
+                body = html.parse(_expanded(markup)).body
+                sections = html.sections([body]) if body is not None else ()
+                titles = contents.get(item.path, [])
+                parts.extend(
+                    Part(part.text, _chapter_title(part.title, titles) or last) for part in sections
+                )
             if cut:
                 cut = f"only the first {n + 1} of {len(package.spine)} chapters were read: {cut}"
                 break
@@ -222,12 +227,6 @@ def _entries(markup: str) -> Iterator[tuple[str, str]]:
         title = html.words(node) if tag == "a" else label
         if toc and tag in ("a", "content") and href and title:
             yield href, title
-
-
-def _chapter(markup: str, titles: list[str], last: str) -> list[Part]:
-    body = html.parse(_expanded(markup)).body
-    parts = html.sections([body]) if body is not None else ()
-    return [Part(part.text, _chapter_title(part.title, titles) or last) for part in parts]
 
 
 def _chapter_title(heading: str, titles: list[str]) -> str:

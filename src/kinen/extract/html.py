@@ -66,7 +66,16 @@ def extract(path: Path, data: bytes, most: int = budget.TEXT) -> Extract:  # noq
         raise Unreadable("no text in it")
     title = page.css_first("head > title")
     text = words(title) if title is not None else ""
-    return Extract(parts, text or parts[0].title.partition(" > ")[0], _metadata(page), cut)
+    metadata: dict[str, Any] = {}
+    for name in ("description", "author"):
+        element = page.css_first(f'meta[name="{name}"]')
+        content = element.attributes.get("content") if element is not None else None
+        if content and content.strip():
+            metadata[name] = " ".join(content.split())
+    link = page.css_first('link[rel="canonical"]')
+    if link is not None and link.attributes.get("href"):
+        metadata["url"] = link.attributes["href"]
+    return Extract(parts, text or parts[0].title.partition(" > ")[0], metadata, cut)
 
 
 def charset(data: bytes) -> str:
@@ -161,8 +170,11 @@ class _Writer:
         elif tag == "pre":
             self.pre += 1
         elif tag == "table":
-            # The cells of a table that lays out the page are not rows of data.
-            self.tables.append(not _is_layout(node))
+            # The cells of a table that lays out the page are not rows of data. The first node is
+            # the table itself; comparing nodes with `!=` would compare their text.
+            inner = islice(walk(node), 1, None)
+            layout = any(node.tag in _LAYOUT for node, leaving in inner if not leaving)
+            self.tables.append(not layout)
         elif tag == "tr" and self.tables and self.tables[-1]:
             self.row = []
 
@@ -245,13 +257,6 @@ class _Writer:
         return tuple(self.parts)
 
 
-def _is_layout(table: LexborNode) -> bool:
-    """Does a table contain headings, code or another table? Tables of data do not."""
-    # The first node is the table itself; comparing nodes with `!=` would compare their text.
-    inner = islice(walk(table), 1, None)
-    return any(node.tag in _LAYOUT for node, leaving in inner if not leaving)
-
-
 def _depth(markup: str) -> int:
     """An upper bound of the depth of the tree, from the tags alone."""
     opened: dict[str, int] = {}
@@ -315,16 +320,3 @@ def _furniture(node: LexborNode, *, inside: bool) -> bool:
         or "hidden" in attributes
         or attributes.get("aria-hidden") == "true"
     )
-
-
-def _metadata(page: LexborHTMLParser) -> dict[str, Any]:
-    metadata: dict[str, Any] = {}
-    for name in ("description", "author"):
-        node = page.css_first(f'meta[name="{name}"]')
-        content = node.attributes.get("content") if node is not None else None
-        if content and content.strip():
-            metadata[name] = " ".join(content.split())
-    link = page.css_first('link[rel="canonical"]')
-    if link is not None and link.attributes.get("href"):
-        metadata["url"] = link.attributes["href"]
-    return metadata

@@ -99,12 +99,31 @@ class Issues:
         rules = f"{READING}:{self._size}:{self._overlap}:{self._masked}"
         indexed = {key for key in states if key.startswith(_FILE)}
         same = all(states.get(key) == State(stamp, rules) for key, stamp in stamps.items())
-        if indexed == set(stamps) and same and not self._is_shown_again(states):
+        # An issue may have been forgotten, or may no longer be, since the index was made.
+        shown_again = any(
+            (f"issue:{key}" in self._suppressed) != (state.reason == SUPPRESSED)
+            for key, state in states.items()
+            if not key.startswith(_FILE) and ":" not in key
+        )
+        if indexed == set(stamps) and same and not shown_again:
             _close(files.values())
             return Delta(0, iter(()))
         if any(states[key].digest != rules for key in indexed):
             states = dict.fromkeys(states, _NEVER)
-        places = self._places(files, states)
+        # Where each issue is, by id, and each line that cannot be read, by place. Of two lines with
+        # one id the later one counts: that is what a merge of two exports leaves.
+        by_digest = {state.digest: key for key, state in states.items() if state.digest}
+        places: dict[str, Place] = {}
+        for name, file in files.items():
+            start = 0
+            for number, line in enumerate(_lines(file), 1):
+                content = digest(line)
+                key = by_digest.get(content, "")
+                if not key or key.startswith(_FILE) or ":" in key:
+                    key = _id_or_place(line, name, number)
+                if line.strip() and len(places) < MOST:
+                    places[key] = Place(file, start, len(line), content)
+                start += len(line)
         changed = [key for key, place in places.items() if self._differs(key, place, states)]
         gone = [key for key in states if key not in places and key not in stamps]
         total = len(changed) + len(gone)
@@ -133,33 +152,6 @@ class Issues:
             elif file >= 0:
                 files[name] = file
         return files
-
-    def _is_shown_again(self, states: Mapping[str, State]) -> bool:
-        """Whether an issue was forgotten, or is no longer, since the index was made."""
-        return any(
-            (f"issue:{key}" in self._suppressed) != (state.reason == SUPPRESSED)
-            for key, state in states.items()
-            if not key.startswith(_FILE) and ":" not in key
-        )
-
-    def _places(self, files: Mapping[str, int], states: Mapping[str, State]) -> dict[str, Place]:
-        """Where each issue is, by id, and each line that cannot be read, by place.
-
-        Of two lines with one id the later one counts: that is what a merge of two exports leaves.
-        """
-        by_digest = {state.digest: key for key, state in states.items() if state.digest}
-        places: dict[str, Place] = {}
-        for name, file in files.items():
-            start = 0
-            for number, line in enumerate(_lines(file), 1):
-                content = digest(line)
-                key = by_digest.get(content, "")
-                if not key or key.startswith(_FILE) or ":" in key:
-                    key = _id_or_place(line, name, number)
-                if line.strip() and len(places) < MOST:
-                    places[key] = Place(file, start, len(line), content)
-                start += len(line)
-        return places
 
     def _differs(self, key: str, place: Place, states: Mapping[str, State]) -> bool:
         state = states.get(key, _NEVER)
@@ -221,7 +213,10 @@ class Issues:
         about["dependencies"] = list(_dependencies(fields))
         about["source"] = name
         at = about.get("updated_at") or about.get("created_at") or ""
-        record = Record(ref, "issue", title, "", at, tags=_labels(fields), metadata=about)
+        labels = fields.get("labels")
+        names = labels if isinstance(labels, list) else []
+        tags = tuple(dict.fromkeys(storable(name)[:100] for name in names if isinstance(name, str)))
+        record = Record(ref, "issue", title, "", at, tags=tags, metadata=about)
         return Document(record, chunks, aliases=(id_,), dated=bool(at))
 
     def _comments(self, fields: Mapping[str, Any]) -> Iterator[str]:
@@ -293,14 +288,6 @@ def _dependencies(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         other = row.get("depends_on_id") if isinstance(row, dict) else None
         if isinstance(other, str) and VALID_ID.fullmatch(other):
             yield other, str(row.get("type") or "blocks")[:40]
-
-
-def _labels(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    labels = fields.get("labels")
-    names = (
-        (label for label in labels if isinstance(label, str)) if isinstance(labels, list) else ()
-    )
-    return tuple(dict.fromkeys(storable(name)[:100] for name in names))
 
 
 def _moment(time: object) -> str:

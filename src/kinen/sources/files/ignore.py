@@ -72,7 +72,16 @@ class Ignore:
         self._root = root
         self._prefix = os.fspath(root) + os.sep
         self._read: dict[str, bytes] = {}
-        file = os.fspath(_exclude_file(root))
+        # The file of this clone's own rules, also for worktrees and submodules.
+        folder = root / ".git"
+        try:
+            if folder.is_file():
+                folder = root / _pointer(folder).removeprefix("gitdir:").strip()
+                if (folder / "commondir").is_file():
+                    folder = folder / _pointer(folder / "commondir").strip()
+        except ValueError:
+            pass
+        file = os.fspath(folder / "info" / "exclude")
         exclude = self._rules(file, ".git/info/exclude", partial(regular.read, file, LARGEST))
         own, git = self._files("")
         self._levels = {"": _Level(False, own, git + ([(0, exclude)] if exclude else []))}
@@ -241,19 +250,6 @@ class Patterns:
             return
         before = table.get(key, _NONE)
         table[key] = (before[0] if folders else number, number)
-
-
-def _exclude_file(root: Path) -> Path:
-    """The file of this clone's own rules, also for worktrees and submodules."""
-    git = root / ".git"
-    try:
-        if git.is_file():
-            git = root / _pointer(git).removeprefix("gitdir:").strip()
-            if (git / "commondir").is_file():
-                git = git / _pointer(git / "commondir").strip()
-    except ValueError:
-        pass
-    return git / "info" / "exclude"
 
 
 def _pointer(file: Path) -> str:

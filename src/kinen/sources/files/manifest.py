@@ -215,21 +215,17 @@ def _copy(root: str, file: str, target: str) -> bool:
         if inside.create(root, target, _pieces(source), os.fstat(source)):
             return True
         os.lseek(source, 0, os.SEEK_SET)
-        equal = _same_content(root, target, source)
+        other = inside.open_file(root, target)
+        try:
+            pairs = zip_longest(_pieces(source), _pieces(other))
+            equal = all(ours == theirs for ours, theirs in pairs)
+        finally:
+            os.close(other)
     finally:
         os.close(source)
     if not equal:
         raise ConfigError(f"{target} exists with other content", "rename one of them")
     return False
-
-
-def _same_content(root: str, target: str, source: int) -> bool:
-    other = inside.open_file(root, target)
-    try:
-        pairs = zip_longest(_pieces(source), _pieces(other))
-        return all(ours == theirs for ours, theirs in pairs)
-    finally:
-        os.close(other)
 
 
 def _pieces(file: int) -> Iterator[bytes]:

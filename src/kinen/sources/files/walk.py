@@ -102,7 +102,12 @@ class Files:
             stamps = {spelled(path): stamp for path, stamp in stamps.items()}
         self.files = self.attachments | stamps.keys()
         self._manifest = Manifest.read(self.root)
-        rules = self._rules(ignore)
+        # What decides how files are read: a change means to read them again.
+        limits = f"{READING}:{self._size}:{self._overlap}:{self._max}:{self._most}"
+        reading = f"{limits}:{self._manifest.digest}"
+        if self._masked:
+            reading += f":masked {MASKING}"
+        rules = State(reading, ignore.digest)
         before = states.get(RULES, _NEVER)
         fresh = stamps if before.digest != rules.digest else stamps.keys() - states.keys()
         for path in [path for path in fresh if ignore.ignored(path, directory=False)]:
@@ -120,14 +125,6 @@ class Files:
             changed = [path for path in stamps if self.only in session_of(path)]
             gone = [path for path in gone if self.only in session_of(path)]
         return Delta(len(changed) + len(gone), self._changes(changed, gone, states, rules))
-
-    def _rules(self, ignore: Ignore) -> State:
-        """What decides how files are read, as a state: a change means to read them again."""
-        limits = f"{READING}:{self._size}:{self._overlap}:{self._max}:{self._most}"
-        stamp = f"{limits}:{self._manifest.digest}"
-        if self._masked:
-            stamp += f":masked {MASKING}"
-        return State(stamp, ignore.digest)
 
     def _hidden(self, path: str) -> bool:
         return bool(self._suppressed) and f"{kind_of(path)}:{path}" in self._suppressed
@@ -282,7 +279,9 @@ class Files:
         if self._masked:
             extract = masked_extract(extract)
         if whole:
-            texts[key] = _to_json(extract)
+            parts = [list(part) for part in extract.parts]
+            values = [parts, extract.title, extract.metadata, extract.cut]
+            texts[key] = json.dumps(values, default=str)
         return extract
 
 
@@ -434,10 +433,3 @@ def _with_note(
     lines = [title, note, "tags: " + ", ".join(tags) if tags else ""]
     first = Chunk(ref, 0, "\n".join(line for line in lines if line), start_line=1, end_line=1)
     return (first, *(chunk._replace(n=chunk.n + 1) for chunk in chunks))
-
-
-def _to_json(extract: Extract) -> str:
-    return json.dumps(
-        [[list(part) for part in extract.parts], extract.title, extract.metadata, extract.cut],
-        default=str,
-    )

@@ -78,7 +78,22 @@ def changed_files(git: Git, folder: str, until: float) -> set[bytes]:
         path = match["path"]
         if path in paths or comparison.is_as_printed(match):
             continue
-        if comparison.differs(_entry(match)):
+        record = _RECORD.fullmatch(match["record"])
+        if record is None:
+            raise _unreadable()
+        entry = Entry(
+            path=match["path"],
+            mode=int(match["mode"], 8),
+            id=match["id"].decode(),
+            stage=int(match["stage"]),
+            flags=int(record["flags"], 16),
+            ctime=int(record["ctime"]),
+            mtime=int(record["mtime"]),
+            nanoseconds=int(record["nanoseconds"]),
+            inode=int(record["inode"]),
+            size=int(record["size"]),
+        )
+        if comparison.differs(entry):
             paths.add(path)
         if time.monotonic() > until:
             raise GitError("the working tree takes too long to compare")
@@ -117,24 +132,6 @@ def _listing(git: Git, folder: str, until: float) -> Iterator[re.Match[bytes]]:
         yield match
     if end != len(listing):
         raise _unreadable()
-
-
-def _entry(match: re.Match[bytes]) -> Entry:
-    record = _RECORD.fullmatch(match["record"])
-    if record is None:
-        raise _unreadable()
-    return Entry(
-        path=match["path"],
-        mode=int(match["mode"], 8),
-        id=match["id"].decode(),
-        stage=int(match["stage"]),
-        flags=int(record["flags"], 16),
-        ctime=int(record["ctime"]),
-        mtime=int(record["mtime"]),
-        nanoseconds=int(record["nanoseconds"]),
-        inode=int(record["inode"]),
-        size=int(record["size"]),
-    )
 
 
 def _unreadable() -> GitError:

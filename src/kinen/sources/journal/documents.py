@@ -102,21 +102,9 @@ class Entries:
                     yield Change(ref, None, removed=True)
             else:
                 yield self._change(ref, entry)
-        yield from self._added(states, since, until, rebuilt)
-        for capsule in rebuilt:
-            yield from self._segments(capsule, None)
-        yield Change(MARK, State("|".join(map(str, until)), self._rules))
-        self._db.close()
-
-    def _added(
-        self, states: Mapping[str, State], since: Mark, until: Mark, rebuilt: dict[str, None]
-    ) -> Iterator[Change]:
-        """New observations; those of a capsule continue its last segment.
-
-        A capsule that got an observation before its last one is added to `rebuilt`.
-        """
         for observation in queries.added(self._db, since, until):
             yield self._observed(observation, "")
+        # Those of a capsule continue its last segment, unless one came before the last one.
         for capsule, first in queries.grown(self._db, since, until).items():
             if capsule in rebuilt:
                 continue
@@ -125,6 +113,10 @@ class Entries:
                 rebuilt[capsule] = None
             else:
                 yield from self._segments(capsule, state)
+        for capsule in rebuilt:
+            yield from self._segments(capsule, None)
+        yield Change(MARK, State("|".join(map(str, until)), self._rules))
+        self._db.close()
 
     def _segments(self, capsule: str, state: State | None) -> Iterator[Change]:
         """The observations of a capsule from its last segment on, and its new state.
@@ -169,9 +161,6 @@ class Entries:
     def _observed(self, observation: Observation, segment: str) -> Change:
         if any(matching_glob(file, self._excluded) for file in observation.files):
             return Change(observation.ref, None, removed=True)
-        return Change(observation.ref, None, self._observation(observation, segment))
-
-    def _observation(self, observation: Observation, segment: str) -> Document:
         metadata = {
             **observation.provenance,
             **_scope(observation.scope),
@@ -187,7 +176,8 @@ class Entries:
         record = _record(observation.ref, title, observation.ts, session, metadata)
         text = "" if observation.redacted else observation.content
         chunks = self._chunks(observation.ref, text)
-        return Document(record, chunks, segment=segment if len(chunks) == 1 else "")
+        document = Document(record, chunks, segment=segment if len(chunks) == 1 else "")
+        return Change(observation.ref, None, document)
 
     def _capsule(self, capsule: Capsule) -> Document:
         metadata = {
@@ -367,8 +357,6 @@ class _Segment:
             return event.key in self.keys
         if event.kind in _NODE_RESULTS:
             return self.node
-        return event.kind in _RESULTS and _unkeyed_call(self.last)
-
-
-def _unkeyed_call(event: Event | None) -> bool:
-    return event is not None and event.kind == "tool_call" and not event.key
+        last = self.last
+        after_call = last is not None and last.kind == "tool_call" and not last.key
+        return event.kind in _RESULTS and after_call
