@@ -192,7 +192,18 @@ class Database:
         """
         with self._opening:  # threads that come at the same time share one pool
             if self._pool is None:
-                self._pool = self._open()
+                # A first connection by hand: the pool would only say that it waited in vain.
+                self.connect().close()
+                self._pool = ConnectionPool(
+                    self._url,
+                    kwargs=self._options,
+                    min_size=0,
+                    max_size=self._most,
+                    timeout=self._patience,
+                    # who asks next tries again: to wait would only delay the server's return
+                    reconnect_timeout=RECONNECT_SECONDS,
+                    open=True,
+                )
         pool = self._pool
         connection: Connection | None = None
         with translated(self.place):
@@ -243,20 +254,6 @@ class Database:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _open(self) -> ConnectionPool[Connection]:
-        # A first connection by hand: the pool would only say that it waited in vain.
-        self.connect().close()
-        return ConnectionPool(
-            self._url,
-            kwargs=self._options,
-            min_size=0,
-            max_size=self._most,
-            timeout=self._patience,
-            # who asks next tries again: waiting longer would only delay the return of the server
-            reconnect_timeout=RECONNECT_SECONDS,
-            open=True,
-        )
 
 
 def name_spaces(connection: Connection, spaces: Sequence[int]) -> None:

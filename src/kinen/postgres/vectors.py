@@ -140,7 +140,16 @@ class PostgresScan:
                 rows = self._by_codes(text, k, allowed)
                 exact = allowed is not None and len(rows) < min(k, count)
         if exact:
-            rows = self._by_vectors(text, k, allowed)
+            inside = ""
+            values: list[Any] = [text]
+            if allowed is not None:
+                inside = f" AND v.chunk IN ({allowed.units})"
+                values += allowed.values
+            rows = self._connection.execute(
+                "SELECT v.chunk, -(v.embedding <#> %s::halfvec) AS score FROM kinen.vector v"
+                f" WHERE {self._among}{inside} ORDER BY score DESC, v.chunk LIMIT %s",
+                [*values, k],
+            ).fetchall()
         if allowed is not None:
             allowed.cite([chunk for chunk, _ in rows])
         return [(int(chunk), float(score)) for chunk, score in rows]
@@ -153,19 +162,6 @@ class PostgresScan:
             (literal(vector), list(ids)),
         ).fetchall()
         return {int(chunk): float(score) for chunk, score in rows}
-
-    def _by_vectors(self, text: str, k: int, allowed: Allowed | None) -> list[tuple[Any, ...]]:
-        """The nearest of all vectors, each one compared."""
-        inside = ""
-        values: list[Any] = [text]
-        if allowed is not None:
-            inside = f" AND v.chunk IN ({allowed.units})"
-            values += allowed.values
-        return self._connection.execute(
-            "SELECT v.chunk, -(v.embedding <#> %s::halfvec) AS score FROM kinen.vector v"
-            f" WHERE {self._among}{inside} ORDER BY score DESC, v.chunk LIMIT %s",
-            [*values, k],
-        ).fetchall()
 
     def _by_codes(self, text: str, k: int, allowed: Allowed | None) -> list[tuple[Any, ...]]:
         """The nearest of those whose codes are nearest.

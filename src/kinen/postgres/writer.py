@@ -13,7 +13,7 @@ from kinen.model.tuples import NamedTuple
 from kinen.postgres.connection import Connection, Database
 from kinen.postgres.schema import partition
 from kinen.postgres.spaces import PARTITIONED, StoredSpace
-from kinen.postgres.words import Tokenizer, Words
+from kinen.postgres.words import Tokenizer
 from kinen.text import digest
 
 _CHANGED = """
@@ -149,7 +149,18 @@ class PostgresWriter:
         )
         states = {change.key: change.state for change in batch if change.state is not None}
         self._remember(connection, source, states)
-        self._date(connection, source, batch)
+        # New times of files whose text has no date, and did not change.
+        dated = [
+            change
+            for change in batch
+            if change.document is None and not _is_gone(change) and change.key and change.at
+        ]
+        if dated:
+            connection.execute(
+                "UPDATE kinen.record r SET at = d.at FROM unnest(%s::text[], %s::text[]) d(key, at)"
+                " WHERE r.space = %s AND r.source = %s AND r.key = d.key AND NOT r.dated",
+                ([c.key for c in dated], [c.at for c in dated], self.space, source),
+            )
         for segment in sorted(segments):
             self._anchor(connection, segment)
         self._changed(connection)
@@ -219,8 +230,30 @@ class PostgresWriter:
                 owners.append(entry.document.segment)
         # record, n, title, heading, path, body, extra, start_line, end_line, page, digest
         words, counts = self._tokenizer.words([[_clean(text) for text in row[2:7]] for row in rows])
-        self._copy_records(connection, source, records, entries)
-        self._copy_chunks(connection, rows, owners, words)
+        copied_records = (
+            (
+                self.space,
+                id_,
+                *(_clean(text) for text in entry.document.record[:6]),
+                [_clean(tag) for tag in entry.document.record.tags],
+                _clean(encode(entry.document.record.metadata or {}).replace("\\u0000", "")),
+                [_clean(alias) for alias in entry.document.aliases],
+                entry.document.dated,
+                source,
+                entry.key,
+                *_scope(entry),
+            )
+            for id_, entry in zip(records, entries, strict=True)
+        )
+        self._copy_rows(connection, "record", copied_records)
+        copied_chunks = []
+        numbered = _ids(connection, "kinen.chunk_id", len(rows))
+        for id_, row, segment, part in zip(numbered, rows, owners, words, strict=True):
+            record, n, title, heading, _, body, _, *place, content = row
+            texts = (_clean(title), _clean(heading), _clean(body))
+            about = (content, segment, 0, part.length, part.vector)
+            copied_chunks.append((self.space, id_, record, n, *texts, *place, *about))
+        self._copy_rows(connection, "chunk", copied_chunks)
         self._copy_links(connection, records, entries)
         terms = sorted(counts)
         numbers = [counts[term] for term in terms]
@@ -239,42 +272,6 @@ class PostgresWriter:
         with connection.cursor() as cursor, cursor.copy(f"COPY {target} FROM STDIN") as copy:
             for row in rows:
                 copy.write_row(row)
-
-    def _copy_records(
-        self, connection: Connection, source: str, ids: Sequence[int], entries: Sequence[Entry]
-    ) -> None:
-        copied = (
-            (
-                self.space,
-                id_,
-                *(_clean(text) for text in entry.document.record[:6]),
-                [_clean(tag) for tag in entry.document.record.tags],
-                _clean(encode(entry.document.record.metadata or {}).replace("\\u0000", "")),
-                [_clean(alias) for alias in entry.document.aliases],
-                entry.document.dated,
-                source,
-                entry.key,
-                *_scope(entry),
-            )
-            for id_, entry in zip(ids, entries, strict=True)
-        )
-        self._copy_rows(connection, "record", copied)
-
-    def _copy_chunks(
-        self,
-        connection: Connection,
-        rows: Sequence[tuple[Any, ...]],
-        segments: Sequence[str],
-        words: Sequence[Words],
-    ) -> None:
-        ids = _ids(connection, "kinen.chunk_id", len(rows))
-        copied = []
-        for id_, row, segment, part in zip(ids, rows, segments, words, strict=True):
-            record, n, title, heading, _, body, _, *place, content = row
-            texts = (_clean(title), _clean(heading), _clean(body))
-            about = (content, segment, 0, part.length, part.vector)
-            copied.append((self.space, id_, record, n, *texts, *place, *about))
-        self._copy_rows(connection, "chunk", copied)
 
     def _copy_links(
         self, connection: Connection, ids: Sequence[int], entries: Sequence[Entry]
@@ -311,20 +308,6 @@ class PostgresWriter:
             " digest = excluded.digest, reason = excluded.reason",
             (self.space, source, keys, *columns),
         )
-
-    def _date(self, connection: Connection, source: str, batch: Sequence[Change]) -> None:
-        """New times of files whose text has no date, and did not change."""
-        dated = [
-            change
-            for change in batch
-            if change.document is None and not _is_gone(change) and change.key and change.at
-        ]
-        if dated:
-            connection.execute(
-                "UPDATE kinen.record r SET at = d.at FROM unnest(%s::text[], %s::text[]) d(key, at)"
-                " WHERE r.space = %s AND r.source = %s AND r.key = d.key AND NOT r.dated",
-                ([c.key for c in dated], [c.at for c in dated], self.space, source),
-            )
 
     def _anchor(self, connection: Connection, segment: str) -> None:
         """Set the anchor of a segment's chunks, and the digest of their common text."""

@@ -188,22 +188,9 @@ class PostgresTeam:
                 (self._space, after, limit + 1),
             ).fetchall()
             epoch, newest = self._history(connection)
-        versions: list[Version] = []
-        unread: dict[str, str] = {}
-        size = 0
-        cursor = after
-        for number, noun, id_, text in rows[:limit]:
-            if size and size + len(text) > PAGE_BYTES:
-                break
-            version = _read(text)
-            if version is None or version.key != (noun, id_):
-                unread[visible_line(f"{noun}:{id_}")] = UNREADABLE
-            else:
-                versions.append(version)
-            size += len(text)
-            cursor = number
-        more = len(rows) > len(versions) + len(unread)
-        return Page(tuple(versions), cursor, more, unread, epoch, newest)
+        versions, unread, count = _readable(rows[:limit])
+        cursor = rows[count - 1][0] if count else after
+        return Page(versions, cursor, len(rows) > count, unread, epoch, newest)
 
     def _history(self, connection: Connection) -> tuple[str, int]:
         """The epoch of the database, and the number of the newest change."""
@@ -212,47 +199,34 @@ class PostgresTeam:
 
     def fetch(self, refs: Sequence[str]) -> Page:
         """The team's versions of some entries; what cannot be read is named."""
-        versions: list[Version] = []
-        unread: dict[str, str] = {}
-        size = 0
         keys = [(noun, id_) for noun, _, id_ in (ref.partition(":") for ref in refs)]
         with self._transaction() as connection:
             rows = connection.execute(
-                "SELECT noun, id, version FROM kinen.team_entry WHERE space = %s"
+                "SELECT seq, noun, id, version FROM kinen.team_entry WHERE space = %s"
                 " AND (noun, id) IN (SELECT * FROM unnest(%s::text[], %s::text[]))",
                 (self._space, [noun for noun, _ in keys], [id_ for _, id_ in keys]),
-            )
-            for noun, id_, text in rows:
-                size += len(text)
-                version = _read(text)
-                if versions and size > PAGE_BYTES:
-                    return Page(tuple(versions), more=True, unread=unread)
-                if version is None or version.key != (noun, id_):
-                    unread[visible_line(f"{noun}:{id_}")] = UNREADABLE
-                else:
-                    versions.append(version)
-        return Page(tuple(versions), unread=unread)
+            ).fetchall()
+        versions, unread, count = _readable(rows)
+        return Page(versions, more=count < len(rows), unread=unread)
 
     def compare(self) -> Comparison:
         """Digests of all that the team holds, by range."""
         with self._transaction() as connection:
-            self._print_old(connection)
+            # Entries that an older kinen stored have no fingerprints yet.
+            old = connection.execute(
+                "SELECT noun, id, version FROM kinen.team_entry WHERE space = %s AND print = ''",
+                (self._space,),
+            ).fetchall()
+            for noun, id_, text in () if self._reads else old:
+                version = _read(text)
+                connection.execute(
+                    "UPDATE kinen.team_entry SET print = %s"
+                    " WHERE space = %s AND noun = %s AND id = %s",
+                    (fingerprint(version) if version else "unreadable", self._space, noun, id_),
+                )
             epoch, newest = self._history(connection)  # first: what comes later is pulled
             rows = connection.execute(_RANGES, (self._space,)).fetchall()
         return Comparison(epoch, newest, dict(rows))
-
-    def _print_old(self, connection: Connection) -> None:
-        """Give fingerprints to entries that an older kinen stored."""
-        old = connection.execute(
-            "SELECT noun, id, version FROM kinen.team_entry WHERE space = %s AND print = ''",
-            (self._space,),
-        ).fetchall()
-        for noun, id_, text in () if self._reads else old:
-            version = _read(text)
-            connection.execute(
-                "UPDATE kinen.team_entry SET print = %s WHERE space = %s AND noun = %s AND id = %s",
-                (fingerprint(version) if version else "unreadable", self._space, noun, id_),
-            )
 
     def prints(self, range_: str) -> dict[str, str]:
         """The fingerprints of the entries of a range, by ref."""
@@ -312,6 +286,26 @@ class StandbyTeam(PostgresTeam):
 
     def _history(self, connection: Connection) -> tuple[str, int]:
         return self.epoch, super()._history(connection)[1]
+
+
+def _readable(
+    rows: Sequence[tuple[int, str, str, str]],
+) -> tuple[tuple[Version, ...], dict[str, str], int]:
+    """The versions of rows up to `PAGE_BYTES`, what cannot be read, and how many rows that are."""
+    versions: list[Version] = []
+    unread: dict[str, str] = {}
+    size = count = 0
+    for _, noun, id_, text in rows:
+        size += len(text)
+        if versions and size > PAGE_BYTES:
+            break
+        count += 1
+        version = _read(text)
+        if version is None or version.key != (noun, id_):
+            unread[visible_line(f"{noun}:{id_}")] = UNREADABLE
+        else:
+            versions.append(version)
+    return tuple(versions), unread, count
 
 
 def _read(text: str) -> Version | None:

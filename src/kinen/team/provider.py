@@ -225,7 +225,18 @@ class Provider:
         return str(address)
 
     def _account(self, session: OAuth2Client, token: Mapping[str, Any], nonce: str = "") -> Account:
-        claims = self._claims(session, token, nonce)
+        decoded = self._decoded(session, token["id_token"])
+        identity = CodeIDToken(
+            decoded.claims,
+            decoded.header,
+            {
+                "iss": {"essential": True, "value": self.issuer},
+                "aud": {"essential": True, "value": self._client},
+            },
+            {"nonce": nonce, "client_id": self._client, "access_token": token.get("access_token")},
+        )
+        identity.validate(leeway=SKEW_SECONDS)
+        claims = dict(identity)
         endpoint = self._read_metadata(session).get("userinfo_endpoint")
         if endpoint and not claims.keys() >= {self._person_claim, self._groups_claim}:
             answer = session.get(endpoint)
@@ -256,23 +267,6 @@ class Provider:
                 "who runs this server adds the claim there, or names another in its settings",
             )
         return claims[name]
-
-    def _claims(
-        self, session: OAuth2Client, token: Mapping[str, Any], nonce: str
-    ) -> dict[str, Any]:
-        """The claims of a token of identity, checked."""
-        decoded = self._decoded(session, token["id_token"])
-        claims = CodeIDToken(
-            decoded.claims,
-            decoded.header,
-            {
-                "iss": {"essential": True, "value": self.issuer},
-                "aud": {"essential": True, "value": self._client},
-            },
-            {"nonce": nonce, "client_id": self._client, "access_token": token.get("access_token")},
-        )
-        claims.validate(leeway=SKEW_SECONDS)
-        return dict(claims)
 
     def _decoded(self, session: OAuth2Client, text: str) -> jwt.Token:
         registry = JWSRegistry(algorithms=SIGNATURES, strict_check_header=False)

@@ -260,7 +260,15 @@ class Replica:
             return False
         version = self._local(noun, id_, trace, row, machine)
         if trace is not None and not _newer(version, trace):
-            self._name_local(version, trace)
+            # Note what was changed here in a colleague's entry, but for what kinen keeps up itself.
+            quiet = CONTINUED.get(version.noun, ())
+            changed = {
+                name
+                for name, stamp in version.stamps.items()
+                if stamp == HERE and name not in quiet and trace.bare.get(name) != HERE
+            }
+            if changed and not trace.withdrawn:
+                self.unsent[version.ref] = only_by(trace.author)
             return False
         if not version.erased or trace is None:
             shown = version.fields if not version.forgotten else {}
@@ -280,17 +288,6 @@ class Replica:
             rows.keep_extra(self._db, clean)
         self._remember(clean, pending=True)
         return True
-
-    def _name_local(self, version: Version, trace: Trace) -> None:
-        """Note what was changed here in a colleague's entry, but for what kinen keeps up itself."""
-        quiet = CONTINUED.get(version.noun, ())
-        changed = {
-            name
-            for name, stamp in version.stamps.items()
-            if stamp == HERE and name not in quiet and trace.bare.get(name) != HERE
-        }
-        if changed and not trace.withdrawn:
-            self.unsent[version.ref] = only_by(trace.author)
 
     def _find(self, noun: str, id_: str) -> Version | None:
         """What is known here of an entry: its author, and whether it is gone."""
@@ -346,15 +343,7 @@ class Replica:
         fields = dict(row.fields)
         if trace and WITHDRAWN in trace.stamps:
             fields[WITHDRAWN] = False
-        version = self._restamped(version, trace, fields, machine)
-        if noun == "summary" and not fields["written"]:
-            version = replace(version, cleaned=version.cleaned | self._erased_in(fields))
-        return redact(version) if is_redacted(noun, fields) else version
-
-    def _restamped(
-        self, version: Version, trace: Trace | None, fields: Mapping[str, Any], machine: str
-    ) -> Version:
-        """Values as they are here, with the stamps that they have had or get now."""
+        # Values as they are here, with the stamps that they have had or get now.
         stamps = trace.bare if trace else {}
         new = (replace(version, stamps=stamps).next_number, machine)
         own = trace is None or version.noun not in FIXED or self._is_own(version.noun, trace)
@@ -364,7 +353,10 @@ class Replica:
                 mine = own or (name == SUPERSEDED and self._may_supersede(before, value))
                 stamps[name] = new if mine else HERE
         cleaned = trace.cleaned if trace else frozenset()
-        return replace(version, fields=dict(fields), stamps=stamps, cleaned=cleaned)
+        version = replace(version, fields=dict(fields), stamps=stamps, cleaned=cleaned)
+        if noun == "summary" and not fields["written"]:
+            version = replace(version, cleaned=version.cleaned | self._erased_in(fields))
+        return redact(version) if is_redacted(noun, fields) else version
 
     def _may_supersede(self, before: tuple[Stamp, str] | None, value: Any) -> bool:
         """Whether this person may give a colleague's memory another successor, or none."""
@@ -538,7 +530,10 @@ class Replica:
             scanned = all(a <= b for a, b in zip(newest, state.seen, strict=True))
             now = self._now()
             for clean in valid:
-                self._note_arrival(clean, now)
+                # Keep when an entry came whose time is still to come: its clock is ahead.
+                if any((clean.fields.get(name) or 0) > now for name in TIMES.get(clean.noun, ())):
+                    arrival = (f"{ARRIVED} {clean.ref}", str(now))
+                    self._db.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", arrival)
                 try:
                     self._check_session(clean, new)
                 except InvalidEntry as error:
@@ -559,12 +554,6 @@ class Replica:
             state.cursor = max(state.cursor, cursor)
             state.erased_cursor = max(state.erased_cursor, erased)
         return count
-
-    def _note_arrival(self, version: Version, now: int) -> None:
-        """Keep when an entry came whose time is still to come: its clock is ahead."""
-        if any((version.fields.get(name) or 0) > now for name in TIMES.get(version.noun, ())):
-            key = f"{ARRIVED} {version.ref}"
-            self._db.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (key, str(now)))
 
     def _check_session(self, version: Version, new: Mapping[tuple[str, str], Version]) -> None:
         """Raise InvalidEntry for a part of a session of somebody else that is not here already."""
@@ -612,7 +601,10 @@ class Replica:
         merged = replace(merged, author=version.author, machine=version.machine)
         if self._is_orphan(merged):
             merged = tombstone(merged, self._now())
-        pending = self._is_news(merged, version)
+        offered = merged
+        if version.author != self._author and not merged.forgotten:
+            offered = permitted(version, merged, self._author, self._find)
+        pending = join(version, offered) != version
         if here and merged.noun in FIXED:
             newer = join(merged, version).fields
             if local and local.cleaned == merged.cleaned and newer != merged.fields:
@@ -650,13 +642,6 @@ class Replica:
         bare = replace(version, fields=row.fields, stamps=dict.fromkeys(row.fields, HERE))
         self.erased.append(version.ref)
         self._write(redact(bare), row)
-
-    def _is_news(self, merged: Version, version: Version) -> bool:
-        """Whether the team would take something of what is here over its version."""
-        offered = merged
-        if version.author != self._author and not merged.forgotten:
-            offered = permitted(version, merged, self._author, self._find)
-        return join(version, offered) != version
 
     def _is_orphan(self, version: Version) -> bool:
         """Whether it is a pin of something that was forgotten."""

@@ -212,7 +212,23 @@ def admit(database: Database, account: Account, grants: Grants, hours: int) -> t
     Raises Conflict where the name belongs to another account.
     """
     with database.transaction() as connection:
-        person = _person(connection, account)
+        # They have the name here that they first signed in with.
+        check_name(account.person)
+        key = (account.issuer, account.subject)
+        connection.execute(
+            "INSERT INTO kinen.team_identity (issuer, subject, person) VALUES (%s, %s, %s)"
+            " ON CONFLICT DO NOTHING",
+            (*key, account.person),
+        )
+        row = connection.execute(
+            "SELECT person FROM kinen.team_identity WHERE issuer = %s AND subject = %s", key
+        ).fetchone()
+        if row is None:
+            raise Conflict(
+                f"the name {account.person!r} belongs to another account",
+                "who runs this server frees it with `kinen team person erase`",
+            )
+        person = str(row[0])
         spaces = list(grants)
         # an older server knows no rights by space: there it has those that hold everywhere
         rights = [each for each in RIGHTS if all(each in rest for rest in grants.values())]
@@ -238,26 +254,6 @@ def dismiss(database: Database, account: Account) -> None:
             " WHERE issuer = %s AND subject = %s)",
             (account.issuer, account.subject),
         )
-
-
-def _person(connection: Connection, account: Account) -> str:
-    """The name that somebody has here: the one that they first signed in with."""
-    check_name(account.person)
-    key = (account.issuer, account.subject)
-    connection.execute(
-        "INSERT INTO kinen.team_identity (issuer, subject, person) VALUES (%s, %s, %s)"
-        " ON CONFLICT DO NOTHING",
-        (*key, account.person),
-    )
-    row = connection.execute(
-        "SELECT person FROM kinen.team_identity WHERE issuer = %s AND subject = %s", key
-    ).fetchone()
-    if row is None:
-        raise Conflict(
-            f"the name {account.person!r} belongs to another account",
-            "who runs this server frees it with `kinen team person erase`",
-        )
-    return str(row[0])
 
 
 def begin(database: Database, digest: bytes, attempt: Attempt) -> None:
