@@ -74,9 +74,12 @@ def start(home: str) -> tuple[dict[str, Any], bool]:
             return daemon.state, bool(pid)
         if daemon.refusal and not outdated(daemon.last.get("version", "")):
             raise KinenError(daemon.refusal, "`kinen daemon restart` replaces it")
-        if pid and _has_ended(pid):
-            pid = 0
-            break
+        with contextlib.suppress(
+            OSError, AttributeError
+        ):  # a child is reaped; Windows cannot wait so
+            if pid and os.waitpid(pid, os.WNOHANG)[0] == pid:
+                pid = 0
+                break
         if not pid and not daemon.held:
             pid = client.spawn(home)
         time.sleep(STEP)
@@ -162,13 +165,6 @@ def _kill(pid: int, number: int) -> None:
     with contextlib.suppress(OSError):
         if pid > 0:
             os.kill(pid, number)
-
-
-def _has_ended(pid: int) -> bool:
-    """Whether a child process has ended; it is reaped."""
-    with contextlib.suppress(OSError, AttributeError):
-        return os.waitpid(pid, os.WNOHANG)[0] == pid
-    return False
 
 
 def _wait_for_lock(home: str, seconds: float) -> bool:

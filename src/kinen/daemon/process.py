@@ -14,7 +14,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass
 from logging.handlers import RotatingFileHandler
 from typing import Any
@@ -215,7 +215,8 @@ class Daemon:
         if left is not None and not self._port:
             listener, session = left
             self._access.browsers.admit(session)
-            self._server.ready = lambda: self._take_over(listener)
+            # Serve the pages at the port of the daemon before this one.
+            self._server.ready = lambda: loop.create_task(self._add_pages(listener))
         else:
             self._server.ready = self._announce
         try:
@@ -257,10 +258,6 @@ class Daemon:
             self.handover = {PAGES: f"{descriptor} {session}"}
             self._pages.close()
         return lambda: self.stop("restarted from a page")
-
-    def _take_over(self, listener: socket.socket) -> None:
-        """Serve the pages at the port of the daemon before this one."""
-        self._loop.create_task(self._add_pages(listener))
 
     def _announce(self) -> None:
         if self._options.port is not None:
@@ -390,7 +387,17 @@ class Daemon:
             self._diary.note(str(error))
             return
         files = {space.root: self._index_file(space) for space in checkouts}
-        self._await_indexes(files.values())
+        # Come again as soon as one of the indexes is there that is missing.
+        watch = self._scheduler.watch
+        before = self._missing
+        missing = {file for file in files.values() if not os.path.exists(file)}
+        self._missing = before | missing
+        for file in missing - before:
+            watch.watch((file, (os.path.dirname(file),), _only(file), never))
+        # One may have come before it was watched.
+        self._missing = {file for file in missing if not os.path.exists(file)}
+        for file in (before | missing) - self._missing:
+            watch.forget(file)
         indexed = [space for space in checkouts if files[space.root] not in self._missing]
         self._scheduler.replace(indexed)
         for space in indexed:
@@ -400,19 +407,6 @@ class Daemon:
             with contextlib.suppress(KinenError):
                 if config.load(self.home, space.root).team.url:
                     self._team_threads().follow(space.root)
-
-    def _await_indexes(self, files: Iterable[str]) -> None:
-        """Schedule the spaces anew as soon as one of these indexes is there that is missing."""
-        watch = self._scheduler.watch
-        before = self._missing
-        missing = {file for file in files if not os.path.exists(file)}
-        self._missing = before | missing
-        for file in missing - before:
-            watch.watch((file, (os.path.dirname(file),), _only(file), never))
-        # One may have come before it was watched.
-        self._missing = {file for file in missing if not os.path.exists(file)}
-        for file in (before | missing) - self._missing:
-            watch.forget(file)
 
     def _index_file(self, space: Space) -> str:
         try:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from kinen.daemon.watch import Watch
 from kinen.errors import Busy, KinenError
 from kinen.memory import Memory
-from kinen.model.documents import Report
 from kinen.space.registry import Space
 from kinen.text import iso, now
 
@@ -258,12 +257,12 @@ class Scheduler:
             self._watch(space, memory)  # before reading, so that no change is missed
             report = memory.sync(embed=False, progress=self._check_halted, wait=BUSY_SECONDS)
         space.synced = iso(now())
-        parts = [f"{count:,} {name}" for name, count in _counts(report).items() if count]
+        counts = {name: getattr(report, name) for name in COUNTS}
+        parts = [f"{count:,} {name}" for name, count in counts.items() if count]
         space.summary = ", ".join(parts) or "nothing changed"
         space.embedding_needed = True
         space.status = "embedding"
         log.info("%s: %s (%.2f s)", space.name, space.summary, report.seconds)
-        counts = _counts(report)
         if any(counts.values()):
             self._publish("synced", {"space": space.name, "root": space.root, **counts})
 
@@ -315,7 +314,3 @@ class Scheduler:
                 }
             )
         return states
-
-
-def _counts(report: Report) -> dict[str, int]:
-    return {name: getattr(report, name) for name in COUNTS}

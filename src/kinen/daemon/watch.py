@@ -180,7 +180,24 @@ class _InotifyWatcher:
 
     def watch(self, target: Target) -> bool:
         old = self._spaces.pop(target.root, None)
-        masks, awaited = _needs(target.folders)
+        masks: dict[str, int] = {}
+        awaited = set()
+        for folder in target.folders:
+            if os.access(f"{folder}/", os.R_OK):
+                masks[folder] = EVERYTHING
+                continue
+            # For a folder that cannot be read the nearest parent is watched.
+            child = folder
+            above = os.path.dirname(folder)
+            while above != child and not os.path.isdir(above):
+                child = above
+                above = os.path.dirname(above)
+            masks[above] = masks.get(above, 0) | COMING
+            awaited.add(child)
+        # Parents of the top folders, too: inotify does not report that a folder moves with one.
+        for top in [folder for folder in masks if os.path.dirname(folder) not in masks]:
+            for above in islice(parents(top), 1, None):
+                masks.setdefault(above, ITSELF)
         folders = {**masks, **(old.masks if old else {})}
         self._spaces[target.root] = _Needs(target, masks, awaited)
         try:
@@ -349,31 +366,6 @@ def _add_change(changes: Changes, target: Target, path: str, folder: bool) -> No
     if target.counts(path, folder):
         level = FOLDERS if folder or target.reframes(path) else FILES
         changes[target.root] = max(changes.get(target.root, 0), level)
-
-
-def _needs(folders: Iterable[str]) -> tuple[dict[str, int], set[str]]:
-    """The events needed of each folder, and the paths that are waited for.
-
-    For a folder that cannot be read the nearest parent is watched. Parents of the top folders are
-    watched as well: inotify does not report that a folder moves along with its parent.
-    """
-    masks: dict[str, int] = {}
-    awaited = set()
-    for folder in folders:
-        if os.access(f"{folder}/", os.R_OK):
-            masks[folder] = EVERYTHING
-            continue
-        child = folder
-        above = os.path.dirname(folder)
-        while above != child and not os.path.isdir(above):
-            child = above
-            above = os.path.dirname(above)
-        masks[above] = masks.get(above, 0) | COMING
-        awaited.add(child)
-    for top in [folder for folder in masks if os.path.dirname(folder) not in masks]:
-        for above in islice(parents(top), 1, None):
-            masks.setdefault(above, ITSELF)
-    return masks, awaited
 
 
 def _has_new_folder(folders: Iterable[str], watched: Container[str], counts: Counts) -> bool:

@@ -189,18 +189,15 @@ def describe(schema: dict[str, Any]) -> dict[str, Any]:
     schema["security"] = [{}, {"token": []}]
     for path in schema["paths"].values():
         for operation in path.values():
-            _describe_operation(operation, components["schemas"])
+            operation["responses"].pop("422", None)
+            for body in (operation.get("requestBody", {}), operation["responses"]["200"]):
+                for content in body.get("content", {}).values():
+                    refers = {"$ref", "anyOf"} & content.get("schema", {}).keys()
+                    if "example" not in content and refers:
+                        content["example"] = example(content["schema"], components["schemas"])
+            for fault in FAULTS:
+                operation["responses"][str(fault)] = {"$ref": f"#/components/responses/{fault}"}
     return schema
-
-
-def _describe_operation(operation: dict[str, Any], schemas: dict[str, Any]) -> None:
-    operation["responses"].pop("422", None)
-    for body in (operation.get("requestBody", {}), operation["responses"]["200"]):
-        for content in body.get("content", {}).values():
-            if "example" not in content and {"$ref", "anyOf"} & content.get("schema", {}).keys():
-                content["example"] = example(content["schema"], schemas)
-    for status in FAULTS:
-        operation["responses"][str(status)] = {"$ref": f"#/components/responses/{status}"}
 
 
 def example(schema: dict[str, Any], schemas: dict[str, Any]) -> Any:

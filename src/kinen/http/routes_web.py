@@ -223,7 +223,16 @@ async def change(request: Request, space: str, page: str, action: str) -> Respon
         raise Refused(403, "form without the token of this session", "reload the page")
     name = f"{page}/{action}"
     if name == site.RESTART and visit.can_restart:
-        return _restart(request, visit)
+        # Restart once this response is sent; browsers that connect wait for the new daemon.
+        backend = request.app.state.backend
+        header = request.headers.get("cookie", "").encode("latin-1")
+        cookie = cookie_value(header, cookie_name(backend.access.port))
+        return RedirectResponse(
+            visit.url(done="restarted"),
+            303,
+            headers={"Connection": "close"},
+            background=BackgroundTask(backend.restart(cookie)),
+        )
     work = site.ACTIONS.get(name)
     if work is None:
         raise NotFound(f"no action {action!r}")
@@ -242,19 +251,6 @@ async def change(request: Request, space: str, page: str, action: str) -> Respon
     if not finished:
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
     return RedirectResponse(await task if finished else visit.url(done="busy"), 303)
-
-
-def _restart(request: Request, visit: Visit) -> Response:
-    """Restart the daemon once this response is sent; browsers that connect wait for the new one."""
-    backend = request.app.state.backend
-    header = request.headers.get("cookie", "").encode("latin-1")
-    cookie = cookie_value(header, cookie_name(backend.access.port))
-    return RedirectResponse(
-        visit.url(done="restarted"),
-        303,
-        headers={"Connection": "close"},
-        background=BackgroundTask(backend.restart(cookie)),
-    )
 
 
 async def _visit(request: Request, space: str, page: str, pairs: Any) -> Visit:

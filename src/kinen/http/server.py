@@ -57,18 +57,14 @@ class Limits(NamedTuple):
 
 def default_limits() -> Limits:
     """Limits that leave half of the file descriptors to databases, watches and files."""
-    most = max(8, min(MOST_CONNECTIONS, _descriptors() // 4))
-    return Limits(tcp=most, unix=most)
-
-
-def _descriptors() -> int:
-    """The soft limit on open files; 1,024 where the system does not say."""
-    try:
+    descriptors = 1024
+    with contextlib.suppress(ImportError):  # Windows does not say
         import resource
-    except ImportError:  # Windows
-        return 1024
-    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return soft if soft > 0 else 1 << 20
+
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        descriptors = soft if soft > 0 else 1 << 20
+    most = max(8, min(MOST_CONNECTIONS, descriptors // 4))
+    return Limits(tcp=most, unix=most)
 
 
 class Connections:
@@ -220,7 +216,7 @@ class IdleServer(Server):
     """A server that does not wake up while idle; its caller handles signals."""
 
     loop: asyncio.AbstractEventLoop
-    ready: Callable[[], None] = staticmethod(lambda: None)
+    ready: Callable[[], object] = staticmethod(lambda: None)
     """Called once it listens."""
     _end: asyncio.Event | None = None
 

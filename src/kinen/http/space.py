@@ -197,16 +197,12 @@ class Hub:
                     last = event.id
                 if not new and closed:
                     return
-                if not new and not await _rings(bell, heartbeat):
-                    yield ": still here\n\n"
+                if not new:
+                    try:
+                        async with asyncio.timeout(heartbeat):
+                            await bell.wait()
+                    except TimeoutError:
+                        yield ": still here\n\n"
         finally:
             with self._lock:
                 self._bells.discard(own)
-
-
-async def _rings(bell: asyncio.Event, seconds: float) -> bool:
-    try:
-        async with asyncio.timeout(seconds):
-            return await bell.wait()
-    except TimeoutError:
-        return False

@@ -219,7 +219,16 @@ class TeamServer:
         try:
             token = await to_thread.run_sync(self._token, request)
             request.state.about |= {"person": token.person, "token": token.id}
-            seen, seconds = _seen(await _body(request, NEWS_BYTES))
+            body = await _body(request, NEWS_BYTES)
+            # The spaces that a machine asks for, as it saw them last, and how long it waits.
+            seen = body.get("seen")
+            seconds = body.get("wait", 0)
+            if type(seen) is not dict or not 0 < len(seen) <= MOST_SPACES:
+                raise Refused(400, f"seen is not an object of 1 to {MOST_SPACES:,} spaces")
+            if not all(type(state) is str and _is_name(name) for name, state in seen.items()):
+                raise Refused(400, "seen has what is not the name or the state of a space")
+            if type(seconds) not in (int, float) or not seconds >= 0:
+                raise Refused(400, "wait is not a number of seconds")
             open_ = {name: state for name, state in seen.items() if token.allows("read", name)}
             news = await self.news.wait(open_, seconds) if open_ else {}
             refused = [name for name in seen if name not in open_]
@@ -297,13 +306,9 @@ class TeamServer:
         return PostgresTeam(self._database, call.space, call.token.person, SERVER_ROLE, admin=admin)
 
     def _me(self, call: Call) -> Answer:
-        content = {
-            "person": call.token.person,
-            "space": call.space,
-            "rights": list(call.token.rights),
-            "expires_at": call.token.expires_at.isoformat(),
-        }
-        return Answer(content)
+        token = call.token
+        about = {"person": token.person, "space": call.space, "rights": list(token.rights)}
+        return Answer({**about, "expires_at": token.expires_at.isoformat()})
 
     def _pull(self, call: Call) -> Answer:
         after = _number(call.request, "after", 0, (1 << 62))
@@ -340,8 +345,8 @@ class TeamServer:
         if range_:
             return Answer({"prints": self._team(call).prints(range_[:2])})
         state = self._team(call).compare()
-        content = {"epoch": state.epoch, "newest": state.newest, "digests": dict(state.digests)}
-        return Answer(content)
+        about = {"epoch": state.epoch, "newest": state.newest}
+        return Answer({**about, "digests": dict(state.digests)})
 
     def _push(self, call: Call) -> Answer:
         items = call.body.get("versions")
@@ -427,19 +432,6 @@ async def _body(request: Request, most: int = BODY_BYTES) -> Any:
     return body
 
 
-def _seen(body: dict[str, Any]) -> tuple[dict[str, str], float]:
-    """The spaces that a machine asks for, as it saw them last, and how long it waits."""
-    seen = body.get("seen")
-    seconds = body.get("wait", 0)
-    if type(seen) is not dict or not 0 < len(seen) <= MOST_SPACES:
-        raise Refused(400, f"seen is not an object of 1 to {MOST_SPACES:,} spaces")
-    if not all(type(state) is str and _is_name(name) for name, state in seen.items()):
-        raise Refused(400, "seen has what is not the name or the state of a space")
-    if type(seconds) not in (int, float) or not seconds >= 0:
-        raise Refused(400, "wait is not a number of seconds")
-    return seen, seconds
-
-
 def _is_name(space: str) -> bool:
     return len(space) <= SPACE_LENGTH and space.isprintable()
 
@@ -471,7 +463,11 @@ class News:
         """The states of spaces that are not as a machine saw them, once there is one."""
         end = time.monotonic() + min(seconds, LONGEST_WAIT)
         while True:
-            now = await self._newest()
+            async with self._reading:
+                if time.monotonic() - self._read_at >= EVERY_SECONDS:
+                    self._states = await to_thread.run_sync(states, self._database)
+                    self._read_at = time.monotonic()
+            now = self._states
             news = {name: now.get(name, now[""]) for name in seen}
             news = {name: state for name, state in news.items() if state != seen[name]}
             if news or time.monotonic() >= end or self._closed.is_set():
@@ -482,10 +478,3 @@ class News:
     def close(self) -> None:
         """Answer everybody who waits: this worker ends."""
         self._closed.set()
-
-    async def _newest(self) -> dict[str, str]:
-        async with self._reading:
-            if time.monotonic() - self._read_at >= EVERY_SECONDS:
-                self._states = await to_thread.run_sync(states, self._database)
-                self._read_at = time.monotonic()
-        return self._states

@@ -76,12 +76,15 @@ class TeamPages:
         self._sign_ins = sign_ins
 
     def app(self) -> Guard:
+        def static(request: Request, _: Fields) -> Response:
+            return static_response(request.path_params["name"])
+
         routes = [
             Route(PAGES, self._endpoint(self._first)),
             Route(SIGN_IN, self._endpoint(self._ask_token)),
             Route(SIGN_IN, self._endpoint(self._sign_in), methods=["POST"]),
             Route(SIGN_OUT, self._endpoint(self._sign_out), methods=["POST"]),
-            Route(STATIC + "{name}", self._endpoint(_static)),
+            Route(STATIC + "{name}", self._endpoint(static)),
             Route("/web/s/{space:path}/{page}", self._endpoint(self._show)),
         ]
         if self._provider:
@@ -247,10 +250,6 @@ class TeamPages:
         finally:
             self._gate.write_down(token, page[:40], space, status=status)
         return html_response(document, status)
-
-
-def _static(request: Request, _: Fields) -> Response:
-    return static_response(request.path_params["name"])
 
 
 def _cookie(request: Request) -> str:

@@ -70,8 +70,25 @@ def run(options: Options) -> None:
     """Serve until SIGTERM or SIGINT; requests under way are finished first."""
     with Database(options.database) as database:
         prepare(database)
-    _check_certificate(options)
-    listener = _listen(options)
+    if options.certificate:  # no worker could use one that cannot be loaded
+        try:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(options.certificate, options.key, password=lambda: "")
+        except (OSError, ssl.SSLError) as error:
+            raise KinenError(
+                f"the certificate or its key cannot be used: {error.strerror or error}",
+                "give PEM files that belong together, the key without a passphrase",
+            ) from error
+    try:
+        family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+        listener = socket.create_server((options.host, options.port), family=family, backlog=512)
+    except OSError as error:
+        raise KinenError(
+            f"cannot listen on {options.host}:{options.port}: {os.strerror(error.errno or 0)}",
+            "choose another port or host",
+        ) from error
+    # Or a body waits 40 ms for an ACK.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     scheme = "https" if options.certificate else "http"
     port = listener.getsockname()[1]
     print(f"team server on {scheme}://{options.host}:{port} (pid {os.getpid()})", flush=True)
@@ -87,33 +104,6 @@ def run(options: Options) -> None:
         Supervisor(options, listener, folder).run()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _check_certificate(options: Options) -> None:
-    """Raise KinenError for a certificate or key that no worker could use."""
-    if not options.certificate:
-        return
-    try:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(options.certificate, options.key, password=lambda: "")
-    except (OSError, ssl.SSLError) as error:
-        raise KinenError(
-            f"the certificate or its key cannot be used: {error.strerror or error}",
-            "give PEM files that belong together, the key without a passphrase",
-        ) from error
-
-
-def _listen(options: Options) -> socket.socket:
-    try:
-        family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-        server = socket.create_server((options.host, options.port), family=family, backlog=512)
-    except OSError as error:
-        raise KinenError(
-            f"cannot listen on {options.host}:{options.port}: {os.strerror(error.errno or 0)}",
-            "choose another port or host",
-        ) from error
-    server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # or a body waits 40 ms for an ACK
-    return server
 
 
 class Supervisor:
@@ -148,10 +138,8 @@ class Supervisor:
     def _stop(self, *_: object) -> None:
         self._stopping = True
         for pid in list(self._workers):
-            try:
+            with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
-            except ProcessLookupError:
-                continue
 
     def _fork(self) -> None:
         pid = os.fork()
