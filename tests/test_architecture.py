@@ -134,8 +134,8 @@ MOST_VAGUE_PERCENT = 0.22
 MOST_PACKED_ASSIGNMENTS = 0
 MOST_LOOSE_MODULES = 7
 MOST_FILES = 452
-MOST_LINES = 103_230
-MOST_CHANGES_OF_MODULE = {"cold-search": 258, "hook-event": 80}
+MOST_LINES = 102_434
+MOST_CHANGES_OF_MODULE = {"cold-search": 253, "hook-event": 80}
 DEEPEST_CLASS = 2
 """Of the errors, which are drawn as a tree in errors.py, one more: base, family, member."""
 
