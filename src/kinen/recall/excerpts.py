@@ -241,7 +241,10 @@ def turns(messages: Iterable[tuple[str, str]]) -> dict[str, Turn]:
     for ref, role in messages:
         if role == "user" and final:
             by_ref |= dict.fromkeys(refs, Turn(asked, tuple(prompts), final, ref))
-            asked, final, prompts, refs = final, "", [], []
+            asked = final
+            final = ""
+            prompts = []
+            refs = []
         if role == "user":
             prompts.append(ref)
         else:
