@@ -46,7 +46,8 @@ class Bench:
         os.environ.update(KINEN_HOME=str(self.home), HOME=str(folder))
         os.environ["KINEN_DAEMON_AUTO_START"] = "true"  # as it is answered where daemons may run
         (self.space / ".kinen").mkdir(exist_ok=True)
-        (self.space / ".kinen" / "config.yml").write_text("hooks:\n  inject_on_prompt: true\n")
+        # The user's own setting: that of a space, which a clone brings, may only turn it off.
+        process([KINEN, "config", "set", "--user", "hooks.inject_on_prompt", "true"])
         with Memory.open(self.space) as memory:
             memory.sync()
             self.index = memory.core.file("index.db")
