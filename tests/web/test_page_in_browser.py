@@ -178,6 +178,7 @@ def test_every_view_is_reached_by_clicking(tab: Tab) -> None:
         page.click(f"nav >> text={title}")
         page.wait_for_selector(f"nav a[aria-current=page] >> text={title}")
     page.click("nav >> text=Sessions")
+    page.wait_for_selector("#sessions.shown .cards code")
     assert page.locator(".shown .cards code").all_inner_texts() == ["upright"]
     page.select_option("#sessions select[name=agent]", "gemini")
     tab.until("document.querySelectorAll('#sessions .cards > li:not([hidden])').length === 1")
