@@ -134,7 +134,7 @@ MOST_VAGUE_PERCENT = 0.22
 MOST_PACKED_ASSIGNMENTS = 0
 MOST_LOOSE_MODULES = 7
 MOST_FILES = 452
-MOST_LINES = 102_437
+MOST_LINES = 102_436
 MOST_CHANGES_OF_MODULE = {"cold-search": 253, "hook-event": 80}
 DEEPEST_CLASS = 2
 """Of the errors, which are drawn as a tree in errors.py, one more: base, family, member."""

@@ -74,9 +74,8 @@ def start(home: str) -> tuple[dict[str, Any], bool]:
             return daemon.state, bool(pid)
         if daemon.refusal and not outdated(daemon.last.get("version", "")):
             raise KinenError(daemon.refusal, "`kinen daemon restart` replaces it")
-        with contextlib.suppress(
-            OSError, AttributeError
-        ):  # a child is reaped; Windows cannot wait so
+        # A child that has ended is reaped; Windows cannot wait so.
+        with contextlib.suppress(OSError, AttributeError):
             if pid and os.waitpid(pid, os.WNOHANG)[0] == pid:
                 pid = 0
                 break
